@@ -132,7 +132,7 @@ def junit_test(claim: str, name: str, system: System, violation: Violation, rele
     _refuse_initial(states[0])
     assertion = _assertion(violation, states[-1])
     steps = "\n\n".join("\n".join(lines) for lines in _steps(violation.trace, system.protocol))
-    of = next(each.of for each in (*system.invariants, *system.step_properties) if each.of.name == violation.property)
+    of = next(each.of for each in system.safety if each.of.name == violation.property)
     filled = {
         **SPELLINGS[release],
         "class_name": name,

@@ -105,6 +105,21 @@ class System:
         return state if self.ranks is None else self.ranks.class_of(state)
 
     @property
+    def safety(self) -> tuple[Instance, ...]:
+        """What one state or one step can break."""
+        return (*self.invariants, *self.step_properties)
+
+    @property
+    def properties(self) -> tuple[Instance, ...]:
+        """All that is checked."""
+        return (*self.safety, *self.prospects, *self.liveness)
+
+    @property
+    def functions(self) -> tuple[Instance, ...]:
+        """All of the model that a search runs: every rule for what a model may ask or be holds for each of them."""
+        return (*self.actions, *self.properties, *self.premises)
+
+    @property
     def premises(self) -> tuple[Instance, ...]:
         """The premises of the liveness properties that have one, in their order."""
         return tuple(each.premise for each in self.liveness if each.premise is not None)
@@ -136,8 +151,7 @@ def abstracted(system: System, groups: Sequence[str]) -> System:
     """
     try:
         ranks = ranks_of(system.domain, groups)
-        every = (*system.actions, *system.invariants, *system.step_properties, *system.prospects, *system.liveness)
-        for each in every:
+        for each in system.functions:
             for name, domain in each.domains.items():
                 for group in named_in(domain, groups):
                     raise RankError(f"{each.of.name}'s parameter {name} is one of the {group} {where(each)}")

@@ -347,11 +347,7 @@ def instance_of(
 
 def instances_of(system: System, name: str) -> list[Instance]:
     """The instances of a checked property."""
-    return [
-        each
-        for each in (*system.invariants, *system.step_properties, *system.prospects, *system.liveness)
-        if each.of.name == name
-    ]
+    return [each for each in system.properties if each.of.name == name]
 
 
 def violates(system: System, instance: Instance, trace: Sequence[Step], back_to: int | None = None) -> bool | None:

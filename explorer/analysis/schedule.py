@@ -34,7 +34,7 @@ def with_fewest_switches(system: System, violation: Violation) -> Violation:
     """
     if violation.back_to is not None:
         return violation  # a cycle is what it is
-    watched = [i for i in (*system.invariants, *system.step_properties) if i.of.name == violation.property]
+    watched = [i for i in system.safety if i.of.name == violation.property]
     violated = instance_of(system, violation.property, violation.arguments, violation.trace)
     if violated is None and violation.property != DEADLOCK:
         return violation  # false for another reason than where the trace ends

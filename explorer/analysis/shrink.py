@@ -100,7 +100,7 @@ class _Shrinking:
         self.system, self.name, self.states = system, name, states
         self.on_progress, self.length = on_progress, 0
         self.ends_at = time.perf_counter() + seconds
-        self.properties = [each for each in (*system.invariants, *system.step_properties) if each.of.name == name]
+        self.properties = [each for each in system.safety if each.of.name == name]
 
     @property
     def out_of_time(self) -> bool:

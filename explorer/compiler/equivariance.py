@@ -87,10 +87,6 @@ class Equivariance:
         self._taken: dict[int, Any] = {}  # by instance a run, or a leaf and by its packed values what follows
         self._holders = dict(holders(program.layout.root))
 
-    def forget(self) -> None:
-        """Forget the paths that runs took: instances are not what they were."""
-        self._taken.clear()
-
     def run(self, number: int, base: Recorder, words: Callable[[], Sequence[int]]) -> int:
         """Run an instance on a state, and its images on that state's images; what the result means, as a reference.
 

@@ -138,22 +138,14 @@ class Program(DecisionTrees):
             self._audit_family(first, tuple(image.origin_of(words)) if image else words, path, reference)
 
     def _new_path(self, number: int, words: Any) -> tuple[list[tuple[Leaf, int]], int, frozenset[str] | None]:
-        """As `_trace`, and which settings the path reads, as `Settings.begin` returns them; held against plain Python.
-
-        A function that asks which object its protocol is gets the object itself from then on.
+        """As `_trace`, and which settings the path reads, as `Settings.begin` returns them; held against plain
+        Python.
         """
-        try:
-            self.settings.begin()
-            path, reference = self._trace(number, words)
-            self._hold(number, words, reference)
-        except ModelError:
-            if not self.settings.change(self.instances[number], self._state(words)):
-                raise
-            self.settings.are_watched = False
-            if self._equivariance is not None:
-                self._equivariance.forget()
-            return self._new_path(number, words)
-        return path, reference, self.settings.begin()
+        self.settings.begin()
+        path, reference = self._trace(number, words)
+        read = self.settings.begin()
+        self._hold(number, words, reference)
+        return path, reference, read
 
     def _lent_path(self, number: int, words: Any) -> tuple[list[tuple[Leaf, int]], int, frozenset[str]] | None:
         """The same of a path that another search has learned. If plain Python does not agree, no more are taken

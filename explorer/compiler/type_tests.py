@@ -1,106 +1,391 @@
-"""Tests of exact types, which a view cannot pass: `type(x) is Point` is found in the text of a model's functions, and
-refused.
+"""Questions that a view cannot answer: which object a part of the state is, and of which exact type. They are found in
+the text of a model's functions, and refused.
 
-All other ways to ask for a type get the right answer from a view. This one does not ask the view, and reads nothing:
-only a state in which the answer matters would give it away.
+All other ways to look at a part of a state get the right answer from a view. These do not ask the view, and read
+nothing: only a state in which the answer matters would give them away.
 """
 
 from __future__ import annotations
 
 import ast
+import builtins
 import functools
-import inspect
+import linecache
+import operator
+import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from types import CodeType, FunctionType, ModuleType
+from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
+
+import attrs
 
 from explorer.system import ModelError, is_machinery
 from model.language.declarations import Instance, Quantified
-from model.language.domain import Struct, classes_in
+from model.language.domain import ArrayOf, Maybe, SequenceOf, SetOf, Struct, classes_in, is_scalar
+
+GIVEN = ("protocol", "bounds")
+OF_A_TYPE = ("mro", "__mro__", "__base__", "__bases__", "__dict__", "__subclasses__", "__slots__")
+"""What a class says of itself that the class of a view says otherwise."""
+TYPE = "write isinstance(...), or type(...) =="
+EQUALITY = "write =="
+OF_OBJECTS = (id, type, operator.is_, operator.is_not)
 
 
-def refuse_exact_type_tests(instances: Iterable[Instance], state: Struct) -> None:
-    """Look through the functions that instances are made of, and all that these name, for `type(...) is` a type that
-    states are made of.
+def refuse_what_no_view_answers(instances: Iterable[Instance], state: Struct) -> None:
+    """Look through the functions that instances are made of, and all that these name, for questions of identity and of
+    exact types that a part of a state may be asked.
 
     Raises:
         ModelError: there is one; names file and line.
     """
-    classes = set(classes_in(state))
-    for function in _functions([*{instance.of for instance in instances}, *classes]):
-        if function.__globals__.get("type", type) is type and "type" in _names(function.__code__):
-            _look_through(function, {*classes, tuple, frozenset})
+    instances = list(instances)
+    parts = _Parts(state)
+    for function, of in _functions([*dict.fromkeys(each.of for each in instances), *parts.classes]):
+        for question in _questions(function, of, parts):
+            raise ModelError(question)
 
 
-def _look_through(function: FunctionType, refused: set[type]) -> None:
-    code = function.__code__
-    names = {**function.__globals__, **inspect.getclosurevars(function).nonlocals}
-    lines = _lines(code)
-    for node in _identity_tests(code.co_filename):
-        sides = (node.left, node.comparators[0])
-        asked = [_is_call_of_type(side) for side in sides]
-        if node.lineno in lines and (all(asked) or (any(asked) and _meaning(sides[asked[0]], names) in refused)):
-            raise ModelError(
-                f"`{ast.unparse(node)}` cannot be answered for a part of the state: write isinstance(...), or "
-                "type(...) ==\n"
+@functools.lru_cache(maxsize=4096)
+def asks_for_an_object(of: Quantified) -> bool:
+    """Whether a function, or one that it names, may ask which object, or of which exact type, its protocol or bounds
+    are.
+    """
+    return any(
+        _asks(_Reader(function, None, None), node) for function, _ in _functions([of]) for node in _nodes(function)
+    )
+
+
+def _asks(reader: _Reader, node: ast.AST) -> bool:
+    match node:
+        case ast.Name(id=name):
+            return name not in GIVEN and _stands_for(reader.kind(node), *OF_OBJECTS)
+        case ast.Attribute(attr=name):
+            return name == "__getattribute__" or _stands_for(reader.kind(node), *OF_OBJECTS)
+        case ast.Compare():
+            return any(not any(map(_is_one_object, map(reader.kind, sides))) for sides in _identities(node))
+    return False
+
+
+@attrs.frozen
+class _Known:
+    """An object that a name stands for."""
+
+    value: Any
+
+
+@attrs.frozen
+class _Part:
+    """A part of a state, by what it is called in the text; its domain if that is known."""
+
+    text: str
+    domain: Any = None
+
+    @property
+    def is_scalar(self) -> bool:
+        return self.domain is not None and is_scalar(self.domain)
+
+
+class _TypeOf:
+    """What `type(...)` gives."""
+
+
+class _Given:
+    """The protocol or the bounds, which functions get as they are."""
+
+
+class _OwnClass:
+    """What `x.__class__` gives, which is right for a view."""
+
+
+class _Unknown:
+    """Anything."""
+
+
+class _Parts:
+    """What parts of a state there may be: the classes of its records, and the domains of fields by name."""
+
+    def __init__(self, state: Struct) -> None:
+        self.state = state
+        self.classes = list(dict.fromkeys(classes_in(state)))
+        self.kinds = {*self.classes, tuple, frozenset}
+        self.fields: dict[str, list[Any]] = {}
+        for domain in _structs_in(state):
+            for name, of in domain.fields.items():
+                self.fields.setdefault(name, []).append(of)
+
+    def field(self, name: str) -> Any:
+        """The domain of the fields of a name: one that is no scalar if any of them is none."""
+        found = self.fields[name]
+        return next((each for each in found if not is_scalar(each)), found[0])
+
+
+def _structs_in(domain: Any) -> Iterator[Struct]:
+    match domain:
+        case Struct(fields=fields):
+            yield domain
+            for of in fields.values():
+                yield from _structs_in(of)
+        case Maybe(of=of) | SetOf(of=of) | SequenceOf(of=of) | ArrayOf(of=of):
+            yield from _structs_in(of)
+
+
+class _Reader:
+    """What the expressions of a function may stand for."""
+
+    def __init__(self, function: FunctionType, of: Quantified | None, parts: _Parts | None) -> None:
+        code = function.__code__
+        self._parts = parts
+        self._names = {**vars(builtins), **function.__globals__, **_enclosed(function)}
+        self._assigned: dict[str, list[ast.expr | None]] = {}
+        self._members: dict[str, list[ast.expr]] = {}
+        for node in _nodes(function):
+            self._note(node)
+        self._names = {name: value for name, value in self._names.items() if name not in _own_names(code)}
+        self._arguments: dict[str, Any] = dict.fromkeys(
+            code.co_varnames[: code.co_argcount + code.co_kwonlyargcount], _Unknown()
+        )
+        if of is not None and parts is not None:
+            for number, name in enumerate(list(self._arguments)):
+                if number < of.subjects:
+                    self._arguments[name] = _Part(name, parts.state)
+                elif name in of.parameters:
+                    self._arguments[name] = _parameter(name, of.parameters[name])
+        self._arguments |= {name: _Given() for name in GIVEN if name in self._arguments}
+
+    def _note(self, node: ast.AST) -> None:
+        match node:
+            case ast.Assign(targets=targets, value=value):
+                for target in targets:
+                    self._bind(target, value)
+            case ast.AnnAssign(target=target, value=value) | ast.NamedExpr(target=target, value=value):
+                self._bind(target, value)
+            case ast.AugAssign(target=ast.Name(id=name)):
+                self._assigned.setdefault(name, []).append(None)
+            case ast.For(target=target, iter=of) | ast.comprehension(target=target, iter=of):
+                if isinstance(target, ast.Name):
+                    self._members.setdefault(target.id, []).append(of)
+                else:
+                    self._bind(target, None)
+
+    def _bind(self, target: ast.expr, value: ast.expr | None) -> None:
+        if isinstance(target, ast.Name):
+            self._assigned.setdefault(target.id, []).append(value)
+        elif isinstance(target, ast.Tuple | ast.List):
+            values = value.elts if isinstance(value, ast.Tuple | ast.List) else []
+            whole = len(values) == len(target.elts)
+            for number, each in enumerate(target.elts):
+                self._bind(each, values[number] if whole else None)
+
+    def kind(self, node: ast.expr, depth: int = 0) -> Any:
+        """What an expression stands for, as far as the text shows it."""
+        if depth > 20:
+            return _Unknown()
+        match node:
+            case ast.Constant(value=value):
+                return _Known(value)
+            case ast.NamedExpr(value=value):
+                return self.kind(value, depth + 1)
+            case ast.Name(id=name):
+                return self._name(name, depth)
+            case ast.Attribute(value=of, attr=name):
+                return self._attribute(self.kind(of, depth + 1), name, ast.unparse(node))
+            case ast.Subscript(value=of):
+                base = self.kind(of, depth + 1)
+                return (
+                    _element(base, f"{base.text}[{ast.unparse(node.slice)}]") if isinstance(base, _Part) else _Unknown()
+                )
+            case ast.Call(func=function, args=[argument], keywords=[]):
+                called = self.kind(function, depth + 1)
+                is_type = _stands_for(called, type)
+                return self._type_of(self.kind(argument, depth + 1)) if is_type else _Unknown()
+        return _Unknown()
+
+    @staticmethod
+    def _type_of(kind: Any) -> Any:
+        return _Known(type(kind.value)) if isinstance(kind, _Known) else _TypeOf()
+
+    def _name(self, name: str, depth: int) -> Any:
+        if (found := self._assigned.get(name)) is not None and name not in self._members:
+            kinds = [_Unknown() if each is None else self.kind(each, depth + 1) for each in found]
+            if name in self._arguments or len(kinds) > 1:
+                return next((each for each in kinds if isinstance(each, _TypeOf)), _Unknown())
+            return kinds[0]
+        if name in self._members:
+            over = [self.kind(each, depth + 1) for each in self._members[name]]
+            if len(over) == 1 and name not in self._assigned and isinstance(over[0], _Part):
+                return _element(over[0], f"each {name} of {over[0].text}")
+            return _Unknown()
+        if name in self._arguments:
+            return self._arguments[name]
+        return _Known(self._names[name]) if name in self._names else _Unknown()
+
+    def _attribute(self, base: Any, name: str, text: str) -> Any:
+        if name == "__class__":
+            return _OwnClass()
+        if isinstance(base, _Known):
+            return _Known(getattr(base.value, name)) if hasattr(base.value, name) else _Unknown()
+        if isinstance(base, _TypeOf | _Given) or self._parts is None:
+            return _Unknown()
+        if isinstance(base, _Part):
+            text = f"{base.text}.{name}"
+            if isinstance(base.domain, Struct):
+                of = base.domain.fields.get(name)
+                return _Unknown() if of is None else _Part(text, of)
+        return _Part(text, self._parts.field(name)) if name in self._parts.fields else _Unknown()
+
+
+def _parameter(name: str, declared: Any) -> Any:
+    """What an action's parameter stands for: no part of the state, and a scalar if it is declared as one."""
+    return _Part(name, declared) if isinstance(declared, type) or is_scalar(declared) else _Unknown()
+
+
+def _element(of: _Part, text: str) -> _Part:
+    domain = of.domain.of if isinstance(of.domain, Maybe) else of.domain
+    return _Part(text, domain.of if isinstance(domain, SetOf | SequenceOf | ArrayOf) else None)
+
+
+def _stands_for(kind: Any, *objects: Any) -> bool:
+    return isinstance(kind, _Known) and any(kind.value is each for each in objects)
+
+
+def _is_one_object(kind: Any) -> bool:
+    """Whether it is the same object in every run: None, a truth value, a member of an enum, a function, a number."""
+    return isinstance(kind, _Known) and not (
+        isinstance(kind.value, tuple | frozenset | type) or attrs.has(type(kind.value))
+    )
+
+
+def _questions(function: FunctionType, of: Quantified | None, parts: _Parts) -> Iterator[str]:
+    """The questions in a function's text that a view cannot answer, in words with file and line."""
+    code, reader = function.__code__, _Reader(function, of, parts)
+    for node in _nodes(function):
+        if (hint := _hint(node, reader, parts)) is not None:
+            yield (
+                f"`{ast.unparse(node)}` cannot be answered for a part of the state: {hint}\n"
                 f"  at {code.co_filename}:{node.lineno} in {code.co_name}"
             )
 
 
-@functools.cache
-def _identity_tests(file: str) -> list[ast.Compare]:
-    try:
-        tree = ast.parse(Path(file).read_text(encoding="utf-8"))
-    except (OSError, ValueError, SyntaxError):
-        return []
+def _hint(node: ast.AST, reader: _Reader, parts: _Parts) -> str | None:
+    """What to write in place of a question that a view cannot answer; None if it is none."""
+    match node:
+        case ast.Compare():
+            found = (_hint_for_identity(*map(reader.kind, sides), parts) for sides in _identities(node))
+            return next(filter(None, found), None)
+        case ast.Attribute(value=of, attr=name) if name in OF_A_TYPE and isinstance(reader.kind(of), _TypeOf):
+            return "name the class"
+        case ast.Call(func=function, args=[argument]) if _stands_for(reader.kind(function), id):
+            return None if isinstance(reader.kind(argument), _Known | _Given) else EQUALITY
+        case ast.Call(func=function, args=[left, right]) if _stands_for(reader.kind(function), *OF_OBJECTS):
+            return _hint_for_identity(reader.kind(left), reader.kind(right), parts)
+    return None
+
+
+def _hint_for_identity(left: Any, right: Any, parts: _Parts) -> str | None:
+    sides = (left, right)
+    known = [each.value for each in sides if isinstance(each, _Known)]
+    if len(known) == 2 or any(map(_has_identity, sides)):
+        return None
+    if known and isinstance(known[0], type):
+        return TYPE if known[0] in parts.kinds and not any(isinstance(each, _OwnClass) for each in sides) else None
+    if any(isinstance(each, _TypeOf) for each in sides):
+        return TYPE
+    if known:
+        return EQUALITY if type(known[0]) in parts.kinds else None
+    two = all(isinstance(each, _Part) for each in sides) and (left.text != right.text or left.text.startswith("each "))
+    return EQUALITY if two else None
+
+
+def _has_identity(kind: Any) -> bool:
+    """Whether which object it is does not depend on how a state is kept."""
+    return _is_one_object(kind) or isinstance(kind, _Given) or (isinstance(kind, _Part) and kind.is_scalar)
+
+
+def _identities(node: ast.Compare) -> list[tuple[ast.expr, ast.expr]]:
+    """The pairs of sides that `is` and `is not` compare."""
+    sides = [node.left, *node.comparators]
     return [
-        node for node in ast.walk(tree) if isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.Is | ast.IsNot)
+        (left, right)
+        for left, op, right in zip(sides, node.ops, sides[1:], strict=False)
+        if isinstance(op, ast.Is | ast.IsNot)
     ]
 
 
-def _lines(code: CodeType) -> set[int]:
+def _nodes(function: FunctionType) -> Iterator[ast.AST]:
+    """The parts of a function's text; none where there is no source."""
+    by_line = _nodes_of(function.__code__.co_filename)
+    for line in _lines(function.__code__):
+        yield from by_line.get(line, ())
+
+
+@functools.lru_cache(maxsize=512)
+def _nodes_of(file: str) -> dict[int, list[ast.AST]]:
+    """By line, the parts of a file's text that begin there."""
+    try:
+        tree = ast.parse("".join(linecache.getlines(file)))
+    except (ValueError, SyntaxError):
+        return {}
+    found: dict[int, list[ast.AST]] = {}
+    for node in ast.walk(tree):
+        if (line := getattr(node, "lineno", None)) is not None:
+            found.setdefault(line, []).append(node)
+        for each in getattr(node, "generators", ()):
+            found.setdefault(each.target.lineno, []).append(each)
+    return found
+
+
+@functools.cache
+def _lines(code: CodeType) -> frozenset[int]:
     inner = [_lines(each) for each in code.co_consts if isinstance(each, CodeType)]
-    return {line for _, _, line in code.co_lines() if line}.union(*inner)
+    return frozenset(line for _, _, line in code.co_lines() if line).union(*inner)
 
 
-def _is_call_of_type(node: ast.expr) -> bool:
-    return (
-        isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Name)
-        and node.func.id == "type"
-        and len(node.args) == 1
-    )
-
-
-def _meaning(node: ast.expr, names: dict[str, Any]) -> Any:
-    if isinstance(node, ast.Name):
-        return names.get(node.id, {"tuple": tuple, "frozenset": frozenset}.get(node.id))
-    return getattr(_meaning(node.value, names), node.attr, None) if isinstance(node, ast.Attribute) else None
-
-
-def _functions(begin: Iterable[Any]) -> Iterator[FunctionType]:
-    """The model's functions that can be reached by name."""
-    seen: set[int] = set()
-    of_the_model: dict[str, bool] = {}
-    ahead = list(begin)
+def _functions(begin: Iterable[Any]) -> Iterator[tuple[FunctionType, Quantified | None]]:
+    """The model's functions that can be reached by name, each with what it is the function of."""
+    seen: dict[int, Any] = {}
+    ahead = [(each, None) for each in begin]
     while ahead:
-        found = ahead.pop()
-        found = found.function if isinstance(found, Quantified) else found
+        found, of = ahead.pop()
         if id(found) in seen:
             continue
-        seen.add(id(found))
-        if hasattr(found, "__wrapped__"):
-            ahead.append(found.__wrapped__)
-        if isinstance(found, FunctionType):
-            file = found.__code__.co_filename
-            if file not in of_the_model:
-                of_the_model[file] = not is_machinery(Path(file))
-            if of_the_model[file]:
-                yield found
-                ahead += _named(found)
-        elif isinstance(found, type) and found.__module__ != "builtins":
-            ahead += filter(_leads_on, map(_function_of, vars(found).values()))
+        seen[id(found)] = found
+        if isinstance(found, Quantified):
+            ahead.append((found.function, found))
+            continue
+        if isinstance(found, FunctionType) and not _is_machinery(found.__code__.co_filename):
+            yield found, of
+            ahead += ((each, None) for each in _named(found))
+        ahead += ((each, None) for each in _behind(found))
+
+
+@functools.cache
+def _is_machinery(file: str) -> bool:
+    return is_machinery(Path(file))
+
+
+def _behind(found: Any) -> list[Any]:
+    """What else may run where a function uses something: what it wraps, holds or is made of."""
+    behind = [found.__wrapped__] if hasattr(found, "__wrapped__") else []
+    match found:
+        case FunctionType():
+            return [*behind, *(found.__defaults__ or ()), *(found.__kwdefaults__ or {}).values()]
+        case MethodType():
+            return [found.__func__, type(found.__self__)]
+        case functools.partial():
+            return [found.func, *found.args, *found.keywords.values()]
+        case type():
+            return list(map(_function_of, vars(found).values())) if _is_of_a_model(found) else behind
+        case tuple() | list() | set() | frozenset():
+            return list(found)
+        case dict():
+            return list(found.values())
+    return [*behind, type(found)]
+
+
+def _is_of_a_model(cls: type) -> bool:
+    file = getattr(sys.modules.get(cls.__module__), "__file__", None)
+    return cls.__module__ != "builtins" and (file is None or not _is_machinery(file))
 
 
 def _function_of(member: Any) -> Any:
@@ -113,16 +398,23 @@ def _function_of(member: Any) -> Any:
 def _named(function: FunctionType) -> list[Any]:
     names = _names(function.__code__)
     found = [function.__globals__[name] for name in names if name in function.__globals__]
-    found += [cell.cell_contents for cell in function.__closure__ or () if cell != type(cell)()]
+    found += _enclosed(function).values()
     found += [
         getattr(each, name) for each in found if isinstance(each, ModuleType) for name in names if hasattr(each, name)
     ]
-    return list(filter(_leads_on, found))
+    return [each for each in found if not isinstance(each, ModuleType)]
 
 
-def _leads_on(found: Any) -> bool:
-    """Whether there is, or may be, a function behind what was found."""
-    return isinstance(found, FunctionType | Quantified | type) or hasattr(found, "__wrapped__")
+def _enclosed(function: FunctionType) -> dict[str, Any]:
+    """What a function encloses, by name."""
+    cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
+    return {name: cell.cell_contents for name, cell in cells if cell != type(cell)()}
+
+
+@functools.cache
+def _own_names(code: CodeType) -> set[str]:
+    """The arguments and local names of code, and of what is defined inside it."""
+    return set(code.co_varnames).union(*(_own_names(inner) for inner in code.co_consts if isinstance(inner, CodeType)))
 
 
 @functools.cache

@@ -194,6 +194,12 @@ def _alike(cls: type) -> type:
         def __hash__(self) -> int:
             return hash(cls)
 
+        def __instancecheck__(self, instance: Any) -> bool:
+            return isinstance(instance, cls)
+
+        def __subclasscheck__(self, subclass: type) -> bool:
+            return issubclass(subclass, cls)
+
     return Alike
 
 
@@ -222,6 +228,8 @@ def record_view(cls: type) -> Callable[[Reader, Fields, dict[str, Any]], Any]:
         "__slots__": ("__recorder__", "__slot__", "__changes__", "__kept__"),
         "__new__": create,
         "__module__": cls.__module__,
+        "__qualname__": cls.__qualname__,
+        "__doc__": cls.__doc__,
     }
     namespace["__class__"] = property(lambda self: cls)
     if cls.__str__ is not object.__str__:

@@ -12,7 +12,7 @@ from explorer.compiler.permutations import Image, Permutation
 from explorer.compiler.prefilter import Filter
 from explorer.compiler.programs import Program
 from explorer.compiler.ranks import OrderedLeaves
-from explorer.compiler.type_tests import refuse_exact_type_tests
+from explorer.compiler.type_tests import refuse_what_no_view_answers
 from explorer.compiler.wide_nodes import Widened
 from explorer.kernels.arrays import EffectArrays, Trees
 from explorer.kernels.compile_times import TIMES
@@ -43,8 +43,7 @@ class Compiled:
             ModelError: actions or properties treat the names differently, as their declarations show; or a function
                 asks for the exact type of a part of the state.
         """
-        every = (*system.actions, *system.invariants, *system.step_properties, *system.prospects)
-        refuse_exact_type_tests(every, system.domain)
+        refuse_what_no_view_answers(system.functions, system.domain)
         TIMES.about = f"states of {layout.words} word{'' if layout.words == 1 else 's'}"
         self.system = system
         self.layout = layout

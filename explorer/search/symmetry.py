@@ -72,8 +72,9 @@ def permutations_of(system: System, layout: Layout) -> list[Permutation]:
 
 
 def _refuse_lack_of_places(system: System) -> None:
-    every = (*system.actions, *system.invariants, *system.step_properties, *system.prospects)
-    parameters = [(f"{each.of.name}'s {name}", domain) for each in every for name, domain in each.domains.items()]
+    parameters = [
+        (f"{each.of.name}'s {name}", domain) for each in system.functions for name, domain in each.domains.items()
+    ]
     values = (place for path, domain in parameters for place in names_in(domain, path) if place[1] == "places")
     for path, kind, of, places in (*names_in(system.domain), *values):
         names = system.interchangeable.get(of, ())

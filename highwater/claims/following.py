@@ -50,7 +50,7 @@ def follow(spec: Spec, steps: Iterable[tuple[str, Mapping[str, str]]]) -> Follow
             raise AssertionError(f"step {number}: {named[0]} is cut by {', '.join(sorted(after.bounds))}")
         trace.append(Step(named[0], after))
     before, last = trace[-2].state if len(trace) > 1 else None, trace[-1].state
-    judged = (*system.invariants, *system.step_properties)
+    judged = system.safety
     false = {each.of.name for each in judged if not judge_end(system, each, before, last)}
     false |= {each.of.name for each in system.prospects if outlook(system, each, last).lost}
     if spec.check_deadlock and is_deadlock(system, last):

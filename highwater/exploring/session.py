@@ -80,7 +80,7 @@ class Session:
         """
         system, trace = self.system, self.trace
         before = trace[-2].state if len(trace) > 1 else None
-        for each in (*system.invariants, *system.step_properties, *system.prospects, *self.others):
+        for each in (*system.safety, *system.prospects, *self.others):
             lost = isinstance(each.of, Prospect) and outlook(system, each, trace[-1].state).lost
             if lost or not (isinstance(each.of, Prospect) or judge_end(system, each, before, trace[-1].state)):
                 return violation_at(system, each, trace)
@@ -109,7 +109,7 @@ class Session:
     def judged(self) -> list[Judged]:
         """Every property in this state, those that the spec checks first."""
         system = self.system
-        checked = (*system.invariants, *system.step_properties, *system.prospects, *system.liveness)
+        checked = system.properties
         found = [*by_name(self._judge(each) for each in checked)]
         if self.checks_deadlock:
             stuck = is_deadlock(system, self.at.step.state)

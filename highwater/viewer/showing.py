@@ -96,7 +96,7 @@ def shown_trace(
     pictures = pictures_alike([drawing.draw(system.domain, step.state) for step in trace])
     lanes = tuple(pictures[0].lanes)
     arrows = tuple(arrows_of(drawing, trace, pictures))
-    instances = (*instances_of(system, watched), *system.invariants, *system.step_properties, *followed)
+    instances = (*instances_of(system, watched), *system.safety, *followed)
     looked_at = tuple(_looked_at(system, trace, why, lanes)) if why else ()
     offsets = frozenset(value for name, value in (facts or {}).items() if "offset" in name and isinstance(value, int))
     steps = []
@@ -125,7 +125,7 @@ def shown_trace(
                 unjudged=unjudged,
             )
         )
-    checked = (*system.invariants, *system.step_properties, *system.prospects, *system.liveness)
+    checked = system.properties
     names = dict.fromkeys(filter(None, (watched, *(instance.of.name for instance in instances))))
     return ShownTrace(
         drawing=drawing,
@@ -153,7 +153,7 @@ def _with_waiting(shown: ShownTrace, name: str, waits: Collection[int]) -> Shown
 
 def other_properties(subject: Subject) -> list[Instance]:
     """Instances of the properties that speak of a subject's states and steps and were not checked."""
-    checked = {instance.of.name for instance in (*subject.system.invariants, *subject.system.step_properties)}
+    checked = {instance.of.name for instance in subject.system.safety}
     known: Iterable[Quantified] = subject.definition.known_properties
     wanted = (found for found in known if found.name not in checked and not isinstance(found, GraphProperty))
     return [each for found in wanted for each in found.instances(subject.bounds, subject.protocol)]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import operator
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from explorer.system import Contradiction, ModelError, System
 from explorer.verdict import Verdict
 from model.language.declarations import Action, Invariant, action, invariant
 from model.language.domain import BOOLEAN, ArrayOf, Integers, Limit, SequenceOf, SetOf
+from model.language.graph_properties import always_eventually, eventually, eventually_always, leads_to, prospect
 from model.language.records import DOMAIN, domain_of, evolve, within
 
 SystemOf = Callable[..., System]
@@ -138,6 +140,11 @@ ANSWERED: dict[str, Callable[[State], Any]] = {
     "equal types": lambda s: type(s.point) == Point and s.number == 40,  # noqa: E721
     "equal types of two parts": lambda s: type(s.point) == type(s.pair[0]) and s.number == 40,  # noqa: E721
     "a table by type": lambda s: {Point: s.number == 40}.get(type(s.point), True),
+    "an instance of the type of another": lambda s: isinstance(HERE, type(s.point)) and s.number == 40,
+    "a subclass of the type of another": lambda s: issubclass(Point, type(s.point)) and s.number == 40,
+    "a name of a type": lambda s: type(s.point).__qualname__ == "Point" and s.number == 40,
+    "a scalar is another": lambda s: s.point.up is s.other.up and s.number == 40,
+    "each scalar is another": lambda s: all(a is b for a in (True,) for b in (s.flag,)) or s.number == 40,
     "__class__": lambda s: s.point.__class__ is Point and s.log.__class__ is tuple and s.number == 40,
     "singledispatch": lambda s: (
         [kind_of(s.log), kind_of(s.marks), kind_of(s.point)] == ["tuple", "set", "point"] and s.number == 40
@@ -177,7 +184,10 @@ def test_these_answers_are_not_always_the_same(system_of: SystemOf) -> None:
         assert outcome.verdict is Verdict.VIOLATED, name
 
 
-EXACTLY = type  # another name of it, which nobody finds in the text
+EXACTLY = type  # another name of it
+HIDDEN: dict[str, Any] = {"type": type, "point": Point}  # nobody finds these in the text
+HERE = Point(1, False)
+NONE: tuple[Any, ...] = ()
 
 
 def swallowed(step: Callable[[State], Any]) -> Callable[[State], bool]:
@@ -222,6 +232,31 @@ def is_high(point: Point) -> bool:
     return point.x > 3
 
 
+def kept_type(point: Any) -> bool:
+    kind = type(point)
+    return kind is Point
+
+
+def of_exact_type(part: Any, kind: type = Point) -> bool:
+    return type(part) is kind
+
+
+TABLE: dict[str, Any] = {"exact": functools.partial(of_exact_type, kind=Point)}
+
+
+class Judge:
+    def is_point(self, part: Any) -> bool:
+        return type(part) is Point
+
+
+JUDGE = Judge()
+
+
+def same(state: State) -> bool:
+    here, there = state.point, state.other
+    return here is there
+
+
 is_high.__wrapped__ = is_high  # type: ignore[attr-defined]
 
 
@@ -234,8 +269,21 @@ REFUSED: dict[str, tuple[Callable[[State], Any], str]] = {
     "an exact tuple": (lambda s: type(s.log) is tuple and s.number == 40, "write isinstance"),
     "an exact type in a decorator": (lambda s: is_up(s.point) and s.number == 40, "write isinstance"),
     "the same type": (lambda s: type(s.point) is type(s.other) and s.number == 40, "write isinstance"),
-    "an exact type by another name, late": (
-        lambda s: s.number == 40 and EXACTLY(s.point) is Point,
+    "an exact type by another name": (lambda s: s.number == 40 and EXACTLY(s.point) is Point, "write isinstance"),
+    "an exact type by an operator": (lambda s: operator.is_(type(s.point), Point) and s.number == 40, "write isinst"),
+    "an exact type that a local name has": (lambda s: kept_type(s.point) and s.number == 40, "write isinstance"),
+    "an exact type in a table of functions": (lambda s: TABLE["exact"](s.point) and s.number == 40, "write isinstance"),
+    "an exact type in a default": (lambda s, f=of_exact_type: f(s.point) and s.number == 40, "write isinstance"),
+    "an exact type in an object's method": (lambda s: JUDGE.is_point(s.point) and s.number == 40, "write isinstance"),
+    "the bases of a type": (lambda s: type(s.point).__mro__[0] in [Point] and s.number == 40, "name the class"),
+    "a constant record": (lambda s: s.point is HERE or s.number == 40, "write =="),
+    "a constant tuple": (lambda s: s.log is NONE or s.number == 40, "write =="),
+    "two parts": (lambda s: s.point is s.other and s.number == 40, "write =="),
+    "two parts by other names": (lambda s: same(s) and s.number == 40, "write =="),
+    "two members": (lambda s: any(a is not b for a in s.pair for b in s.pair) and s.number == 40, "write =="),
+    "a number of an object": (lambda s: id(s.point) == id(HERE) or s.number == 40, "write =="),
+    "an exact type that nobody finds, late": (
+        lambda s: s.number == 40 and HIDDEN["type"](s.point) is HIDDEN["point"],
         "does not mean the same",
     ),
     "a swallowed pickle": (swallowed(lambda s: s.point.__reduce_ex__(2)), "cannot be pickled"),
@@ -259,8 +307,33 @@ def test_what_a_view_cannot_answer_is_refused(
         assert str(Path(__file__)) in str(error.value)
 
 
+OF_GRAPHS: dict[str, Callable[[Any], Any]] = {
+    "a prospect": lambda exact: prospect(along=[count])(exact),
+    "eventually": lambda exact: eventually(fair=[count])(exact),
+    "always eventually": lambda exact: always_eventually(fair=[count])(exact),
+    "eventually always": lambda exact: eventually_always(fair=[count])(exact),
+    "leads to": lambda exact: leads_to(lambda state: state.number == 3, fair=[count])(exact),
+    "a premise": lambda exact: leads_to(exact, fair=[count])(is_flagged),
+}
+
+
+def is_flagged(state: State) -> bool:
+    return state.flag
+
+
+@pytest.mark.parametrize("of", OF_GRAPHS.values(), ids=OF_GRAPHS)
+def test_what_a_view_cannot_answer_is_refused_in_properties_of_the_graph(
+    system_of: SystemOf, of: Callable[[Any], Any]
+) -> None:
+    def exact(state: State) -> bool:
+        return not (type(state.point) is Point and state.number == 40)
+
+    with pytest.raises(ModelError, match=r"`type\(state.point\) is Point` cannot be answered"):
+        breadth_first.explore(system_of([START], [count, mark], [of(exact)]))
+
+
 def test_every_path_is_compared_in_random_walks_and_on_parts_of_levels_too(system_of: SystemOf) -> None:
-    function, why = REFUSED["an exact type by another name, late"]
+    function, why = REFUSED["an exact type that nobody finds, late"]
     system = system_of([attrs.evolve(START, number=40)], [as_action(function)])
     with pytest.raises(ModelError, match=why):
         simulate.simulate(system, walks=10, depth=3, seed=1, audit=0)
