@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import sys
 import traceback
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ import attrs
 
 from explorer.ranks import RankError, Ranks, named_in, ranks_of, roomy
 from model.language import declarations
-from model.language.declarations import Instance, StepProperty, Transition, Witness
+from model.language.declarations import Instance, Quantified, StepProperty, Transition, Witness
 from model.language.domain import DomainError, Struct
 
 RAISED = (Exception, SystemExit)
@@ -130,6 +130,12 @@ class System:
         return Struct(Transition, {"before": self.domain, "after": self.domain})
 
     def __attrs_post_init__(self) -> None:
+        _refuse_equal_names("actions", self.actions)
+        _refuse_equal_names("properties", self.properties)
+        self._refuse_other_actions()
+        for names, members in self.interchangeable.items():
+            if len(set(members)) < len(members):
+                raise ModelError(f"interchangeable: {names} lists a name twice: {', '.join(map(str, members))}")
         if not self.initial:
             raise ModelError("a system needs at least one initial state")
         for state in self.initial:
@@ -140,6 +146,14 @@ class System:
             cut = cut or self.class_domain.exceeded(self.class_of(state))
             if cut:
                 raise ModelError(f"an initial state is outside the bounds: {', '.join(sorted(cut))}")
+
+    def _refuse_other_actions(self) -> None:
+        """Refuse a property of the graph that names another action than the system's of that name."""
+        own = {each.of.name: each.of for each in self.actions}
+        for of in dict.fromkeys(each.of for each in (*self.prospects, *self.liveness)):
+            for action in relied_on(of):
+                if own.get(action.name, action) is not action:
+                    raise ModelError(f"{of.name} names another action than the model's {action.name}")
 
 
 def abstracted(system: System, groups: Sequence[str]) -> System:
@@ -158,6 +172,31 @@ def abstracted(system: System, groups: Sequence[str]) -> System:
     except RankError as error:
         raise ModelError(f"by_order: {error}") from None
     return attrs.evolve(system, domain=roomy(system.domain, ranks), ranks=ranks)
+
+
+def relied_on(of: Quantified) -> tuple[Any, ...]:
+    """The actions that a property of the graph names: those it goes along, or is fair to."""
+    fair = (*getattr(of, "fair", ()), *getattr(of, "strongly_fair", ()))
+    return (*getattr(of, "along", ()), *(each.action for each in fair))
+
+
+def _refuse_equal_names(kind: str, instances: Iterable[Instance]) -> None:
+    """Refuse what traces, reports and kept files could not tell apart: they know actions and properties by names.
+
+    Raises:
+        ModelError: two are called alike, or one is listed twice.
+    """
+    named: dict[str, Instance] = {}
+    shown: dict[str, Instance] = {}
+    for each in instances:
+        first = named.setdefault(each.of.name, each)
+        if first.of is not each.of:
+            raise ModelError(f"two {kind} are named {each.of.name}: {where(first)} and {where(each)}; rename one")
+        if str(each) in shown:
+            twice = shown[str(each)].arguments == each.arguments
+            why = "is listed twice" if twice else "is what two of them are shown as"
+            raise ModelError(f"{kind}: {each} {why} {where(each)}")
+        shown[str(each)] = each
 
 
 @attrs.frozen

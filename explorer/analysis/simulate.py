@@ -17,6 +17,7 @@ from typing import Any
 import attrs
 import numpy as np
 
+from explorer.comparisons import refusing_what_is_never_equal
 from explorer.compiler.effects import MOST_CUTS
 from explorer.compiler.layout import Layout
 from explorer.compiler.prefilter import Filter, filter_of
@@ -124,7 +125,8 @@ def simulate(
             domain.
     """
     made = _Walks(system, depth, seed, weights or {}, check_deadlock, audit, coverage)
-    return made.run(walks, seconds, workers or os.cpu_count() or 1, on_progress)
+    with refusing_what_is_never_equal(system):
+        return made.run(walks, seconds, workers or os.cpu_count() or 1, on_progress)
 
 
 class _Walks(Compiled):

@@ -16,7 +16,7 @@ from typing import Any
 
 import attrs
 
-from explorer.compiler.type_tests import GIVEN, asks_for_an_object
+from explorer.compiler.questions import GIVEN, asks_for_an_object
 from model.language.declarations import Instance
 
 NOTING = threading.RLock()  # a class is changed, and other searches of this process may run on its objects

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from explorer.comparisons import refuse_while_it_lives
 from explorer.compiler.programs import Program
 from explorer.descriptions import Indescribable
 from explorer.kernels import arrays, entry_points
@@ -42,6 +43,7 @@ class PartitionWorker:
     def __init__(self, system: System, symmetry: bool, audit: int = 8) -> None:
         self.system = system
         self.engine = Engine(system, None, audit, workers=1, symmetry=symmetry)
+        refuse_while_it_lives(self, system)
         self._audit = audit
         self._told = [0] * len(self.engine.programs)
         self.layout = self.engine.layout

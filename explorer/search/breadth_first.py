@@ -11,6 +11,7 @@ from pathlib import Path
 
 import attrs
 
+from explorer.comparisons import refusing_what_is_never_equal
 from explorer.kernels import arrays
 from explorer.kernels.compile_times import TIMES
 from explorer.search.checkpoint import Snapshot
@@ -168,12 +169,8 @@ class _Search:
     def run(self) -> Outcome:
         restored, reason = sum(self.level_sizes), ""
         try:
-            reason = self._explore()
-            self._snapshot(at_once=True)
-            every_state = not reason and (self.keep_going or not self.violations)
-            if every_state and self.judges_graph:
-                self.violations += hopeless_states(self.engine, {violation.property for violation in self.violations})
-                reason = self._judge_liveness()
+            with refusing_what_is_never_equal(self.engine.system):
+                reason = self._search()
         except KeyboardInterrupt:
             reason = "interrupted"
             self.cut_short = COMPILING if TIMES.running or TIMES.cut_short else ""
@@ -186,6 +183,16 @@ class _Search:
             if self.snapshots is not None:
                 self.snapshots.close()
         return attrs.evolve(self._outcome(reason), restored=restored)
+
+    def _search(self) -> str:
+        """Find and judge every state; what ended it early, if anything did."""
+        reason = self._explore()
+        self._snapshot(at_once=True)
+        every_state = not reason and (self.keep_going or not self.violations)
+        if every_state and self.judges_graph:
+            self.violations += hopeless_states(self.engine, {violation.property for violation in self.violations})
+            reason = self._judge_liveness()
+        return reason
 
     def _interrupted(self) -> None:
         """Keep what was learned so far."""

@@ -11,8 +11,8 @@ from explorer.compiler.meanings import ActionProgram, InvariantProgram
 from explorer.compiler.permutations import Image, Permutation
 from explorer.compiler.prefilter import Filter
 from explorer.compiler.programs import Program
+from explorer.compiler.questions import refuse_what_is_never_in, refuse_what_no_view_answers
 from explorer.compiler.ranks import OrderedLeaves
-from explorer.compiler.type_tests import refuse_what_no_view_answers
 from explorer.compiler.wide_nodes import Widened
 from explorer.kernels.arrays import EffectArrays, Trees
 from explorer.kernels.compile_times import TIMES
@@ -44,6 +44,7 @@ class Compiled:
                 asks for the exact type of a part of the state.
         """
         refuse_what_no_view_answers(system.functions, system.domain)
+        refuse_what_is_never_in(system)
         TIMES.about = f"states of {layout.words} word{'' if layout.words == 1 else 's'}"
         self.system = system
         self.layout = layout

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from typing import Any
 
 from explorer.classes import class_after, judge_class
+from explorer.comparisons import refusing_what_is_never_equal
+from explorer.compiler.questions import refuse_what_is_never_in
 from explorer.search.plain_liveness import judge_liveness
 from explorer.system import Cut, System
 from explorer.trace import retrace, violation_at
@@ -53,6 +55,7 @@ class _Search:
         keep_going: bool,
         on_progress: Callable[[Progress], None],
     ) -> None:
+        refuse_what_is_never_in(system)
         self.started = time.perf_counter()
         self.system, self.budget, self.on_progress = system, budget, on_progress
         self.check_deadlock, self.keep_going = check_deadlock, keep_going
@@ -72,10 +75,11 @@ class _Search:
 
     def run(self) -> Outcome:
         try:
-            self._explore()
-            if not self.reason and (self.keep_going or not self.violated):  # every state is known
-                self._judge_prospects()
-                self._judge_liveness()
+            with refusing_what_is_never_equal(self.system):
+                self._explore()
+                if not self.reason and (self.keep_going or not self.violated):  # every state is known
+                    self._judge_prospects()
+                    self._judge_liveness()
         except KeyboardInterrupt:
             self.reason = "interrupted"
         return self._outcome()

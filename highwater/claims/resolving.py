@@ -12,6 +12,7 @@ from typing import Any
 
 import attrs
 
+from explorer.comparisons import refusing_what_is_never_equal
 from explorer.system import RAISED, ModelError, System, abstracted, blaming_the_model, line_of
 from explorer.verdict import DEADLOCK
 from highwater.claims import own
@@ -39,7 +40,8 @@ def define(model: Model, protocol: Any) -> Definition:
         Wrong: the model refuses it.
     """
     try:
-        definition = model.define(protocol)
+        with refusing_what_is_never_equal():
+            definition = model.define(protocol)
         _refuse_undeclared(definition, model)
         return attrs.evolve(definition, module=getattr(model.define, "__module__", ""))
     except Wrong:
@@ -71,7 +73,25 @@ def _refuse_undeclared(definition: Any, model: Model) -> None:
             if not isinstance(each, kind):
                 at = _at(each) or _at(model.define)
                 findings.add(f"model: {key}: {_name(each)} is not declared; write {written} above it {at}")
+        for problem in _equal_names(given, kind):
+            findings.add(f"model: {key}: {problem}")
     findings.raise_if_any()
+
+
+def _equal_names(given: Iterable[Any], kind: Any) -> Iterator[str]:
+    """What is called alike: traces, reports and kept files know actions and properties by their names."""
+    named: dict[str, Any] = {}
+    seen: set[Any] = set()
+    for each in given:
+        if isinstance(each, kind):
+            first = named.setdefault(each.name, each)
+            if each.name == DEADLOCK:
+                yield f"{DEADLOCK} is Highwater's own; rename it {_at(each)}"
+            if first is not each:
+                yield f"two are named {each.name}; rename one {_at(first)} {_at(each)}"
+            elif each in seen:
+                yield f"{each.name} is listed twice {_at(each)}"
+            seen.add(each)
 
 
 def _name(given: Any) -> str:
@@ -238,6 +258,8 @@ def choose(name: str, known: Mapping[str, Any], key: str, kind: str) -> Any:
     Raises:
         Wrong: it stands for nothing.
     """
+    if name in known:
+        return known[name]
     for candidate in known:
         if same_name(candidate) == same_name(name):
             return known[candidate]

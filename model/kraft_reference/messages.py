@@ -90,7 +90,15 @@ class Handled:
 
     def __str__(self) -> str:
         fetch = self.message
-        return f"{fetch.kind.value} e{fetch.leader_epoch} offset {fetch.offset} high watermark {fetch.high_watermark}"
+        rest = {
+            "epoch": fetch.epoch,
+            "end offset": fetch.end_offset,
+            "value": fetch.value,
+            "broker epoch": self.broker_epoch,
+        }
+        known = "".join(f" {name} {number}" for name, number in rest.items() if number)
+        kind = f"{fetch.kind.value} e{fetch.leader_epoch} offset {fetch.offset}"
+        return f"{kind} high watermark {fetch.high_watermark}{known}"
 
 
 def fetch_messages(bounds: Any) -> Iterator[Handled]:

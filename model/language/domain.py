@@ -125,6 +125,10 @@ class Integers(Domain):
     def __attrs_post_init__(self) -> None:
         if self.names and self.order:
             raise TypeError(f"Integers: the {self.names} are names, so that their order cannot matter; drop order=")
+        if self.label and self.low < -1:
+            raise TypeError(
+                f"Integers: {int(self.low)} and -1 are both shown as none; begin at -1, or drop label={self.label!r}"
+            )
 
     @property
     def size(self) -> int:
@@ -154,14 +158,30 @@ class Integers(Domain):
 
 @attrs.frozen
 class OneOf(Domain):
-    """One of a few values: the members of an enum, booleans, names."""
+    """One of a few values: the members of an enum, booleans, names.
+
+    Attributes:
+        separator: what goes between values where several are shown, such that one does not look like two.
+    """
 
     members: tuple[Any, ...] = attrs.field(converter=_members)
+    separator: str = attrs.field(init=False, eq=False, repr=False, default=" ")
     _known: frozenset[Any] = attrs.field(init=False, eq=False, repr=False)
 
     @_known.default
     def _with_types(self) -> frozenset[Any]:
         return frozenset((type(member), member) for member in self.members)  # True is no 1
+
+    def __attrs_post_init__(self) -> None:
+        by_text: dict[str, Any] = {}
+        for member in self.members:
+            other = by_text.setdefault(text := self.show(member), member)
+            if other is not member:
+                raise TypeError(f"OneOf: {other!r} and {member!r} are both shown as {text!r}; give one another name")
+        if len(by_text) < len(self.members):
+            raise TypeError(f"OneOf: a value is listed twice among {', '.join(map(repr, self.members))}")
+        free = (each for each in (" ", ", ", "; ") if not any(each in text for text in by_text))
+        object.__setattr__(self, "separator", next(free, " | "))
 
     @property
     def size(self) -> int:
@@ -194,6 +214,10 @@ class Maybe(Domain):
 
     of: Any = attrs.field(converter=as_domain)
 
+    def __attrs_post_init__(self) -> None:
+        for value in _shown_as_none(self.of):
+            raise TypeError(f"Maybe: {value!r} and None are both shown as none; give it another name")
+
     @property
     def size(self) -> int:
         return self.of.size + 1
@@ -214,6 +238,22 @@ class Maybe(Domain):
         return "none" if value is None else self.of.show(value)
 
 
+def _shown_as_none(of: Any) -> Iterator[Any]:
+    """The values of a scalar domain that are shown as None is."""
+    match of:
+        case Maybe():
+            yield None
+        case Integers(low=low, label=label) if label and low < 0:
+            yield -1
+        case OneOf(members=members):
+            yield from (member for member in members if of.show(member) == "none")
+
+
+def _separator(of: Any) -> str:
+    """What goes between values of a domain, such that one does not look like two."""
+    return getattr(of.of if isinstance(of, Maybe) else of, "separator", " ")
+
+
 @attrs.frozen
 class SetOf(Domain):
     """A frozenset of values of another domain. Keep that domain small: a state spends one bit per possible member."""
@@ -230,7 +270,8 @@ class SetOf(Domain):
         return frozenset().union(*(self.of.exceeded(member) for member in value))
 
     def show(self, value: frozenset) -> str:
-        return "{" + " ".join(self.of.show(member) for member in self.of.values() if member in value) + "}"
+        shown = (self.of.show(member) for member in self.of.values() if member in value)
+        return "{" + _separator(self.of).join(shown) + "}"
 
 
 @attrs.frozen
@@ -253,7 +294,7 @@ class SequenceOf(Domain):
         return Integers(0, self.max_length).exceeded(length)
 
     def show(self, value: tuple) -> str:
-        return "[" + " ".join(map(self.of.show, value)) + "]"
+        return "[" + _separator(self.of).join(map(self.of.show, value)) + "]"
 
 
 @attrs.frozen

@@ -22,7 +22,7 @@ from explorer.compiler.permutations import Image
 from explorer.compiler.programs import Program
 from explorer.compiler.settings import Settings
 from explorer.compiler.storing import as_bytes, from_bytes
-from explorer.search import breadth_first, kept_trees
+from explorer.search import breadth_first, kept_trees, plain_python
 from explorer.search.symmetry import permutations_of
 from explorer.system import System
 from explorer.verdict import Outcome
@@ -318,8 +318,44 @@ def brighten_by_this_kind(room: Room, protocol: Rules) -> Room | None:
     return evolve(room, light=1) if type(protocol) is Rules else None
 
 
-@pytest.mark.parametrize("step", [brighten_by_these_rules, brighten_by_this_kind])
+def is_same(one: Any, other: Any) -> bool:
+    return one is other
+
+
+@action(actor="somebody")
+def brighten_by_the_same_rules(room: Room, protocol: Rules) -> Room | None:
+    return evolve(room, light=1) if is_same(protocol, RULES) else None
+
+
+@action(actor="somebody")
+def brighten_by_the_number_of_an_object(room: Room, protocol: Rules) -> Room | None:
+    return evolve(room, light=1) if id(protocol) == id(RULES) else None
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        brighten_by_these_rules,
+        brighten_by_this_kind,
+        brighten_by_the_same_rules,
+        brighten_by_the_number_of_an_object,
+    ],
+)
 def test_a_function_may_ask_which_object_its_protocol_is_and_then_lends_nothing(step: Any, lent: list[str]) -> None:
     assert explored(room(RULES, actions=(step,))).distinct_states == 2
     assert explored(room(Rules(unread=1), actions=(step,))).distinct_states == 1 + (step is brighten_by_this_kind)
     assert lent == []
+
+
+@action(actor="somebody")
+def harm_by_this_kind(room: Room, protocol: Rules, bounds: Any) -> Room | None:
+    """Asks only in a state that comes late, and that no comparison of a path sees."""
+    known = type(protocol) is Rules and type(protocol) in {Rules} and isinstance(RULES, type(protocol))
+    return evolve(room, light=0) if known and room.light == 2 else None
+
+
+def test_a_question_about_the_protocol_is_answered_as_plain_python_answers_it() -> None:
+    system = room(Rules(), actions=(brighten, harm_by_this_kind))
+    ours, theirs = breadth_first.explore(system), plain_python.explore(system)
+    assert (ours.verdict, ours.levels, ours.enabled) == (theirs.verdict, theirs.levels, theirs.enabled)
+    assert theirs.enabled["harm_by_this_kind"] == 1

@@ -404,12 +404,12 @@ NONE = -1
 
 
 def terms(sizes: Any) -> Integers:
-    return Integers(NONE, sizes.epochs, label="t", order="terms", constants_below=0)
+    return Integers(NONE, sizes.epochs, order="terms", constants_below=0)
 
 
 def begun(sizes: Any) -> Integers:
     """Without one for none: what is absent is packed as the first term is."""
-    return Integers(0, sizes.epochs, label="t", order="terms")
+    return Integers(0, sizes.epochs, order="terms")
 
 
 @attrs.frozen

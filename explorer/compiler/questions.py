@@ -1,8 +1,10 @@
-"""Questions that a view cannot answer: which object a part of the state is, and of which exact type. They are found in
-the text of a model's functions, and refused.
+"""Questions that cannot mean what they say, found in the text of a model's functions and refused.
 
-All other ways to look at a part of a state get the right answer from a view. These do not ask the view, and read
-nothing: only a state in which the answer matters would give them away.
+A view cannot answer which object a part of the state is, and of which exact type. All other ways to look at a part of
+a state get the right answer from a view. These do not ask the view, and read nothing: only a state in which the answer
+matters would give them away.
+
+A member of an enum is in no set of texts; see `explorer.comparisons`.
 """
 
 from __future__ import annotations
@@ -14,15 +16,17 @@ import linecache
 import operator
 import sys
 from collections.abc import Iterable, Iterator
+from enum import Enum
 from pathlib import Path
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 import attrs
 
-from explorer.system import ModelError, is_machinery
+from explorer.comparisons import is_never_equal, never_equal, values_beside
+from explorer.system import ModelError, System, is_machinery
 from model.language.declarations import Instance, Quantified
-from model.language.domain import ArrayOf, Maybe, SequenceOf, SetOf, Struct, classes_in, is_scalar
+from model.language.domain import ArrayOf, Maybe, OneOf, SequenceOf, SetOf, Struct, classes_in, is_scalar
 
 GIVEN = ("protocol", "bounds")
 OF_A_TYPE = ("mro", "__mro__", "__base__", "__bases__", "__dict__", "__subclasses__", "__slots__")
@@ -46,6 +50,61 @@ def refuse_what_no_view_answers(instances: Iterable[Instance], state: Struct) ->
             raise ModelError(question)
 
 
+def refuse_what_is_never_in(system: System) -> None:
+    """Look for a member of an enum that is looked up among texts, numbers or members of another enum, or one of these
+    among members of an enum. Where sets and tables are asked by hashes nothing is compared: the text has to show it.
+
+    Raises:
+        ModelError: a function does so; names file and line.
+    """
+    parts = _Parts(system.domain, system.protocol)
+    beside = [values_beside(system)]
+    for function, of in _functions(dict.fromkeys(each.of for each in system.functions)):
+        reader = _Reader(function, of, parts)
+        for node in _nodes(function):
+            for of_enum, found in _lookups(node, reader):
+                for each, other in _pairs_of(of_enum, found):
+                    if is_never_equal(each, other, beside):
+                        code = function.__code__
+                        raise ModelError(
+                            f"`{ast.unparse(node)}`: {never_equal(each, other)}\n"
+                            f"  at {code.co_filename}:{node.lineno} in {code.co_name}"
+                        )
+
+
+def _lookups(node: ast.AST, reader: _Reader) -> Iterator[tuple[Any, Any]]:
+    """What is looked up, and where, each as it may stand for."""
+    match node:
+        case ast.Compare():
+            sides = [node.left, *node.comparators]
+            for left, op, right in zip(sides, node.ops, sides[1:], strict=False):
+                if isinstance(op, ast.In | ast.NotIn):
+                    yield reader.kind(left), reader.values(right)
+        case ast.Subscript(value=table, slice=key):
+            yield reader.kind(key), reader.values(table, only_tables=True)
+        case ast.Call(func=ast.Attribute(value=table, attr="get"), args=[key, *_]):
+            yield reader.kind(key), reader.values(table, only_tables=True)
+
+
+def _pairs_of(wanted: Any, among: Any) -> Iterator[tuple[Any, Any]]:
+    """A member of an enum with each value of another kind that it may be held against."""
+    one, many = _example(wanted), among
+    if isinstance(one, Enum):
+        yield from ((one, each) for each in many)
+    elif isinstance(wanted, _Known):
+        yield from ((each, wanted.value) for each in many if isinstance(each, Enum))
+
+
+def _example(kind: Any) -> Any:
+    """One value of what an expression may stand for, if all of them are of one enum."""
+    if isinstance(kind, _Known):
+        return kind.value
+    domain = kind.domain if isinstance(kind, _Part) else None
+    domain = domain.of if isinstance(domain, Maybe) else domain
+    members = domain.members if isinstance(domain, OneOf) else ()
+    return members[0] if members and len(set(map(type, members))) == 1 else None
+
+
 @functools.lru_cache(maxsize=4096)
 def asks_for_an_object(of: Quantified) -> bool:
     """Whether a function, or one that it names, may ask which object, or of which exact type, its protocol or bounds
@@ -63,8 +122,16 @@ def _asks(reader: _Reader, node: ast.AST) -> bool:
         case ast.Attribute(attr=name):
             return name == "__getattribute__" or _stands_for(reader.kind(node), *OF_OBJECTS)
         case ast.Compare():
-            return any(not any(map(_is_one_object, map(reader.kind, sides))) for sides in _identities(node))
+            return any(_may_be_given(reader, sides) for sides in _identities(node))
     return False
+
+
+def _may_be_given(reader: _Reader, sides: tuple[ast.expr, ast.expr]) -> bool:
+    """Whether one of two sides may be a protocol that is compared with another: with a constant, or an argument."""
+    kinds = [reader.kind(each) for each in sides]
+    if any(map(_is_one_object, kinds)):
+        return False
+    return any(isinstance(each, _Known | _Given) for each in kinds) or all(map(reader.is_argument, sides))
 
 
 @attrs.frozen
@@ -105,8 +172,9 @@ class _Unknown:
 class _Parts:
     """What parts of a state there may be: the classes of its records, and the domains of fields by name."""
 
-    def __init__(self, state: Struct) -> None:
+    def __init__(self, state: Struct, protocol: Any = None) -> None:
         self.state = state
+        self.toggles = _toggles(protocol)
         self.classes = list(dict.fromkeys(classes_in(state)))
         self.kinds = {*self.classes, tuple, frozenset}
         self.fields: dict[str, list[Any]] = {}
@@ -118,6 +186,14 @@ class _Parts:
         """The domain of the fields of a name: one that is no scalar if any of them is none."""
         found = self.fields[name]
         return next((each for each in found if not is_scalar(each)), found[0])
+
+
+def _toggles(protocol: Any) -> dict[str, OneOf]:
+    """The domains of a protocol's toggles."""
+    if not attrs.has(type(protocol)):
+        return {}
+    found = {field.name: getattr(protocol, field.name, None) for field in attrs.fields(type(protocol))}
+    return {name: OneOf(type(value)) for name, value in found.items() if isinstance(value, Enum)}
 
 
 def _structs_in(domain: Any) -> Iterator[Struct]:
@@ -177,6 +253,29 @@ class _Reader:
             for number, each in enumerate(target.elts):
                 self._bind(each, values[number] if whole else None)
 
+    def values(self, node: ast.expr, only_tables: bool = False) -> tuple[Any, ...]:
+        """The values that are looked up by hash: of a set or the keys of a table, as far as the text shows them."""
+        match node:
+            case ast.Set(elts=elements) if not only_tables:
+                kinds = list(map(self.kind, elements))
+            case ast.Dict(keys=keys):
+                kinds = [_Unknown() if key is None else self.kind(key) for key in keys]
+            case _:
+                return self._values_of(self.kind(node), only_tables)
+        return tuple(each.value for each in kinds if isinstance(each, _Known))
+
+    @staticmethod
+    def _values_of(kind: Any, only_tables: bool) -> tuple[Any, ...]:
+        if isinstance(kind, _Part) and isinstance(kind.domain, SetOf) and isinstance(kind.domain.of, OneOf):
+            return () if only_tables else kind.domain.of.members
+        if isinstance(kind, _Known) and isinstance(kind.value, dict if only_tables else set | frozenset | dict):
+            return tuple(kind.value)
+        return ()
+
+    def is_argument(self, node: ast.expr) -> bool:
+        """Whether an expression is what the function was given."""
+        return isinstance(node, ast.Name) and node.id in self._arguments and node.id not in self._assigned
+
     def kind(self, node: ast.expr, depth: int = 0) -> Any:
         """What an expression stands for, as far as the text shows it."""
         if depth > 20:
@@ -225,6 +324,8 @@ class _Reader:
             return _OwnClass()
         if isinstance(base, _Known):
             return _Known(getattr(base.value, name)) if hasattr(base.value, name) else _Unknown()
+        if isinstance(base, _Given) and self._parts is not None and name in self._parts.toggles:
+            return _Part(text, self._parts.toggles[name])
         if isinstance(base, _TypeOf | _Given) or self._parts is None:
             return _Unknown()
         if isinstance(base, _Part):
@@ -232,7 +333,9 @@ class _Reader:
             if isinstance(base.domain, Struct):
                 of = base.domain.fields.get(name)
                 return _Unknown() if of is None else _Part(text, of)
-        return _Part(text, self._parts.field(name)) if name in self._parts.fields else _Unknown()
+        if name in self._parts.fields:
+            return _Part(text, self._parts.field(name))
+        return _Part(text, self._parts.toggles[name]) if name in self._parts.toggles else _Unknown()
 
 
 def _parameter(name: str, declared: Any) -> Any:
