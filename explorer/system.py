@@ -24,6 +24,8 @@ claim that was met.
 
 HOUSE = Path(__file__).parent.parent
 SHARED = Path(declarations.__file__).parent
+MACHINERY = {"cluster", "conformance", "explorer", "highwater", "spark"}
+"""The folders of the house whose defects are none of a model's."""
 LIBRARIES = {
     "attr",
     "attrs",
@@ -39,7 +41,7 @@ LIBRARIES = {
     "py4j",
     "pyarrow",
 }
-LIBRARIES |= {"pyspark", "rich", "tomlkit"}
+LIBRARIES |= {"markupsafe", "pyspark", "rich", "textual", "tomlkit", "watchfiles", "werkzeug"}
 
 
 class ModelError(Exception):
@@ -335,7 +337,7 @@ def _is_machinery(path: Path, libraries: tuple[str, ...]) -> bool:
     """
     if not path.exists() or path.parent == SHARED:
         return True
-    if path.is_relative_to(HOUSE) and path.parts[len(HOUSE.parts)] in ("explorer", "spark", "highwater"):
+    if path.is_relative_to(HOUSE) and path.parts[len(HOUSE.parts)] in MACHINERY:
         return not path.is_relative_to(HOUSE / "highwater" / "scaffold")
     if any(path.is_relative_to(Path(file).parent) for file in libraries if Path(file).stem == "__init__"):
         return True

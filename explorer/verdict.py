@@ -11,6 +11,8 @@ import attrs
 from model.language.declarations import Instance
 
 DEADLOCK = "no_deadlock"
+NO_PREMISE = "its premise is never true"
+NO_GOAL = "it is true in no state"
 
 
 class Verdict(Enum):
@@ -140,8 +142,11 @@ class Outcome:
         compile_seconds: how much of that went into compiling machine code, which is kept for later runs.
         memory: bytes of states and visited set; 0 for the plain-Python engine.
         bits: the size of a packed state; 0 for the plain-Python engine.
-        held_back: by liveness property, how many states wait for it where only bounds cut the steps that it relies on.
-            What such a state leads to is not judged.
+        held_back: by liveness property, how many states wait for it where only bounds cut the steps that it relies on;
+            by prospect, from how many states it is possible only because a bound cuts a step, which might lead there.
+            What lies behind such a step is not judged.
+        vacuous: where every state was seen and all is well, the properties that hold for nothing, each with why: the
+            premise of a leads-to is never true, or a prospect is true in no state.
         by_order: the groups of numbers, such as epochs, of which only the order mattered: states are counted up to it.
         any_number_of: of these, where every state was seen, those whose bounds cut no step: what was found holds for
             any number of them, within the other bounds.
@@ -172,6 +177,7 @@ class Outcome:
     restored: int = 0
     warnings: tuple[str, ...] = ()
     held_back: dict[str, int] = attrs.field(factory=dict)
+    vacuous: dict[str, str] = attrs.field(factory=dict)
     by_order: tuple[str, ...] = ()
     any_number_of: tuple[str, ...] = ()
     cut_alone: dict[str, int] = attrs.field(factory=dict)

@@ -10,6 +10,7 @@ from explorer.system import blaming_the_model
 from explorer.verdict import Budget
 from highwater.claims.spec import Spec, SpecError
 from highwater.distribution import installing
+from model.language.domain import ArrayOf, Integers, Maybe, OneOf, SequenceOf, SetOf, Struct
 
 RESERVED = ("depth", "orbit")
 
@@ -39,12 +40,34 @@ def table_of(spec: Spec, max_states: int, symmetry: bool) -> Any:
         raise SpecError(f"{spec.name}: the state has a field {taken[0]}, which is the name of a column of its own")
     engine = _reached(spec, max_states, symmetry, ", or use `highwater states` with Spark")
     states = [plain(system.domain, engine.layout.unpack(engine.store.words(row))) for row in range(engine.store.count)]
+    types = {name: column_type(of) for name, of in system.domain.fields.items()}
+    types |= dict.fromkeys(RESERVED, pyarrow.int64())
     columns: dict[str, Any] = {name: [state[name] for state in states] for name in system.domain.fields}
     ends = engine.store.level_ends
     columns["depth"] = [depth for depth in range(len(ends) - 1) for _ in range(ends[depth], ends[depth + 1])]
     alone = len(engine.permutations) <= 1
     columns["orbit"] = [1 if alone else engine.states_in(row, row + 1) for row in range(engine.store.count)]
-    return pyarrow.table(columns)
+    return pyarrow.table(columns, pyarrow.schema(list(types.items())))
+
+
+def column_type(domain: Any) -> Any:
+    """The Arrow type of a domain's values as `explorer.analysis.plain_values.plain` has them, whichever are reached."""
+    import pyarrow
+
+    match domain:
+        case Integers():
+            return pyarrow.int64()
+        case OneOf(members=members):
+            if all(type(member) is int for member in members):
+                return pyarrow.int64()
+            return pyarrow.bool_() if members == (False, True) else pyarrow.string()
+        case Maybe(of=of):
+            return column_type(of)
+        case Struct(fields=fields):
+            return pyarrow.struct([(name, column_type(of)) for name, of in fields.items()])
+        case SetOf(of=of) | SequenceOf(of=of) | ArrayOf(of=of):
+            return pyarrow.list_(column_type(of))
+    raise TypeError(f"{type(domain).__name__} is no domain that a column can hold")
 
 
 def lines_of(spec: Spec, max_states: int) -> dict[str, dict[int, int]]:
@@ -52,7 +75,7 @@ def lines_of(spec: Spec, max_states: int) -> dict[str, dict[int, int]]:
     from explorer.search.coverage import lines_run
 
     engine = _reached(spec, max_states)
-    return lines_run([engine.actions, engine.invariants, engine.steps])
+    return lines_run(engine.programs)
 
 
 def _reached(spec: Spec, max_states: int, symmetry: bool = True, otherwise: str = "") -> Engine:

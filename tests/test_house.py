@@ -14,6 +14,8 @@ from pathlib import Path
 import networkx
 import pytest
 
+from explorer.system import LIBRARIES, MACHINERY, is_machinery
+
 ROOT = Path(__file__).parents[1]
 CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 FLOORS = ("model", "invariants", "explorer", "spark", "conformance", "cluster", "highwater")
@@ -200,3 +202,19 @@ def test_processes_run_tests_by_groups(request: pytest.FixtureRequest) -> None:
     if not request.config.getoption("loadgroup", False):
         pytest.skip("tests are not spread by groups")
     assert request.node.nodeid.endswith("@of one")
+
+
+def test_a_defect_of_any_folder_but_the_models_own_is_no_models() -> None:
+    """An error in a frame of these ends with another exit code than one in a model."""
+    folders = re.findall(r"^\| `(\w+)/` \|.*\|.+\S.*\|$", CONTRIBUTING, re.MULTILINE)
+    assert {"explorer", "conformance", "cluster", "highwater", "spark"} <= set(folders)
+    for folder in folders:
+        if not (ROOT / folder / "__init__.py").exists() or folder == "tests":
+            continue
+        every = {is_machinery(path) for path in (ROOT / folder).rglob("*.py") if "scaffold" not in path.parts}
+        assert every == ({True} if folder not in ("model", "invariants") else {False, True} & every), folder
+        assert (folder in MACHINERY) is (folder not in ("model", "invariants"))
+
+
+def test_a_defect_of_any_library_is_no_models() -> None:
+    assert set(ONLY_IMPORTER) - {"pytest"} <= LIBRARIES

@@ -17,7 +17,7 @@ from explorer.kernels.compile_times import TIMES
 from explorer.search.checkpoint import Snapshot
 from explorer.search.counterexamples import broken_steps_in, deadlock_in, violations_in
 from explorer.search.counts import by_bound, by_bound_alone
-from explorer.search.coverage import lines_run, unreached
+from explorer.search.coverage import holds_for_nothing, lines_run, unreached
 from explorer.search.engine import Engine
 from explorer.search.expansion import Expansion
 from explorer.search.kept_trees import KeptTrees
@@ -190,7 +190,9 @@ class _Search:
         self._snapshot(at_once=True)
         every_state = not reason and (self.keep_going or not self.violations)
         if every_state and self.judges_graph:
-            self.violations += hopeless_states(self.engine, {violation.property for violation in self.violations})
+            known = {violation.property for violation in self.violations}
+            found, self.held_back = hopeless_states(self.engine, known)
+            self.violations += found
             reason = self._judge_liveness()
         return reason
 
@@ -208,10 +210,11 @@ class _Search:
     def _judge_liveness(self) -> str:
         """Look for lassos; what kept it from doing so, if anything did."""
         try:
-            found, self.held_back = lassos_in(self.engine, {violation.property for violation in self.violations})
+            found, held_back = lassos_in(self.engine, {violation.property for violation in self.violations})
         except Stopped as stopped:
             return str(stopped)
         self.violations += found
+        self.held_back |= held_back
         return ""
 
     def _explore(self) -> str:
@@ -319,6 +322,7 @@ class _Search:
             held_back=self.held_back,
             by_order=tuple(ranks.groups) if ranks else (),
             any_number_of=ranks.unlimited(by_bound(cut_steps)) if ranks and not reason else (),
+            vacuous=holds_for_nothing(engine) if verdict is Verdict.HOLDS else {},
             unreached=self._unreached() if looks else (),
             lines=lines_run(engine.programs) if self.coverage and (looks or self.violations) else {},
             warnings=tuple(filter(None, [self.snapshots.warning if self.snapshots else "", self.cut_short])),
@@ -326,5 +330,5 @@ class _Search:
 
     def _unreached(self) -> tuple[Unreached, ...]:
         engine = self.engine
-        programs = (engine.invariants, engine.steps, *([engine.actions] if self.coverage else []))
+        programs = (each for each in engine.programs if self.coverage or each is not engine.actions)
         return tuple(missed for program in programs for missed in unreached(program))

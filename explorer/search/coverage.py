@@ -22,8 +22,9 @@ import attrs
 
 from explorer.compiler.layout import Layout
 from explorer.compiler.programs import Program
+from explorer.search.compiled import Compiled
 from explorer.system import is_machinery
-from explorer.verdict import Unreached
+from explorer.verdict import NO_GOAL, NO_PREMISE, Unreached
 from model.language.declarations import Action, Instance, Witness
 
 RUNS_BETWEEN_LOOKS = 64
@@ -61,6 +62,27 @@ def unreached(program: Program) -> list[Unreached]:
         seen = {of.function.__code__: Seen(of, of.function.__globals__, set()) for of in ofs if group in (Action, of)}
         found += _unreached_in(seen, examples, program.layout)
     return found
+
+
+def holds_for_nothing(engine: Compiled) -> dict[str, str]:
+    """The properties that hold for nothing, each with why. All states were judged, so that each path of a premise, and
+    of a prospect, was taken in one.
+    """
+    system = engine.system
+    found = {each.of.name: NO_GOAL for each in system.prospects}
+    found |= {each.of.name: NO_PREMISE for each in system.liveness if each.premise is not None}
+    of_premises = {each.premise: each.of.name for each in system.liveness}
+    for number, words in engine.prospects.examples:
+        _unless_true(found, system.prospects[number], system.prospects[number].of.name, engine.layout.unpack(words))
+    for number, words in engine.premises.examples:
+        premise = system.premises[number]
+        _unless_true(found, premise, of_premises[premise], engine.layout.unpack(words))
+    return found
+
+
+def _unless_true(found: dict[str, str], instance: Instance, name: str, state: Any) -> None:
+    if name in found and instance.apply(state):
+        del found[name]
 
 
 def lines_run(programs: Iterable[Program]) -> dict[str, dict[int, int]]:

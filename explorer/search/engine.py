@@ -4,6 +4,7 @@ threads.
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -86,10 +87,9 @@ class Engine(Compiled):
         return sum(int(work.steps[0]) for work in self.works)
 
     def cut_steps(self) -> Counter[frozenset[str]]:
-        """How many steps each set of bounds has cut."""
-        return Counter(
-            {bounds: sum(int(work.steps[1 + n]) for work in self.works) for n, bounds in enumerate(self.effects.bounds)}
-        )
+        """How many steps each set of bounds has cut, of those that have cut any."""
+        counts = (sum(int(work.steps[1 + number]) for work in self.works) for number in itertools.count())
+        return +Counter(dict(zip(self.effects.bounds, counts, strict=False)))
 
     def trees(self, program: Program) -> Trees:
         """A program as the kernels read it."""

@@ -20,7 +20,7 @@ from explorer.search.fairness import Demand, demands_of
 from explorer.system import RAISED, Contradiction, Cut, ModelError, System, judge, successor, where
 from explorer.verdict import Step, Violation
 from model.language.declarations import Instance, Witness
-from model.language.graph_properties import Form
+from model.language.graph_properties import Begins
 
 
 @attrs.define
@@ -72,7 +72,7 @@ class _Round:
         """Walk until all demands are met, each time to the nearest step that helps, and back to the start."""
         while True:
             wanted = [demand for demand in self.demands if self.is_open(demand)]
-            unseen = self.property.of.form is Form.EVENTUALLY_ALWAYS and not any(map(self.lacks, self.states))
+            unseen = not self.property.of.form.facts.stays_false and not any(map(self.lacks, self.states))
             if wanted or unseen:
                 self.steps += self._nearest(
                     lambda action, after, wanted=wanted, unseen=unseen: self._helps(action, after, wanted, unseen)
@@ -169,9 +169,9 @@ def waiting(system: System, of: Instance, trace: Sequence[Step], back_to: int) -
     """
     states = [step.state for step in trace]
     false = [not judge(of, state, system.domain) for state in states]
-    if of.of.form is Form.EVENTUALLY_ALWAYS:
+    if not of.of.form.facts.stays_false:
         return frozenset(number for number in range(back_to, len(states)) if false[number])
-    owed = _premises(system, of, states) if of.of.form is Form.LEADS_TO else [True] * len(states)
+    owed = [True] * len(states) if of.premise is None else _premises(system, of, states)
     for_good = (number for number, asked in enumerate(owed) if asked and all(false[min(number, back_to) :]))
     return frozenset(range(next(for_good, len(states)), len(states)))
 
@@ -207,19 +207,24 @@ def _wrongs(system: System, of: Instance, trace: Sequence[Step], back_to: int) -
         yield f"the last state is not the one after step {back_to}"
         return
     true = [bool(judge(of, state, system.domain)) for state in states]
-    around = range(back_to, len(states))
-    match of.of.form:
-        case Form.EVENTUALLY if any(true):
-            yield f"it is true after step {true.index(True)}"
-        case Form.LEADS_TO if not any(
-            waits and not any(true[min(n, back_to) :]) for n, waits in enumerate(_premises(system, of, states))
-        ):
-            yield "after every state in which the premise is true, it is true once more"
-        case Form.ALWAYS_EVENTUALLY if any(true[n] for n in around):
-            yield "it is true on the cycle"
-        case Form.EVENTUALLY_ALWAYS if all(true[n] for n in around):
-            yield "it is true all along the cycle"
+    begins = _begins(system, of, states, back_to)
+    facts = of.of.form.facts
+    if facts.stays_false and all(any(true[min(n, back_to) :]) for n in begins):
+        yield facts.kept
+    if not facts.stays_false and all(true[back_to:]):
+        yield facts.kept
     yield from unfairness(system, of, trace, back_to)
+
+
+def _begins(system: System, of: Instance, states: Sequence[Any], back_to: int) -> list[int]:
+    """The steps of a lasso after which the property begins to be owed."""
+    match of.of.form.facts.begins:
+        case Begins.AT_FIRST:
+            return [0]
+        case Begins.AFTER_PREMISE:
+            return [number for number, waits in enumerate(_premises(system, of, states)) if waits]
+        case Begins.ANYWHERE:
+            return [back_to]
 
 
 def _premises(system: System, of: Instance, states: Sequence[Any]) -> list[bool]:

@@ -10,7 +10,7 @@ from explorer.compiler.meanings import InvariantProgram
 from explorer.kernels import entry_points
 from explorer.search.engine import Engine, mask_of
 from model.language.declarations import Instance
-from model.language.graph_properties import Form
+from model.language.graph_properties import Begins
 
 
 class Marks:
@@ -22,11 +22,12 @@ class Marks:
         self._rows = engine.store.count
         lacking = false_in(engine, engine.liveness, engine.system.liveness.index(of))
         self._lacking = np.packbits(lacking)
-        self._everywhere = of.of.form is Form.EVENTUALLY_ALWAYS
-        if of.of.form is Form.EVENTUALLY:
-            lacking[engine.store.level_ends[1] :] = 0
-        elif of.of.form is Form.LEADS_TO:
-            lacking &= 1 - false_in(engine, engine.premises, engine.system.premises.index(of.premise))
+        self._everywhere = not of.of.form.facts.stays_false
+        match of.of.form.facts.begins:
+            case Begins.AT_FIRST:
+                lacking[engine.store.level_ends[1] :] = 0
+            case Begins.AFTER_PREMISE:
+                lacking &= 1 - false_in(engine, engine.premises, engine.system.premises.index(of.premise))
         self._born = np.packbits(lacking)
 
     @property

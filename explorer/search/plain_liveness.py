@@ -26,7 +26,7 @@ from explorer.system import Cut, System
 from explorer.trace import retrace
 from explorer.verdict import Step, Violation
 from model.language.declarations import Instance
-from model.language.graph_properties import Form
+from model.language.graph_properties import Begins
 
 # from where it is as far to each state in which the property begins to be owed as from the initial states
 BEFORE = object()
@@ -78,26 +78,28 @@ class _Judged:
     def __attrs_post_init__(self) -> None:
         self.demands = demands_of(self.system, self.of.of)
         self.lacking = {state for state in self.moves if not judge_class(self.system, self.of, state)}
-        match self.of.of.form:
-            case Form.EVENTUALLY:
-                self.born = {state for state in self.lacking if self.parents[state] is None}
-            case Form.LEADS_TO:
-                self.born = {state for state in self.lacking if judge_class(self.system, self.of.premise, state)}
-            case Form.ALWAYS_EVENTUALLY:
-                self.born = self.lacking
-            case Form.EVENTUALLY_ALWAYS:
-                self.born = set(self.moves)
+        self.facts = self.of.of.form.facts
+        self.allowed = self.lacking if self.facts.stays_false else set(self.moves)
+        self.born = set(filter(self._may_begin, self.allowed))
         self.waiting = self._distances()
+
+    def _may_begin(self, state: Any) -> bool:
+        match self.facts.begins:
+            case Begins.AT_FIRST:
+                return self.parents[state] is None
+            case Begins.AFTER_PREMISE:
+                return bool(judge_class(self.system, self.of.premise, state))
+            case Begins.ANYWHERE:
+                return True
 
     def _distances(self) -> dict[Any, int]:
         import networkx  # here, since few searches need it
 
-        allowed = set(self.moves) if self.of.of.form is Form.EVENTUALLY_ALWAYS else self.lacking
         graph = networkx.DiGraph()
         graph.add_node(BEFORE)
         graph.add_weighted_edges_from((BEFORE, state, self.depth[state]) for state in self.born)
         graph.add_weighted_edges_from(
-            (state, after, 1) for state in allowed for after in self._after(state) if after in allowed
+            (state, after, 1) for state in self.allowed for after in self._after(state) if after in self.allowed
         )
         lengths = networkx.single_source_dijkstra_path_length(graph, BEFORE)
         return {state: length for state, length in lengths.items() if state is not BEFORE}
@@ -127,7 +129,7 @@ class _Judged:
         graph.add_nodes_from(states)
         graph.add_edges_from((state, after) for state in states for after in self._after(state) if after in graph)
         for component in networkx.strongly_connected_components(graph):
-            if self.of.of.form is Form.EVENTUALLY_ALWAYS and not component & self.lacking:
+            if not self.facts.stays_false and not component & self.lacking:
                 continue
             missed = [demand for demand in self.demands if not self._is_taken(demand, component)]
             if any(

@@ -13,7 +13,7 @@ from explorer.compiler.questions import refuse_what_is_never_in
 from explorer.search.plain_liveness import judge_liveness
 from explorer.system import Cut, System
 from explorer.trace import retrace, violation_at
-from explorer.verdict import DEADLOCK, Budget, Outcome, Progress, Verdict, Violation
+from explorer.verdict import DEADLOCK, NO_GOAL, NO_PREMISE, Budget, Outcome, Progress, Verdict, Violation
 from model.language.declarations import Instance, Transition
 
 STATES_BETWEEN_REPORTS = 1000
@@ -145,13 +145,26 @@ class _Search:
     def _judge_prospects(self) -> None:
         found_at = {state: number for number, state in enumerate(self.moves)}
         prospects = self.system.prospects
-        lost = [(hopeless[0], each) for each in prospects if (hopeless := _hopeless(self.system, each, self.moves))]
+        lost = []
+        for each in prospects:
+            hopeless, held_back = _hopeless(self.system, each, self.moves)
+            lost += [(state, each) for state in hopeless[:1]]
+            if held_back and each.of.name not in self.violated:
+                self.held_back[each.of.name] = self.held_back.get(each.of.name, 0) + held_back
         for state, each in sorted(lost, key=lambda found: found_at[found[0]]):
             self.violated.setdefault(each.of.name, (_path(self.parents, state), each))
 
     def _judge_liveness(self) -> None:
         if self.system.liveness:
-            self.lassos, self.held_back = judge_liveness(self.system, self.moves, self.parents)
+            self.lassos, held_back = judge_liveness(self.system, self.moves, self.parents)
+            self.held_back |= held_back
+
+    def _vacuous(self) -> dict[str, str]:
+        """What holds for nothing, and why."""
+        asked = [(each, each, NO_GOAL) for each in self.system.prospects]
+        asked += [(each, each.premise, NO_PREMISE) for each in self.system.liveness if each.premise is not None]
+        true = {each.of.name for each, of, _ in asked for state in self.moves if judge_class(self.system, of, state)}
+        return {each.of.name: why for each, _, why in asked if each.of.name not in true}
 
     def _report(self, *, level_ended: bool) -> None:
         self.on_progress(
@@ -187,6 +200,7 @@ class _Search:
             stored_states=len(self.parents),
             seconds=time.perf_counter() - self.started,
             held_back=self.held_back,
+            vacuous={} if self.reason or self.violated or self.lassos else self._vacuous(),
             by_order=tuple(self.system.ranks.groups) if self.system.ranks else (),
             any_number_of=() if self.reason or not self.system.ranks else self.system.ranks.unlimited(self.cut),
         )
@@ -195,20 +209,25 @@ class _Search:
 REALITY = object()  # where a prospect is reality; a step that a bound cuts may lead there
 
 
-def _hopeless(system: System, prospect: Instance, moves: dict[Any, list[tuple[Instance, Any]]]) -> list[Any]:
+def _hopeless(
+    system: System, prospect: Instance, moves: dict[Any, list[tuple[Instance, Any]]]
+) -> tuple[list[Any], int]:
     """The states from which no steps that may be relied on lead to where a prospect is reality, in the order in which
-    they were found.
+    they were found; and how many others have only such steps that a bound cuts on their way.
     """
     import networkx  # here, since few searches need it
 
-    backwards = networkx.DiGraph()
+    backwards, cut = networkx.DiGraph(), []
     backwards.add_node(REALITY)
     backwards.add_edges_from((REALITY, state) for state in moves if judge_class(system, prospect, state))
     for state, results in moves.items():
         relied_on = [after for action, after in results if action.of in prospect.of.along]
-        backwards.add_edges_from((REALITY if isinstance(after, Cut) else after, state) for after in relied_on)
+        backwards.add_edges_from((after, state) for after in relied_on if not isinstance(after, Cut))
+        cut += [(REALITY, state)] * any(isinstance(after, Cut) for after in relied_on)
+    certain = networkx.descendants(backwards, REALITY)
+    backwards.add_edges_from(cut)
     hopeful = networkx.descendants(backwards, REALITY)
-    return [state for state in moves if state not in hopeful]
+    return [state for state in moves if state not in hopeful], len(hopeful - certain)
 
 
 def _path(parents: dict[Any, Any], state: Any) -> list[Any]:

@@ -25,6 +25,15 @@ SECONDS_BETWEEN_SNAPSHOTS = 5.0
 MOST_OF_THE_TIME = 0.05  # that writing may take
 
 
+def deeper_than(max_depth: int | None, depth: int) -> CheckpointError | None:
+    """The refusal to go on from a depth that is more than what was asked for: its counts would not be those."""
+    if max_depth is None or depth <= max_depth:
+        return None
+    return CheckpointError(
+        f"the checkpoint is of depth {depth}, more than max_depth {max_depth}: raise that, or leave --resume out"
+    )
+
+
 class Snapshots:
     """The snapshots of one search.
 
@@ -59,9 +68,15 @@ class Snapshots:
     def restore(self, max_depth: int | None) -> Snapshot:
         """Put the search where the last snapshot was taken, or at the end of its last level if it is not to
         go deeper.
+
+        Raises:
+            CheckpointError: the snapshot cannot be read, does not fit, or is deeper than that.
         """
         store, work = self._engine.store, self._engine.works[0]
         snapshot = self._checkpoint.read(store.add)
+        if (deeper := deeper_than(max_depth, len(snapshot.level_ends) - 2)) is not None:
+            self.close()
+            raise deeper
         self._whole_levels = attrs.evolve(snapshot, inside=None)
         if max_depth is not None and len(snapshot.level_ends) - 2 >= max_depth:
             snapshot = self._whole_levels

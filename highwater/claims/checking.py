@@ -93,37 +93,101 @@ class Result:
         return self.found and with_fewest_switches(self.spec.system(), self.found)
 
 
-def _locally(spec: Spec, system: System, budget: Budget, options: dict[str, Any]) -> Outcome:
+@attrs.frozen(kw_only=True)
+class SearchOptions:
+    """How to search, whichever engine does.
+
+    Attributes:
+        keep_going: after a violation, go on until every state is seen.
+        on_progress: called now and then.
+        workers, coverage: of the local engine, see `explorer.search.breadth_first.explore`.
+        symmetry, keep_trees: of the local engine and of Spark, which the plain-Python engine has no use for.
+        checkpoint, resume: of both as well.
+        master, partitions: of Spark, see `highwater.claims.on_spark.explore`.
+    """
+
+    keep_going: bool = False
+    on_progress: Callable[[Progress], None] = lambda progress: None
+    workers: int | None = None
+    symmetry: bool = True
+    checkpoint: Path | str | None = None
+    resume: bool = False
+    coverage: bool = False
+    keep_trees: bool = False
+    master: str | None = None
+    partitions: int | None = None
+
+    def refuse_what_is_not_of(self, engine: Engine) -> None:
+        """Refuse options that would change nothing, rather than ignore them.
+
+        Raises:
+            SpecError: there is one.
+        """
+        for name, engines in _OF_ENGINES.items():
+            if getattr(self, name) not in (None, False) and engine not in engines:
+                having = " or ".join(each.value for each in engines)
+                raise SpecError(f"{name} has no meaning with the engine {engine.value}; use {having}")
+
+
+_OF_ENGINES = {
+    "workers": (Engine.LOCAL,),
+    "coverage": (Engine.LOCAL,),
+    "checkpoint": (Engine.LOCAL, Engine.SPARK),
+    "resume": (Engine.LOCAL, Engine.SPARK),
+    "master": (Engine.SPARK,),
+    "partitions": (Engine.SPARK,),
+}
+
+
+def _locally(spec: Spec, system: System, budget: Budget, options: SearchOptions) -> Outcome:
     from explorer.search import breadth_first  # imports llvmlite
 
-    known = _some(options, "keep_going", "on_progress", "workers", "symmetry", "resume", "coverage", "keep_trees")
-    checkpoint = None if options.get("checkpoint") is None else Path(options["checkpoint"])
-    if "://" in str(options.get("checkpoint")):
+    if "://" in str(options.checkpoint):
         raise SpecError(
-            f"{options['checkpoint']}: the local engine keeps checkpoints in folders of this machine; add --engine "
-            "spark"
+            f"{options.checkpoint}: the local engine keeps checkpoints in folders of this machine; add --engine spark"
         )
-    return breadth_first.explore(system, budget, check_deadlock=spec.check_deadlock, checkpoint=checkpoint, **known)
-
-
-def _in_plain_python(spec: Spec, system: System, budget: Budget, options: dict[str, Any]) -> Outcome:
-    from explorer.search import plain_python
-
-    return plain_python.explore(
-        system, budget, check_deadlock=spec.check_deadlock, **_some(options, "keep_going", "on_progress")
+    return breadth_first.explore(
+        system,
+        budget,
+        check_deadlock=spec.check_deadlock,
+        keep_going=options.keep_going,
+        on_progress=options.on_progress,
+        workers=options.workers,
+        symmetry=options.symmetry,
+        checkpoint=None if options.checkpoint is None else Path(options.checkpoint),
+        resume=options.resume,
+        coverage=options.coverage,
+        keep_trees=options.keep_trees,
     )
 
 
-def _on_spark(spec: Spec, system: System, budget: Budget, options: dict[str, Any]) -> Outcome:
+def _in_plain_python(spec: Spec, system: System, budget: Budget, options: SearchOptions) -> Outcome:
+    from explorer.search import plain_python
+
+    return plain_python.explore(
+        system,
+        budget,
+        check_deadlock=spec.check_deadlock,
+        keep_going=options.keep_going,
+        on_progress=options.on_progress,
+    )
+
+
+def _on_spark(spec: Spec, system: System, budget: Budget, options: SearchOptions) -> Outcome:
     from highwater.claims import on_spark  # imports pyspark
 
-    checkpoint = None if options.get("checkpoint") is None else str(options["checkpoint"])
-    known = _some(options, "keep_going", "on_progress", "symmetry", "resume", "keep_trees", "master", "partitions")
-    return on_spark.explore(spec, budget, checkpoint=checkpoint, **known)
-
-
-def _some(options: dict[str, Any], *names: str) -> dict[str, Any]:
-    return {name: options[name] for name in names if name in options}
+    return on_spark.explore(
+        spec,
+        budget,
+        master=options.master,
+        partitions=options.partitions,
+        checkpoint=None if options.checkpoint is None else str(options.checkpoint),
+        resume=options.resume,
+        keep_going=options.keep_going,
+        symmetry=options.symmetry,
+        keep_trees=options.keep_trees,
+        on_progress=options.on_progress,
+    )
 
 
 _ENGINES = {Engine.LOCAL: _locally, Engine.PYTHON: _in_plain_python, Engine.SPARK: _on_spark}
@@ -133,34 +197,29 @@ def check_spec(
     spec: Spec,
     engine: Engine = Engine.LOCAL,
     budget: Budget = Budget(),  # noqa: B008 - frozen
-    *,
-    keep_going: bool = False,
-    on_progress: Callable[[Progress], None] = lambda progress: None,
     **options: Any,
 ) -> Result:
     """Explore one spec and compare with its claim.
 
     Args:
-        keep_going: after a violation, go on until every state is seen.
-        options: further options of the engine: `workers`, `symmetry`, `checkpoint`, `resume`, `coverage` and
-            `keep_trees` as `explorer.search.breadth_first.explore` takes them; for `Engine.SPARK` `symmetry`,
-            `checkpoint`, `resume`, `keep_trees`, `master` and `partitions` as `highwater.claims.on_spark.explore` does.
-            An engine leaves out what it knows nothing of.
+        options: those of `SearchOptions`, by name.
 
     Raises:
-        SpecError: the model cannot be explored within these bounds, or is wrong in itself.
+        SpecError: the model cannot be explored within these bounds, or is wrong in itself; or the engine has no use for
+            an option.
+        TypeError: there is no such option.
     """
+    how = SearchOptions(**options)
+    how.refuse_what_is_not_of(engine)
     if spec.file.max_depth is not None and (budget.max_depth is None or spec.file.max_depth < budget.max_depth):
         budget = attrs.evolve(budget, max_depth=spec.file.max_depth)
     try:
         with blaming_the_model():
             system = spec.system()
-            outcome = _ENGINES[engine](
-                spec, system, budget, {"keep_going": keep_going, "on_progress": on_progress, **options}
-            )
+            outcome = _ENGINES[engine](spec, system, budget, how)
     except (ModelError, CheckpointError) as error:
         raise SpecError(f"{spec.path}: {error}") from error
-    return judge_claim(spec, outcome, went_on=keep_going)
+    return judge_claim(spec, outcome, went_on=how.keep_going)
 
 
 def judge_claim(spec: Spec, outcome: Outcome, *, went_on: bool = False) -> Result:

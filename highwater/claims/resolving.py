@@ -18,7 +18,7 @@ from explorer.verdict import DEADLOCK
 from highwater.claims import own
 from highwater.claims.tables import Findings, Wrong, did_you_mean, shown, structure
 from model.catalogue import MODELS
-from model.language.declarations import Action, Invariant, StepProperty
+from model.language.declarations import Action, Instance, Invariant, StepProperty
 from model.language.definition import Definition, Model, Property
 from model.language.graph_properties import Liveness, Prospect
 from model.language.records import domain_of
@@ -223,15 +223,19 @@ def build_system(
         domain = domain_of(definition.state, bounds)
     except TypeError as error:
         raise ModelError(str(error)) from error
-    instances = [instance for each in properties for instance in each.instances(bounds, protocol)]
+    kinds: dict[type, list[Instance]] = {kind: [] for kind in (Invariant, StepProperty, Prospect, Liveness)}
+    for each in properties:
+        if type(each) not in kinds:
+            raise ModelError(f"{each.name} is a {type(each).__name__}, which no search knows how to judge {_at(each)}")
+        kinds[type(each)] += each.instances(bounds, protocol)
     system = System(
         domain=domain,
         initial=_initial(definition, bounds),
         actions=tuple(instance for action in definition.actions for instance in action.instances(bounds, protocol)),
-        invariants=tuple(instance for instance in instances if isinstance(instance.of, Invariant)),
-        step_properties=tuple(instance for instance in instances if isinstance(instance.of, StepProperty)),
-        prospects=tuple(instance for instance in instances if isinstance(instance.of, Prospect)),
-        liveness=tuple(instance for instance in instances if isinstance(instance.of, Liveness)),
+        invariants=tuple(kinds[Invariant]),
+        step_properties=tuple(kinds[StepProperty]),
+        prospects=tuple(kinds[Prospect]),
+        liveness=tuple(kinds[Liveness]),
         interchangeable={
             names: tuple(members) for names, members in (definition.interchangeable or no_names)(bounds).items()
         },

@@ -110,6 +110,7 @@ def entry_of(result: Result) -> dict[str, Any]:
         "reason": outcome.reason,
         "held_back": outcome.held_back,
         "any_number_of": list(outcome.any_number_of),
+        "vacuous": outcome.vacuous,
         "violated": {found.property: found.trace_length for found in outcome.violations},
         "distinct_states": outcome.distinct_states,
         "generated": outcome.generated,

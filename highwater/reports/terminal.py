@@ -20,7 +20,7 @@ from highwater.claims.spec import Spec
 from highwater.claims.tables import shown
 from highwater.reports.progress import short
 from highwater.visible import counted, visible
-from model.language.graph_properties import GraphProperty
+from model.language.graph_properties import GraphProperty, Prospect
 
 _COLOURS = {Status.MET: "green", Status.UNMET: "bold red", Status.UNDECIDED: "yellow"}
 _MARKS = {Status.MET: "ok", Status.UNMET: "FAILED", Status.UNDECIDED: "undecided"}
@@ -46,6 +46,8 @@ def show_result(console: Console, result: Result, *, with_trace: bool) -> None:
     never = [name for name, count in outcome.enabled.items() if not count]
     if never and outcome.verdict is Verdict.HOLDS:
         console.print(Text.assemble("    ", ("never enabled:", "yellow"), f" {', '.join(never)}"))
+    for name, why in outcome.vacuous.items():
+        console.print(Text.assemble("    ", ("vacuous:", "yellow"), f" {name}: {why}"))
     show_unreached(console, outcome.unreached)
     if with_trace and (violation := result.violation):
         console.print()
@@ -98,7 +100,7 @@ def verdict_line(result: Result) -> str:
         return f"violated: {violation.property} after {violation.length_in_words}{also}{_cut_short(outcome)}"
     match outcome.verdict:
         case Verdict.HOLDS:
-            return f"holds {_for_whom(outcome)}: {', '.join(result.spec.file.check)}{_held_back(outcome)}"
+            return f"holds {_for_whom(outcome)}: {', '.join(result.spec.file.check)}{_held_back(result)}"
         case Verdict.HOLDS_TO_DEPTH:
             return _to_depth(result)
         case _:
@@ -118,10 +120,14 @@ def _for_whom(outcome: Outcome) -> str:
     )
 
 
-def _held_back(outcome: Outcome) -> str:
-    """What is not judged of liveness, as only bounds stop it."""
-    held = [f"{name} in {counted(count, 'state')}" for name, count in outcome.held_back.items()]
-    return f"; waits only because of bounds: {', '.join(held)}" if held else ""
+def _held_back(result: Result) -> str:
+    """What is not judged of graph properties, as only bounds stop it."""
+    prospects = {each.name for each in result.spec.properties if isinstance(each, Prospect)}
+    held: dict[str, list[str]] = {}
+    for name, count in result.outcome.held_back.items():
+        why = "possible only because a bound cuts a step" if name in prospects else "waits only because of bounds"
+        held.setdefault(why, []).append(f"{name} in {counted(count, 'state')}")
+    return "".join(f"; {why}: {', '.join(each)}" for why, each in held.items())
 
 
 def _cut_short(outcome: Outcome) -> str:
@@ -141,12 +147,11 @@ def _to_depth(result: Result) -> str:
     """What holds to a depth; a property of the graph does not, as it takes all states to be judged."""
     spec = result.spec
     rest = [each.name for each in spec.properties if isinstance(each, GraphProperty)]
-    judged = [each.name for each in spec.properties if each.name not in rest] + [DEADLOCK] * spec.check_deadlock
-    holds = (
-        f"holds to {result.outcome.reason} within these bounds: {', '.join(judged)}"
-        if judged
-        else f"explored to {result.outcome.reason}"
-    )
+    judged = [each.name for each in spec.properties if each.name not in rest]
+    reason, expanded = result.outcome.reason, result.outcome.depth - 1
+    holds = f"holds to {reason} within these bounds: {', '.join(judged)}" if judged else f"explored to {reason}"
+    if spec.check_deadlock:  # no step is taken from the states of the last level
+        holds += f"; {DEADLOCK} to depth {expanded}" if expanded >= 0 else f"; {DEADLOCK} is not judged"
     return f"{holds}; not judged, because not every state is known: {', '.join(rest)}" if rest else holds
 
 
@@ -162,9 +167,9 @@ def bounds_line(result: Result) -> str:
     """What it came out within."""
     spec, outcome = result.spec, result.outcome
     bounds = ", ".join(f"{key} {value}" for key, value in spec.file.bounds.items())
-    if not outcome.bounds_cut:
-        return f"bounds  {bounds}; none of them cut a step"
     cuts = ", ".join(f"{key} {count:,}" for key, count in outcome.bounds_cut.items())
+    if not cuts:
+        return f"bounds  {bounds}; none of them cut a step"
     return f"bounds  {bounds}; steps cut: {cuts}"
 
 

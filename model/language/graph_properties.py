@@ -65,6 +65,46 @@ class Form(Enum):
     ALWAYS_EVENTUALLY = "always_eventually"
     EVENTUALLY_ALWAYS = "eventually_always"
 
+    @property
+    def facts(self) -> Facts:
+        """What engines have to know of it."""
+        return FACTS[self]
+
+
+class Begins(Enum):
+    """Where a path may begin on which a property is owed."""
+
+    AT_FIRST = "in an initial state"
+    AFTER_PREMISE = "where the premise is true"
+    ANYWHERE = "anywhere"
+
+
+@attrs.frozen
+class Facts:
+    """What engines have to know of a form.
+
+    Attributes:
+        begins: where a path may begin on which the property is owed.
+        stays_false: whether the function is false all along a path that breaks the property, so that such a path leads
+            through states only where it is. If not, it is false again and again: in one state at least of the
+            component in which the path stays.
+        kept: what a trace that does not break the property shows.
+    """
+
+    begins: Begins
+    stays_false: bool
+    kept: str
+
+
+FACTS = {
+    Form.EVENTUALLY: Facts(Begins.AT_FIRST, True, "it is true in one of the states"),
+    Form.LEADS_TO: Facts(
+        Begins.AFTER_PREMISE, True, "after every state in which the premise is true, it is true once more"
+    ),
+    Form.ALWAYS_EVENTUALLY: Facts(Begins.ANYWHERE, True, "it is true on the cycle"),
+    Form.EVENTUALLY_ALWAYS: Facts(Begins.ANYWHERE, False, "it is true all along the cycle"),
+}
+
 
 @attrs.define(eq=False, slots=False)
 class Liveness(Quantified):

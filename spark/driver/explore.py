@@ -23,6 +23,7 @@ from explorer.partitioned.visited import Visited
 from explorer.partitioned.worker import Example, PartitionWorker
 from explorer.search.counts import Counts, by_bound, by_bound_alone
 from explorer.search.durable import CheckpointError
+from explorer.search.snapshots import deeper_than
 from explorer.system import System
 from explorer.verdict import Budget, Outcome, Progress, Verdict, Violation
 from spark.driver.cluster import Cluster
@@ -156,6 +157,8 @@ class _Search:
         if not self.levels:
             return
         last = self.levels[-1]
+        if (deeper := deeper_than(self.budget.max_depth, last.depth)) is not None:
+            raise deeper
         self.counts, self.paths_known = last.counts, max(last.paths, self.engine.paths)
         self.violations.restore(last.found, self.levels)
         if last.rows < ROWS_WORTH_A_JOB and sum(level.rows for level in self.levels) < ROWS_IN_THE_DRIVER:

@@ -29,7 +29,6 @@ from explorer.search.store import Stopped
 from explorer.search.stored_graph import StoredGraph
 from explorer.verdict import Budget, Violation
 from model.language.declarations import Instance
-from model.language.graph_properties import Form
 from spark.driver.cluster import Cluster
 from spark.driver.tables import Rows, Tables, Waiting
 from spark.driver.traces import Traces
@@ -153,6 +152,6 @@ class _Trimmed:
         hold(engine, [self._worker.rows_of(left.words)], [0, len(left)])
         edges = Edges(engine, rows_of(engine), every, (exact.demands >= 0).astype(np.uint8), engine.store.room)
         graph = StoredGraph(engine, edges, SimpleNamespace(allowed=every, born=every), exact)
-        needs = of.of.form is Form.EVENTUALLY_ALWAYS
+        needs = not of.of.form.facts.stays_false
         needed = (left.says & LACKS).astype(np.uint8) if needs else np.zeros(0, np.uint8)
         return graph, FairRows(engine, of, graph, needed)

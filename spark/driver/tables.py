@@ -20,7 +20,7 @@ from pyspark.sql import functions as sql
 
 from explorer.system import ModelError
 from model.language.declarations import Instance
-from model.language.graph_properties import Form
+from model.language.graph_properties import Begins
 from spark.driver.cluster import Cluster
 from spark.levels import Level
 from spark.worker.graph import BEGINS, ENDS, HELD_BACK, LACKS, Wanted
@@ -132,9 +132,10 @@ class Waiting:
             position: the property's position among those of the tables.
         """
         self._tables, self._flag, self._name, self.rounds = tables, f"p{position}", str(of), 0
-        self._everywhere = of.of.form is Form.EVENTUALLY_ALWAYS
+        facts = of.of.form.facts
+        self._everywhere = not facts.stays_false
         allowed = tables.states if self._everywhere else tables.states.where(self._says(LACKS))
-        if of.of.form in (Form.ALWAYS_EVENTUALLY, Form.EVENTUALLY_ALWAYS):  # a path may begin wherever it may lead
+        if facts.begins is Begins.ANYWHERE:  # a path may begin wherever it may lead
             self._states = allowed.withColumn("distance", sql.col("level"))
         else:
             self._states = self._measured(allowed)

@@ -491,3 +491,12 @@ def test_what_a_killed_process_left_is_removed(folder: Path) -> None:
         (folder / name).write_text("")
     breadth_first.explore(system(), Budget(max_depth=8), checkpoint=folder, resume=True)
     assert names(folder) == before
+
+
+def test_a_search_that_went_deeper_is_not_taken_for_one_to_a_lesser_depth(tmp_path: Path) -> None:
+    breadth_first.explore(system(), Budget(max_depth=4), checkpoint=tmp_path)
+    with pytest.raises(CheckpointError, match="the checkpoint is of depth 4, more than max_depth 3: raise that"):
+        breadth_first.explore(system(), Budget(max_depth=3), checkpoint=tmp_path, resume=True)
+    for depth in (4, 5):
+        found = breadth_first.explore(system(), Budget(max_depth=depth), checkpoint=tmp_path, resume=True)
+        assert told(found) == told(breadth_first.explore(system(), Budget(max_depth=depth)))

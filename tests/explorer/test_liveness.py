@@ -20,6 +20,8 @@ from explorer.verdict import Budget, Outcome, Verdict
 from model.language.declarations import Action, Witness, action
 from model.language.domain import BOOLEAN, ArrayOf, Integers, Limit, Maybe, OneOf, SequenceOf
 from model.language.graph_properties import (
+    FACTS,
+    Form,
     Liveness,
     Per,
     always_eventually,
@@ -320,6 +322,25 @@ def test_what_a_bound_stops_is_no_counterexample_and_is_counted(
 
     outcome = explore(system_of([ZERO], [count, toggle], [is_very_large]))
     assert (outcome.verdict, outcome.held_back) == (Verdict.HOLDS, {"is_very_large": 2})
+
+
+def test_a_premise_that_is_never_true_is_named(explore: Callable[..., Any], system_of: Callable[..., Any]) -> None:
+    premises = {"ever": lambda counter: counter.count == 2, "never": lambda counter: counter.count > 7}
+    asked = [
+        leads_to(premise, fair=[count])(named(lambda counter: counter.count >= 0, name))
+        for name, premise in premises.items()
+    ]
+    outcome = explore(system_of([ZERO], [count, toggle], asked))
+    assert (outcome.verdict, outcome.vacuous) == (Verdict.HOLDS, {"never": "its premise is never true"})
+
+
+def named(function: Any, name: str) -> Any:
+    function.__name__ = name
+    return function
+
+
+def test_every_form_says_what_engines_have_to_know_of_it() -> None:
+    assert set(FACTS) == set(Form)
 
 
 def test_a_step_that_a_bound_cuts_does_not_count_as_taken(

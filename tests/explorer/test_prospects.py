@@ -17,7 +17,7 @@ from explorer.search import breadth_first, plain_python
 from explorer.system import ModelError, System
 from explorer.verdict import Budget, Verdict
 from model.language.declarations import Action, Witness, action, invariant
-from model.language.domain import BOOLEAN, ArrayOf, Integers, Maybe, SetOf
+from model.language.domain import BOOLEAN, ArrayOf, Integers, Limit, Maybe, SetOf
 from model.language.graph_properties import Prospect, prospect
 from model.language.records import domain_of, evolve, replaced, within
 
@@ -357,4 +357,60 @@ def rooms(draw: Any) -> System:
 def test_random_prospects_of_names_are_judged_as_in_plain_python(system: System) -> None:
     ours, theirs = breadth_first.explore(system, keep_going=True), plain_python.explore(system, keep_going=True)
     event(f"{len(theirs.violations)} lost, {'fewer' if ours.stored_states < ours.distinct_states else 'all'} stored")
-    assert (ours.levels, ours.violations) == (theirs.levels, theirs.violations)
+    assert (ours.levels, ours.violations, ours.vacuous) == (theirs.levels, theirs.violations, theirs.vacuous)
+
+
+# What only bounds make possible
+
+
+@attrs.frozen
+class Clock:
+    n: int = within(Integers(0, Limit(4, "most")))
+    done: bool = within(BOOLEAN)
+    stuck: frozenset[int] = within(SetOf(SWITCH))
+
+
+@action(actor="clock")
+def tick(clock: Clock) -> Clock:
+    return evolve(clock, n=clock.n + 1)
+
+
+@action(actor="clock")
+def finish(clock: Clock) -> Clock | None:
+    return evolve(clock, done=True) if clock.n == 3 and not clock.stuck else None
+
+
+@action(actor="wear", switch=SWITCH)
+def jam(clock: Clock, switch: int) -> Clock | None:
+    return None if clock.done else evolve(clock, stuck=clock.stuck | {switch})
+
+
+@prospect(along=[tick, finish])
+def can_be_done(clock: Clock) -> bool:
+    return clock.done
+
+
+@prospect(along=[tick])
+def can_be_done_twice(clock: Clock) -> bool:
+    return clock.done and clock.n < 0
+
+
+@pytest.mark.parametrize("symmetry", [True, False])
+def test_what_only_a_bound_makes_possible_is_counted(system_of: Callable[..., Any], symmetry: bool) -> None:
+    """From 4 states with a clock that is not jammed nor past 3 it is done for certain, and in 2 it is done."""
+    system = system_of([Clock(0, False, frozenset())], [tick, finish, jam], [can_be_done, can_be_done_twice])
+    system = attrs.evolve(system, interchangeable={"switches": (0, 1, 2)})
+    ours, theirs = breadth_first.explore(system, symmetry=symmetry), plain_python.explore(system)
+    assert ours.verdict is theirs.verdict is Verdict.HOLDS
+    states = 5 * 8 + 2
+    assert ours.distinct_states == theirs.distinct_states == states
+    assert ours.held_back == theirs.held_back == {"can_be_done": states - 4 - 2, "can_be_done_twice": states}
+    assert ours.vacuous == theirs.vacuous == {"can_be_done_twice": "it is true in no state"}
+
+
+def test_what_is_possible_without_bounds_is_not_counted(system_of: Callable[..., Any]) -> None:
+    begun = prospect(along=[tick])(lambda clock: clock.n > 0)
+    system = system_of([Clock(0, False, frozenset())], [tick, finish], [begun])
+    for explore in (breadth_first.explore, plain_python.explore):
+        outcome = explore(system)
+        assert (outcome.verdict, outcome.held_back, outcome.vacuous) == (Verdict.HOLDS, {}, {})

@@ -135,6 +135,7 @@ def test_random_promises_are_judged_as_in_plain_python(system: System) -> None:
         if symmetry:
             event("fewer stored" if ours.stored_states < ours.distinct_states else "all stored")
         assert (ours.levels, ours.violations, ours.held_back) == (theirs.levels, theirs.violations, theirs.held_back)
+        assert ours.vacuous == theirs.vacuous
     for found in ours.violations:
         instances = [
             each for each in system.liveness if each.of.name == found.property and dict(each.shown) == found.arguments

@@ -669,3 +669,17 @@ def test_an_action_that_keeps_a_part_of_the_state_is_named(counter_spec: Make) -
 def test_a_spec_of_the_repository_is_met_by_both_engines() -> None:
     spec = load_spec(SPECS / "isr_agreement" / "two_brokers_agree_on_the_isr.toml")
     assert {check_spec(spec, engine).status for engine in HERE} == {MET}
+
+
+def test_an_option_that_does_not_exist_or_that_an_engine_ignores_is_refused(make_spec: Callable[..., Spec]) -> None:
+    with pytest.raises(TypeError, match="workrs"):
+        check_spec(make_spec(), workrs=1)
+    for engine, option in (
+        (Engine.PYTHON, {"workers": 2}),
+        (Engine.PYTHON, {"coverage": True}),
+        (Engine.PYTHON, {"checkpoint": "somewhere"}),
+        (Engine.LOCAL, {"partitions": 2}),
+        (Engine.SPARK, {"workers": 2}),
+    ):
+        with pytest.raises(SpecError, match=f"{next(iter(option))} has no meaning with the engine {engine.value}; use"):
+            check_spec(make_spec(), engine, **option)

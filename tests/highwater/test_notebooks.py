@@ -13,8 +13,11 @@ from typing import Any
 import pytest
 
 import highwater
+from explorer.analysis.plain_values import plain as plain_value
 from explorer.search import breadth_first
 from highwater.notebooks import Coverage
+from highwater.spaces import column_type
+from model.language.domain import ArrayOf, Integers, Maybe, OneOf, SequenceOf, SetOf, as_domain
 
 ROOT = Path(__file__).parents[2]
 SMALL = {"brokers": 2, "log_length_max": 1, "records_max": 1, "leader_epoch_max": 1}
@@ -111,6 +114,28 @@ def test_a_table_has_a_row_per_stored_state_and_counts_them_all(symmetry: bool) 
     if not symmetry:
         found = {str(row) for row in table.select(["quorum", "next_record_id", "requests", "replicas"]).to_pylist()}
         assert len(found) == table.num_rows, "every state once"
+
+
+def test_the_types_of_columns_do_not_depend_on_what_was_reached() -> None:
+    arrow = pytest.importorskip("pyarrow")
+    domains = {
+        "none": (Maybe(Integers(0, 3)), None, 1),
+        "word": (Maybe(OneOf(("a", "b"))), None, "a"),
+        "flag": (Maybe(bool), None, True),
+        "number": (OneOf((0, 1)), 0, 1),
+        "mixed": (OneOf((1, "a")), 1, "a"),
+        "set": (SetOf(Integers(0, 2)), frozenset(), frozenset({1})),
+        "log": (SequenceOf(Maybe(Integers(0, 2)), 2), (), (1,)),
+        "pair": (ArrayOf(Maybe(Integers(0, 1)), 2), (None, None), (0, 1)),
+    }
+    for name, (domain, *values) in domains.items():
+        of = column_type(as_domain(domain))
+        for value in values:
+            table = arrow.table({name: [plain_value(as_domain(domain), value)]}, arrow.schema([(name, of)]))
+            assert table[name].type == of and "null" not in str(of)
+    table = highwater.states(small())
+    assert [field.type for field in table.schema][-2:] == [table.schema.field("orbit").type] * 2
+    assert "null" not in str(table.schema)
 
 
 def test_a_table_of_too_many_states_or_without_arrow_is_refused_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,12 +9,17 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from highwater.claims.checking import check_spec
+from explorer.system import ModelError
+from explorer.verdict import Budget
+from highwater.claims.checking import Engine, check_spec
+from highwater.claims.resolving import build_system
 from highwater.claims.spec import SpecError, load_spec
 from highwater.cli.main import main
 from highwater.files import ReportError
 from highwater.reports.replaying import replay
 from highwater.reports.results import entry_of
+from highwater.reports.terminal import verdict_line
+from model.language.declarations import Quantified
 
 SPEC = """
 model = "controller"
@@ -96,3 +101,39 @@ def test_a_replay_that_cannot_judge_a_prospect_says_so(
     replayed = CliRunner().invoke(main, ["trace", str(report), "--replay"])
     assert replayed.exit_code == 0
     assert "every step is as the file says; the violation was not judged again" in replayed.stdout
+
+
+DEADLOCKS = """
+model = "reference"
+protocol = { variant = "kip-279" }
+bounds = { brokers = 2, log_length_max = 2, records_max = 2, leader_epoch_max = 2 }
+check = [CHECK]
+"""
+
+
+@pytest.mark.parametrize("engine", [Engine.LOCAL, Engine.PYTHON])
+@pytest.mark.parametrize(
+    ("check", "depth", "told"),
+    [
+        (["no_deadlock"], 2, "explored to depth 2; no_deadlock to depth 1"),
+        (["no_deadlock"], 0, "explored to depth 0; no_deadlock is not judged"),
+        (["weak_isr", "no_deadlock"], 1, "holds to depth 1 within these bounds: weak_isr; no_deadlock to depth 0"),
+        (["no_deadlock"], 3, "violated: no_deadlock after 2 steps"),
+    ],
+)
+def test_deadlocks_are_not_judged_in_states_from_which_no_step_was_taken(
+    tmp_path: Path, engine: Engine, check: list[str], depth: int, told: str
+) -> None:
+    path = tmp_path / "claim.toml"
+    path.write_text(DEADLOCKS.replace("CHECK", ", ".join(f'"{name}"' for name in check)), encoding="utf-8")
+    assert told in verdict_line(check_spec(load_spec(path), engine, Budget(max_depth=depth)))
+
+
+def test_a_kind_of_property_that_no_search_knows_is_refused() -> None:
+    class Until(Quantified):
+        """A kind that somebody has added."""
+
+    spec = load_spec(SPECS / "deletion" / "a_new_controller_that_does_not_resume_deletions_lets_them_hang.toml")
+    until = Until(lambda state: False, {})
+    with pytest.raises(ModelError, match="is a Until, which no search knows how to judge"):
+        build_system(spec.definition, spec.protocol, spec.bounds, [until])

@@ -59,6 +59,7 @@ def test_every_claim_comes_out_and_its_counterexample_is_whole_in_a_report(path:
     spec = result.spec
     assert result.mismatches == ()
     assert result.status is Status.MET
+    assert result.outcome.vacuous == {}
     if result.violation is None:
         return
     write_json(tmp_path / "report.json", report([result]))

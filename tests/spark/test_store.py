@@ -309,3 +309,10 @@ def test_what_a_killed_process_left_is_removed(folder: Path) -> None:
         (folder / name).write_text("")
     resumed(folder)
     assert not list(folder.rglob("*.tmp"))
+
+
+def test_a_search_that_went_deeper_is_not_taken_for_one_to_a_lesser_depth(tmp_path: Path) -> None:
+    explore(KIP_320, Budget(max_depth=4), spark=None, checkpoint=str(tmp_path))
+    with pytest.raises(CheckpointError, match="the checkpoint is of depth 4, more than max_depth 3"):
+        explore(KIP_320, Budget(max_depth=3), spark=None, checkpoint=str(tmp_path), resume=True)
+    assert explore(KIP_320, Budget(max_depth=4), spark=None, checkpoint=str(tmp_path), resume=True).depth == 4
