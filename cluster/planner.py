@@ -58,9 +58,7 @@ class Planner:
         self._shrinks = [each for each in system.actions if each.of.name == "propose_shrink"]
         self._produces = [each for each in system.actions if each.of.name == "produce"]
         self._moves = [each for each in system.actions if each.of.name == "move_leadership"]
-        self._watched = [
-            each for each in system.safety if each.of.name == property_name
-        ]
+        self._watched = [each for each in system.safety if each.of.name == property_name]
         known = {(each.of.name, tuple(each.shown.items())): each for each in system.actions}
         steps = [step.action for step in trace if step.action is not None]
         self._decided: list[Instance] = []

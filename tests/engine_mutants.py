@@ -194,6 +194,14 @@ KEPT_AS = f"{DOORS}::test_a_file_is_read_only_as_what_it_was_kept_as"
 KEPT_BY = f"{DOORS}::test_what_others_could_have_made_is_refused"
 SHARD = "tests/spark/test_shard.py::test_what_a_bad_disk_has_changed_is_made_anew"
 STORE = "tests/spark/test_store.py"
+OF_GRAPHS = f"{ANSWERS}::test_what_a_view_cannot_answer_is_refused_in_properties_of_the_graph"
+NEVER_EQUAL = "tests/explorer/test_comparisons.py::test_a_comparison_that_is_never_true_is_refused"
+EQUAL_NAMES = "tests/explorer/test_equal_names.py"
+BEYOND_BOUNDS = "tests/explorer/test_prospects.py::test_what_only_a_bound_makes_possible_is_counted"
+NO_PREMISE = f"{LIVENESS}::test_a_premise_that_is_never_true_is_named"
+DEEPER = "tests/explorer/test_checkpoint.py::test_a_search_that_went_deeper_is_not_taken_for_one_to_a_lesser_depth"
+OWED = f"{LIVENESS}::test_a_promise_may_be_kept_before_it_is_owed_but_eventually_only_once"
+STAYS = f"{LIVENESS}::test_what_is_true_again_and_again_need_not_stay_true"
 
 DEFECTS: tuple[Defect, ...] = (
     Defect(
@@ -877,6 +885,97 @@ DEFECTS: tuple[Defect, ...] = (
         "if len(content) == 0:",
         ("tests/spark/test_explore.py::test_a_block_that_has_changed_on_its_way_is_refused",),
         "spark",
+    ),
+    Defect(
+        "premises are not looked through for questions that no view can answer",
+        "search/compiled.py",
+        "refuse_what_no_view_answers(system.functions, system.domain)",
+        "refuse_what_no_view_answers((*system.actions, *system.properties), system.domain)",
+        (OF_GRAPHS,),
+    ),
+    Defect(
+        "an exact type that has a local name is not found in the text",
+        "compiler/questions.py",
+        "            return kinds[0]\n",
+        "            return _Unknown()\n",
+        (REFUSED,),
+    ),
+    Defect(
+        "identity that an operator asks for is not found in the text",
+        "compiler/questions.py",
+        "OF_OBJECTS = (id, type, operator.is_, operator.is_not)",
+        "OF_OBJECTS = (id, type)",
+        (REFUSED,),
+    ),
+    Defect(
+        "what is looked up in a set is taken for the set",
+        "compiler/questions.py",
+        "yield reader.kind(left), reader.values(right)",
+        "yield reader.kind(right), reader.values(left)",
+        (NEVER_EQUAL,),
+    ),
+    Defect(
+        "a member of an enum may be compared with anything",
+        "comparisons.py",
+        "    if is_never_equal(self, other, _refusing) and _asked_by_a_model(sys._getframe(1)):\n",
+        "    if not _refusing:\n",
+        (NEVER_EQUAL,),
+    ),
+    Defect(
+        "two actions may have one name",
+        "system.py",
+        "        if first.of is not each.of:\n",
+        "        if not first:\n",
+        (EQUAL_NAMES,),
+    ),
+    Defect(
+        "what only a bound makes possible is certain",
+        "search/prospects.py",
+        "_mark_reaching(engine, prospect, marks, beyond=False)",
+        "_mark_reaching(engine, prospect, marks, beyond=True)",
+        (BEYOND_BOUNDS,),
+    ),
+    Defect(
+        "a step that a bound cuts leads nowhere",
+        "search/prospects.py",
+        "_mark_reaching(engine, prospect, marks, beyond=True)",
+        "_mark_reaching(engine, prospect, marks, beyond=False)",
+        (BEYOND_BOUNDS,),
+    ),
+    Defect(
+        "a premise counts as true where it is false",
+        "search/coverage.py",
+        "    if name in found and instance.apply(state):\n",
+        "    if name in found:\n",
+        (NO_PREMISE,),
+    ),
+    Defect(
+        "a leads-to is owed where its premise is false",
+        "search/owed.py",
+        "lacking &= 1 - false_in(engine, engine.premises",
+        "lacking &= false_in(engine, engine.premises",
+        (OWED,),
+    ),
+    Defect(
+        "what is owed at first is owed nowhere",
+        "search/owed.py",
+        "lacking[engine.store.level_ends[1] :] = 0",
+        "lacking[:] = 0",
+        (OWED,),
+    ),
+    Defect(
+        "a component may break an eventually-always without a state where it is false",
+        "search/owed.py",
+        "return self.lacking if self._everywhere else np.zeros(0, np.uint8)",
+        "return np.zeros(0, np.uint8)",
+        (STAYS,),
+    ),
+    Defect(
+        "a checkpoint that is a level deeper is taken",
+        "search/snapshots.py",
+        "    if max_depth is None or depth <= max_depth:\n",
+        "    if max_depth is None or depth <= max_depth + 1:\n",
+        (DEEPER,),
     ),
 )
 

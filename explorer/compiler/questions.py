@@ -12,6 +12,7 @@ from __future__ import annotations
 import ast
 import builtins
 import functools
+import itertools
 import linecache
 import operator
 import sys
@@ -48,6 +49,48 @@ def refuse_what_no_view_answers(instances: Iterable[Instance], state: Struct) ->
     for function, of in _functions([*dict.fromkeys(each.of for each in instances), *parts.classes]):
         for question in _questions(function, of, parts):
             raise ModelError(question)
+
+
+def refuse_steps_that_never_happen(actions: Iterable[Instance]) -> None:
+    """Look for an action that returns no state anywhere in its text.
+
+    Raises:
+        ModelError: there is one; names file and line.
+    """
+    for of in dict.fromkeys(each.of for each in actions):
+        function = of.function
+        if isinstance(function, FunctionType) and not hasattr(function, "__wrapped__"):
+            returned = list(_returned(function))
+            if returned and all(isinstance(each, ast.Constant) and each.value is None for each in returned):
+                code = function.__code__
+                raise ModelError(
+                    f"{of.name} never happens: it returns no state; ({code.co_filename}:{code.co_firstlineno})"
+                )
+
+
+def _returned(function: FunctionType) -> Iterator[ast.expr]:
+    """What a function's text returns, None at its end included; nothing where there is no text."""
+    first = function.__code__.co_firstlineno
+    found = [
+        node
+        for node in itertools.chain.from_iterable(_nodes_of(function.__code__.co_filename).values())
+        if isinstance(node, ast.FunctionDef)
+        and node.name == function.__code__.co_name
+        and first == min(part.lineno for part in (node, *node.decorator_list))
+    ]
+    for node in found[:1]:
+        yield ast.Constant(None)
+        yield from (each.value or ast.Constant(None) for each in _own_nodes(node) if isinstance(each, ast.Return))
+
+
+def _own_nodes(function: ast.FunctionDef) -> Iterator[ast.AST]:
+    """The parts of a function, but for those of functions that are defined inside it."""
+    ahead: list[ast.AST] = list(function.body)
+    while ahead:
+        node = ahead.pop()
+        if not isinstance(node, ast.FunctionDef | ast.Lambda | ast.ClassDef):
+            yield node
+            ahead += ast.iter_child_nodes(node)
 
 
 def refuse_what_is_never_in(system: System) -> None:

@@ -31,7 +31,6 @@ class Settings:
     def __init__(self) -> None:
         self._read: set[str] = set()
         self._is_known = True
-        self._watched: dict[tuple[str, int], tuple[Any, bool]] = {}
         self._applied: dict[Instance, Callable[[Any], Any]] = {}
 
     def begin(self, noted: frozenset[str] | None = frozenset()) -> frozenset[str] | None:

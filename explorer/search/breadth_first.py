@@ -322,7 +322,7 @@ class _Search:
             held_back=self.held_back,
             by_order=tuple(ranks.groups) if ranks else (),
             any_number_of=ranks.unlimited(by_bound(cut_steps)) if ranks and not reason else (),
-            vacuous=holds_for_nothing(engine) if verdict is Verdict.HOLDS else {},
+            vacuous=holds_for_nothing(engine) if self.judges_graph and verdict is Verdict.HOLDS else {},
             unreached=self._unreached() if looks else (),
             lines=lines_run(engine.programs) if self.coverage and (looks or self.violations) else {},
             warnings=tuple(filter(None, [self.snapshots.warning if self.snapshots else "", self.cut_short])),

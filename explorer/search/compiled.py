@@ -11,7 +11,11 @@ from explorer.compiler.meanings import ActionProgram, InvariantProgram
 from explorer.compiler.permutations import Image, Permutation
 from explorer.compiler.prefilter import Filter
 from explorer.compiler.programs import Program
-from explorer.compiler.questions import refuse_what_is_never_in, refuse_what_no_view_answers
+from explorer.compiler.questions import (
+    refuse_steps_that_never_happen,
+    refuse_what_is_never_in,
+    refuse_what_no_view_answers,
+)
 from explorer.compiler.ranks import OrderedLeaves
 from explorer.compiler.wide_nodes import Widened
 from explorer.kernels.arrays import EffectArrays, Trees
@@ -45,6 +49,7 @@ class Compiled:
         """
         refuse_what_no_view_answers(system.functions, system.domain)
         refuse_what_is_never_in(system)
+        refuse_steps_that_never_happen(system.actions)
         TIMES.about = f"states of {layout.words} word{'' if layout.words == 1 else 's'}"
         self.system = system
         self.layout = layout

@@ -72,7 +72,7 @@ def fingerprint(
         Indescribable: it depends on what cannot be described.
     """
     descriptions = descriptions or Descriptions()
-    properties = properties_of(system)
+    properties = system.properties
     symmetry = {"symmetry": f"on, {permutations} permutations" if permutations > 1 else "off"}
     ranks = {} if system.ranks is None else {"by_order": ", ".join(system.ranks.groups)}
     names = {
@@ -131,11 +131,6 @@ def code_of(system: System, instances: Iterable[Instance]) -> Fingerprint:
     except SourceError as error:
         raise ModelError(str(error)) from None
     return {"modules": sources.modules, "distributions": sources.distributions}
-
-
-def properties_of(system: System) -> tuple[Instance, ...]:
-    """Every property of a system."""
-    return (*system.invariants, *system.step_properties, *system.prospects, *system.liveness)
 
 
 def differences(there: Fingerprint, here: Fingerprint, states_only: bool = False) -> list[str]:

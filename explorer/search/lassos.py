@@ -180,15 +180,12 @@ def wait_begins(system: System, of: Instance, trace: Sequence[Step], back_to: in
     """The last state of a lasso from which on the property is owed and false for ever; where it is owed again and
     again, that is the first of the cycle.
     """
-    match of.of.form:
-        case Form.EVENTUALLY:
-            return 0
-        case Form.LEADS_TO:
-            states = [step.state for step in trace]
-            true = [bool(judge(of, state, system.domain)) for state in states]
-            asked = enumerate(_premises(system, of, states))
-            return max(number for number, waits in asked if waits and not any(true[min(number, back_to) :]))
-    return back_to
+    if not of.of.form.facts.stays_false:
+        return back_to
+    states = [step.state for step in trace]
+    true = [bool(judge(of, state, system.domain)) for state in states]
+    begins = _begins(system, of, states, back_to)
+    return max(number for number in begins if not any(true[min(number, back_to) :]))
 
 
 def for_ever(trace: Sequence[Step], back_to: int) -> str:

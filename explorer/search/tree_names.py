@@ -13,7 +13,7 @@ import attrs
 
 from explorer.descriptions import Descriptions
 from explorer.search.engine import Engine
-from explorer.search.fingerprint import applied, code_of, fingerprint, instances_by_name, properties_of, settings_of
+from explorer.search.fingerprint import applied, code_of, fingerprint, instances_by_name, settings_of
 from explorer.sources import digest, is_as_imported, versions_of
 from explorer.system import ModelError
 
@@ -51,7 +51,7 @@ def names_of(engine: Engine, audit: int) -> Names | None:
         Indescribable: the trees depend on what cannot be described.
     """
     system, descriptions = engine.system, Descriptions()
-    properties = properties_of(system)
+    properties = system.properties
     every = (*system.actions, *properties, *system.premises)
     if any(getattr(sys.modules.get(each.of.function.__module__), "__file__", None) is None for each in every):
         return None

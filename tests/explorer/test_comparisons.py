@@ -231,3 +231,18 @@ def test_nothing_is_refused_outside_a_models_functions(system_of: Systems) -> No
         explore(system_of([START], [turn]), on_progress=lambda progress: Role.LEADER == "leader")
     assert (Role.LEADER == "leader") is False
     assert "__eq__" not in vars(Enum)
+
+
+@pytest.mark.parametrize("explore", ENGINES)
+def test_an_action_that_returns_no_state_is_refused(system_of: Systems, explore: Any) -> None:
+    @action(actor="x")
+    def forget(state: State) -> State | None:
+        def other() -> State:
+            return state
+
+        if state.n > 3:
+            evolve(state, n=0)
+            return None
+
+    with pytest.raises(ModelError, match=r"forget never happens: it returns no state; \(.*test_comparisons.py:\d+\)"):
+        explore(system_of([START], [turn, forget]))

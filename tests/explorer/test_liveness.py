@@ -382,7 +382,11 @@ def test_what_is_true_again_and_again_need_not_stay_true(
     def is_on_at_last(counter: Counter) -> bool:
         return counter.on
 
-    system = system_of([ZERO], [toggle], [is_on_again, is_on_at_last])
+    @eventually_always(fair=[toggle])
+    def is_counted_at_last(counter: Counter) -> bool:
+        return counter.count >= 0
+
+    system = system_of([ZERO], [toggle], [is_on_again, is_on_at_last, is_counted_at_last])
     (violation,) = explore(system, keep_going=True).violations
     assert (violation.property, violation.trace_length, violation.back_to) == ("is_on_at_last", 2, 0)
 
@@ -406,7 +410,13 @@ def test_a_promise_may_be_kept_before_it_is_owed_but_eventually_only_once(
     def is_on_after_one_unfairly(counter: Counter) -> bool:
         return counter.on
 
+    @eventually()
+    def was_on_unfairly(counter: Counter) -> bool:
+        return counter.on
+
     assert explore(system_of([ZERO], [count, toggle], [was_on, is_on_after_one])).verdict is Verdict.HOLDS
+    (violation,) = explore(system_of([ZERO], [count, toggle], [was_on_unfairly])).violations
+    assert (violation.trace_length, violation.back_to) == (0, 0)
     (violation,) = explore(system_of([ZERO], [count, toggle], [is_on_after_one_unfairly])).violations
     assert [str(step.action) for step in violation.trace] == ["None", "count()"]
 
