@@ -48,10 +48,19 @@ def recorded(
     """
     return change_of(
         registration_of(cluster, partition),
-        attrs.evolve(target, min_isr=cluster.min_isr),
+        attrs.evolve(target, min_isr=effective_min_isr(cluster)),
         lambda broker: broker != without and cluster.may_lead(broker, partition),
         protocol.rules,
     )
+
+
+def effective_min_isr(cluster: Cluster) -> int:
+    """The topic's min.insync.replicas for the controller, of any partition: at most as many as the first one has
+    replicas.
+
+    Source: org.apache.kafka.controller.ReplicationControlManager#getTopicEffectiveMinIsr (3.7.0 to 4.3.1).
+    """
+    return min(cluster.min_isr, len(cluster.partitions[0].replicas))
 
 
 def replayed(cluster: Cluster, partition: int, change: PartitionChange | None) -> Cluster:

@@ -124,7 +124,7 @@ def catch_up(cluster: Cluster, leader: int, follower: int, partition: int = 0) -
 def _fetched(cluster: Cluster, leader: int, follower: int, partition: int) -> Cluster:
     """The cluster once a follower has fetched: the leader knows its broker epoch.
 
-    Source: KIP-903; kafka.cluster.Replica#updateFetchStateOrThrow (3.5.1 to 4.3.1).
+    Source: KIP-903; kafka.cluster.Replica#updateFetchState (3.5.1), #updateFetchStateOrThrow (3.7.0 to 3.9).
     """
     restarted = cluster.brokers[leader].replicas[partition].restarted
     if follower not in restarted:

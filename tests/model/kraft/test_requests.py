@@ -171,6 +171,22 @@ ROWS = [
         {"partition.leader": 0, "partition.isr": {0, 2, 3}, "partition.leader_epoch": 1},
     ),
     fact(
+        "getTopicEffectiveMinIsr: a topic with fewer replicas than min.insync.replicas needs no more than it has",
+        "4.3",
+        "reassign b1 none, reassign b2 none, reassign none b1",
+        {"partition.isr": {0}, "partition.elr": set(), "partition.adding": {1}},
+        min_isr=2,
+    ),
+    fact(
+        "getTopicEffectiveMinIsr: it asks how many the first partition has",
+        "4.3",
+        "reassign b1 none p1, reassign b2 none p1",
+        {"p1.isr": {0}, "p1.elr": {2}},
+        min_isr=2,
+        partitions=2,
+        spread=0,
+    ),
+    fact(
         "handleAlterPartitionUpdate: it ignores the answer, which is of a leader epoch that it does not know",
         "4.3",
         f"reassign b1 b3, {JOINS}, not propose_shrink b0 b2",
