@@ -25,7 +25,7 @@ from explorer.partitioned.worker import PartitionWorker
 from explorer.system import System
 from spark.driver import cluster
 from spark.levels import Levels
-from spark.worker.tasks import REPORT, Search, Task, engine_of, received, sent
+from spark.worker.tasks import REPORT, Search, Task, engine_of, prints_of, received, sent, versions
 
 PLACE = ("owner", "source", "number")
 
@@ -38,7 +38,7 @@ def plain(spark: Any, make: Callable[[], System], symmetry: bool, folder: str) -
         records = [some.reshape(-1, engine.record_width)[:, :-2] for _, some in engine.expand(rows, 1)]
         rows = np.ascontiguousarray(np.unique(np.concatenate(records), axis=0)).reshape(-1)
         engine.take_counts()
-    search = Search("plain", make, symmetry, {}, engine.fingerprint({}), engine.trees(), Levels(folder))
+    search = Search("plain", make, symmetry, {}, prints_of(engine, {}), versions(), engine.trees(), Levels(folder))
     shared, words = spark.sparkContext.broadcast(search), [f"w{word}" for word in range(engine.layout.words)]
     schema = pa.schema([(name, pa.int64()) for name in words])
     in_spark = ", ".join(f"{name} bigint" for name in words)

@@ -35,7 +35,7 @@ from spark.worker.graph import (
 )
 from spark.worker.level import Admitted, Expanded
 from spark.worker.shard import next_digest
-from spark.worker.tasks import Search, admit_task, expand_task, read_report
+from spark.worker.tasks import Search, admit_task, expand_task, read_report, versions
 
 SECONDS_BETWEEN_REPORTS = 1.0
 
@@ -192,6 +192,7 @@ class Cluster:
                 self._symmetry,
                 self._options,
                 self._prints,
+                versions(),
                 self._engine.trees(),
                 self._levels,
             )

@@ -31,6 +31,7 @@ from typing import Any
 
 import attrs
 import numpy as np
+import pyarrow as pa
 
 from explorer.partitioned.worker import PartitionWorker
 from explorer.search.counts import Counts
@@ -60,6 +61,7 @@ class Search:
         name: unique to the search, so that worker processes know whether their engine belongs to it.
         make_system: makes the system, on any machine that has the package.
         prints: must be equal on every machine; see `explorer.search.fingerprint`.
+        versions: of what the engine is built on; must be equal on every machine, too.
         trees: the decision trees that the driver has learned.
     """
 
@@ -68,6 +70,7 @@ class Search:
     symmetry: bool
     options: dict[str, Any]
     prints: Fingerprint
+    versions: dict[str, str]
     trees: dict[str, Any]
     levels: Levels
 
@@ -151,11 +154,22 @@ def _admit(
 _kept: tuple[str, PartitionWorker] | None = None
 
 
+OF_TASKS = (
+    "explorer", "explorer.partitioned", "highwater", "highwater.claims", "model", "model.language", "spark",
+    "spark.worker",
+)  # fmt: skip
+"""The packages that a task imports, besides the engine's and those of models."""
+
+
 @functools.cache
 def tasks_code() -> str:
     """A hash of all of Highwater that a task imports, as it is when this is first asked for."""
-    packages = ("explorer", "explorer.partitioned", "highwater", "highwater.claims", "model", "model.language", "spark")
-    return digest(file.read_bytes() for file in files_of(*packages, "spark.worker"))
+    return digest(file.read_bytes() for file in files_of(*OF_TASKS))
+
+
+def versions() -> dict[str, str]:
+    """What the engine is built on. Spark itself compares the versions of Python."""
+    return {module.__name__: module.__version__ for module in (np, pa)}
 
 
 def prints_of(engine: PartitionWorker, options: dict[str, Any]) -> Fingerprint:
@@ -179,12 +193,15 @@ def engine_of(search: Search) -> PartitionWorker:
     if _kept is None or _kept[0] != search.name:
         forget_mapped()
         _kept = None
+        here = f"the executor {os.uname().nodename}"
+        if others := [f"{name} {version}" for name, version in versions().items() if search.versions[name] != version]:
+            driver = ", ".join(f"{name} {version}" for name, version in search.versions.items())
+            raise ModelError(f"{here} has {', '.join(others)}, and the driver {driver}: install the same everywhere")
         engine = PartitionWorker(search.make_system(), search.symmetry)
         if differences(search.prints, prints_of(engine, search.options)):
             forget_models()
             engine = PartitionWorker(search.make_system(), search.symmetry)
         if different := differences(search.prints, prints_of(engine, search.options)):
-            here = f"the executor {os.uname().nodename}"
             raise ModelError(
                 f"{here} has another version of highwater or of the model than the driver: {in_one_line(different)}"
             )

@@ -7,20 +7,25 @@ from __future__ import annotations
 import functools
 import importlib
 import os
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow
 import pytest
 
 from explorer.search import breadth_first
+from explorer.search.fingerprint import ENGINE
+from explorer.sources import MODELS
 from explorer.system import ModelError
 from explorer.verdict import Verdict
 from highwater.claims import own
 from highwater.claims.on_spark import system_of
 from spark.driver import explore as driver
 from spark.driver.explore import explore
+from spark.worker.tasks import OF_TASKS
 
 STEPS = "def ahead(number):\n    return number + 1 if number != 7 else 8\n"
 MODEL = """
@@ -137,6 +142,39 @@ def test_executors_with_other_code_than_the_driver_are_refused(
     """Whatever of Highwater a task imports."""
     monkeypatch.setattr("spark.worker.tasks.tasks_code", lambda: "another")
     with pytest.raises(ModelError, match="than the driver: the code on executors of Highwater differs"):
+        explore(model, spark=spark, partitions=2)
+
+
+TASKS = """
+import sys
+from pathlib import Path
+import spark.worker.graph
+from explorer.partitioned.worker import PartitionWorker
+from explorer.sources import HOUSE
+from highwater.claims.on_spark import system_of
+bounds = {"brokers": 2, "log_length_max": 1, "records_max": 1, "leader_epoch_max": 1}
+engine = PartitionWorker(system_of("reference", {"variant": "kip-320"}, bounds, ("weak_isr",)), True)
+spark.worker.tasks.prints_of(engine, {})
+rows = engine.representative_rows(engine.system.initial)
+engine.columns_of(rows), engine.violated(rows, ()), [*engine.expand(rows, 2)], engine.take_trees({})
+files = [(name, getattr(module, "__file__", None)) for name, module in sys.modules.items()]
+for name, file in files:
+    if file and Path(file).is_relative_to(HOUSE) and ".venv" not in file:
+        print(name if file.endswith("__init__.py") else name.rpartition(".")[0])
+"""
+
+
+def test_all_of_highwater_that_a_task_imports_counts() -> None:
+    """But for models and properties, which are described one by one."""
+    ran = subprocess.run([sys.executable, "-c", TASKS], capture_output=True, text=True, check=True)
+    packages = {name for name in ran.stdout.split() if name.partition(".")[0] not in MODELS}
+    assert {"explorer.partitioned", "spark.worker"} <= packages
+    assert packages <= {*ENGINE, *OF_TASKS}
+
+
+def test_executors_with_another_numpy_are_refused(spark: Any, model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("spark.driver.cluster.versions", lambda: {"numpy": "1.0", "pyarrow": pyarrow.__version__})
+    with pytest.raises(ModelError, match=r"executor .* has numpy .*, and the driver numpy 1\.0, pyarrow .*: install"):
         explore(model, spark=spark, partitions=2)
 
 
