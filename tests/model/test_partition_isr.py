@@ -8,8 +8,10 @@ from __future__ import annotations
 import attrs
 import pytest
 
+from model.partition.alter_partition import answer_to
+from model.partition.messages import Answer, IsrChange
 from model.partition.releases import PRESETS
-from tests.model.partition_story import Row
+from tests.model.partition_story import Row, bounds_of, told
 
 # its tests have one thread, and so one look
 KAFKA_3_5 = attrs.evolve(PRESETS["kafka-3.5"], leader_snapshot_atomic=True)
@@ -392,3 +394,11 @@ def test_leaving_the_isr_is_kafkas(row: Row) -> None:
 @pytest.mark.parametrize("row", HIGH_WATERMARK, ids=lambda row: row.kafka)
 def test_the_high_watermark_is_kafkas(row: Row) -> None:
     row.check()
+
+
+def test_a_leader_of_another_epoch_is_refused_even_what_is_so_already() -> None:
+    before = told("", KAFKA_3_5, bounds_of())
+    asked = IsrChange(Answer.NONE, before.leader_epoch, 0, before.quorum.isr, (0, 0))
+    assert answer_to(before, 0, asked, KAFKA_3_5) is Answer.SUCCESS
+    assert answer_to(before, 0, attrs.evolve(asked, leader_epoch=1), KAFKA_3_5) is Answer.STALE
+    assert answer_to(before, 1, asked, KAFKA_3_5) is Answer.STALE

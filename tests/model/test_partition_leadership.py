@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import attrs
 import pytest
 
+from model.partition.leadership import skips_truncation
+from model.partition.protocol import TruncationSkip
 from model.partition.releases import PRESETS
-from tests.model.partition_story import Row
+from tests.model.partition_story import Row, bounds_of, told
 
 ALONE = {"initial_isr": 1, "process_crashes": 2}
 FETCHED = "produce b0, fetch b1, receive_fetch b1"
@@ -124,3 +127,16 @@ ROWS = [
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.kafka)
 def test_following_is_kafkas(row: Row) -> None:
     row.check()
+
+
+@pytest.mark.parametrize(
+    ("rule", "epochs"),
+    [(TruncationSkip.NEVER, []), (TruncationSkip.SAME_LEADER_NEXT_EPOCH, [1]), (TruncationSkip.SAME_LEADER, [1, 2])],
+)
+def test_a_follower_does_not_look_for_divergence_where_its_leader_stays_the_same(
+    rule: TruncationSkip, epochs: list[int]
+) -> None:
+    protocol = attrs.evolve(PRESETS["kafka-2.1"], truncation_skip=rule)
+    follower = told("", protocol, bounds_of()).replicas[1]
+    assert [epoch for epoch in (1, 2) if skips_truncation(follower, 0, epoch, protocol)] == epochs
+    assert not skips_truncation(follower, 1, 1, protocol)

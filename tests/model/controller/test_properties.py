@@ -7,7 +7,7 @@ from collections.abc import Callable
 import attrs
 import pytest
 
-from invariants.controller import fencing, in_sync_replicas, records, recovery
+from invariants.controller import fencing, goals, in_sync_replicas, records, recovery
 from invariants.controller.in_sync_replicas import (
     reassignments_complete_with_the_target_assigned_and_in_sync as completes,
 )
@@ -60,3 +60,9 @@ def test_a_log_of_an_earlier_topic_lacks_what_was_committed_since_and_nothing_el
     cluster = changed(START.with_zk(topic_id=2), 1, complete=False)
     cluster = attrs.evolve(cluster, history=attrs.evolve(cluster.history, committed=committed))
     assert bool(records.isr_members_hold_committed_records(cluster, 1)) is good
+
+
+def test_a_reassignment_lacks_nothing_as_long_as_one_member_of_the_isr_runs() -> None:
+    assert not goals.lacks_what_a_reassignment_needs(changed(START, 1, running=False))
+    nobody = changed(changed(START, 0, running=False), 1, running=False)
+    assert goals.lacks_what_a_reassignment_needs(nobody)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from model.kraft.reading import _has_left
 from tests.model.kraft.story import Row
 from tests.model.kraft.test_registrations import fact
 
@@ -132,3 +133,8 @@ ROWS = [
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.kafka)
 def test_brokers_read_the_metadata_log_as_kafkas_do(row: Row) -> None:
     row.check()
+
+
+@pytest.mark.parametrize(("isr", "left"), [({0, 1}, False), ({0}, True), ({1}, True), ({1, 2}, True)])
+def test_the_last_member_of_an_isr_has_left_as_good_as_who_is_not_in_it(isr: set[int], left: bool) -> None:
+    assert _has_left(frozenset(isr), 0) is left

@@ -1,0 +1,305 @@
+"""Changes models and properties at random, one change at a time, and shows which claim or test notices each.
+
+    python -m tests.model_mutants                      52 changes of each model, drawn with the seed 1
+    python -m tests.model_mutants --seed 7 -n 20 kraft
+    python -m tests.model_mutants --write              and put the table into docs/testing.md
+
+First each claim is searched once as it is, to know which lines it runs; that is kept in build/ until the model, its
+properties or the claim change. A mutation is made in a copy of `model/` and `invariants/`. There the claims run that
+run the changed line, the cheapest first, until one comes out otherwise or all have; then the quick tests of the model.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import multiprocessing
+import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator
+from enum import Enum
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import attrs
+
+from explorer.search import breadth_first  # noqa: F401 - loaded once, before processes are forked
+from explorer.verdict import Budget
+from highwater.claims.checking import Status, check_spec
+from highwater.claims.spec import load_spec
+from tests import mutations
+from tests.mutations import OPERATORS, ROOT, Mutation
+
+MODELS = ("partition", "controller", "kraft")
+KNOWN = ROOT / "build" / "lines_of_claims.json"
+PAGE = ROOT / "docs" / "testing.md"
+LARGEST = 5_000  # states of a claim that is asked
+OF_PARTITION = ("disturbing", "fetching", "isr", "leadership", "logs", "rules")
+TESTS = {
+    "partition": [f"tests/model/test_partition_{name}.py" for name in OF_PARTITION],
+    "controller": ["tests/model/controller"],
+    "kraft": ["tests/model/kraft"],
+}
+
+
+class By(Enum):
+    """Who notices a mutation."""
+
+    VERDICT = "a claim's verdict"
+    COUNT = "a locked count"
+    ERROR = "an error of a claim"
+    TEST = "a quick test"
+    NOBODY = "nobody"
+
+
+@attrs.frozen
+class Claim:
+    """A claim as it is: its file, how long it takes in seconds, its distinct states, and the lines that it runs."""
+
+    path: str
+    seconds: float
+    states: int
+    lines: dict[str, list[int]]
+
+    def runs(self, mutation: Mutation) -> bool:
+        return not set(mutation.lines).isdisjoint(self.lines.get(mutation.file, ()))
+
+
+@attrs.frozen
+class Fate:
+    """What became of a mutation: who noticed, which claim or test, and how many claims were asked for how long."""
+
+    mutation: Mutation
+    by: By
+    who: str
+    asked: int
+    of: int
+    seconds: float
+
+    def __str__(self) -> str:
+        who = f": {self.who}" if self.who else ""
+        return f"{self.mutation}\n    {self.by.value}{who}; {self.asked} of {self.of} claims, {self.seconds:.0f} s"
+
+
+class Late(Exception):
+    """A claim takes too long."""
+
+
+# What claims run
+
+
+def claims_of(model: str, jobs: int) -> list[Claim]:
+    """The claims of a model that are small enough, the cheapest first."""
+    paths = [path for path in sorted((ROOT / "specs").rglob("*.toml")) if f'model = "{model}"' in path.read_text()]
+    code = b"".join(path.read_bytes() for path in mutations.files_of(model))
+    keys = {named(path): hashlib.sha256(code + path.read_bytes()).hexdigest() for path in paths}
+    known = json.loads(KNOWN.read_text()) if KNOWN.exists() else {}
+    missing = [path for path in paths if known.get(named(path), {}).get("key") != keys[named(path)]]
+    with multiprocessing.get_context("spawn").Pool(jobs) as pool:
+        for found in pool.imap_unordered(looked_at, missing):
+            known[found["path"]] = {**found, "key": keys[found["path"]]}
+            print(f"{found['path']}: {found['states']} states, {found['seconds']:.1f} s", flush=True)
+    KNOWN.parent.mkdir(exist_ok=True)
+    KNOWN.write_text(json.dumps(known))
+    each = [Claim(*(known[name][field] for field in ("path", "seconds", "states", "lines"))) for name in keys]
+    return sorted((claim for claim in each if claim.lines), key=lambda claim: claim.seconds)
+
+
+def named(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+def looked_at(path: Path) -> dict[str, Any]:
+    """What a claim runs; nothing where it has too many states. Each path of a function runs in Python once."""
+    spec, started, ran = load_spec(path), time.process_time(), defaultdict(set)
+    states, lines = spec.file.expect.distinct_states or 0, {}
+    if states <= LARGEST:
+        sys.settrace(tracing(ran))
+        outcome = check_spec(spec, budget=Budget(max_states=LARGEST), workers=1).outcome
+        sys.settrace(None)
+        states = outcome.distinct_states
+        lines = {} if outcome.reason else {file: sorted(of) for file, of in ran.items()}
+    return {"path": named(path), "seconds": time.process_time() - started, "states": states, "lines": lines}
+
+
+def tracing(ran: dict[str, set[int]]) -> Callable[..., Any]:
+    """What notes the lines that run, for `sys.settrace`."""
+    files: dict[str, set[int] | None] = {}
+
+    def at_line(frame: FrameType, event: str, argument: Any) -> Any:
+        if event == "line":
+            files[frame.f_code.co_filename].add(frame.f_lineno)
+        return at_line
+
+    def at_call(frame: FrameType, event: str, argument: Any) -> Any:
+        name = frame.f_code.co_filename
+        if name not in files:
+            path = Path(name)
+            inside = any(path.is_relative_to(ROOT / folder) for folder in ("model", "invariants"))
+            files[name] = ran[named(path)] if inside else None
+        return None if files[name] is None else at_line
+
+    return at_call
+
+
+# What notices a mutation
+
+
+def fate_of(job: tuple[Mutation, list[Claim], float]) -> Fate:
+    """What becomes of a mutation in a process of its own, which has read no model yet."""
+    mutation, claims, limit = job
+    running, started = [claim for claim in claims if claim.runs(mutation)], time.process_time()
+    with tempfile.TemporaryDirectory() as folder:
+        tree = Path(folder)
+        plant(mutation, tree)
+        read_models_from(tree)
+        asked = 0
+        for asked, claim in enumerate(running, 1):
+            if (by := noticed(claim)) is not None:
+                return Fate(mutation, by, Path(claim.path).stem, asked, len(running), time.process_time() - started)
+            if time.process_time() - started > limit:
+                break
+        test = failing_test(mutation, tree)
+        by = By.NOBODY if test is None else By.TEST
+        return Fate(mutation, by, test or "", asked, len(running), time.process_time() - started)
+
+
+def plant(mutation: Mutation, tree: Path) -> None:
+    """A copy of the models with a mutation, and beside it what the tests read."""
+    for path in ROOT.iterdir():
+        if path.name in ("model", "invariants"):
+            shutil.copytree(path, tree / path.name, ignore=shutil.ignore_patterns("__pycache__"))
+        elif not path.name.startswith(".") and path.name != "build":
+            (tree / path.name).symlink_to(path)
+    path = tree / mutation.file
+    path.write_text(mutation.planted(path.read_text(encoding="utf-8")), encoding="utf-8")
+
+
+def read_models_from(tree: Path) -> None:
+    """Let this process read models and properties from a tree; the language and the catalogue are as they are."""
+    names = [f"{folder}.{model}" for folder in ("model", "invariants") for model in MODELS]
+    read = [name for name in sys.modules if name.startswith(tuple(names))]
+    assert not read, f"a model was read before it was changed: {read}"
+    for folder in ("model", "invariants"):
+        __import__(folder)
+        sys.modules[folder].__path__ = [str(tree / folder)]
+
+
+def noticed(claim: Claim) -> By | None:
+    """How a claim comes out otherwise, if it does."""
+    budget = Budget(max_states=3 * claim.states + 1000)
+    signal.signal(signal.SIGALRM, too_late)
+    signal.alarm(120)
+    try:
+        result = check_spec(load_spec(ROOT / claim.path), budget=budget, workers=1)
+    except Late:
+        return None
+    except Exception:  # whatever the mutation made of it
+        return By.ERROR
+    finally:
+        signal.alarm(0)
+    if result.status is Status.UNDECIDED:  # three times as many states as there were
+        return By.COUNT if result.spec.file.expect.distinct_states is not None else None
+    if result.status is Status.MET:
+        return None
+    keys = {mismatch.key for mismatch in result.mismatches}
+    return By.VERDICT if keys & {"expect.verdict", "expect.property"} else By.COUNT
+
+
+def too_late(*_: Any) -> None:
+    raise Late
+
+
+def failing_test(mutation: Mutation, tree: Path) -> str | None:
+    """The first quick test of the model that fails."""
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-n", "0", "-p", "no:cacheprovider", "--tb=no", "-rfE"]
+    environment = {**os.environ, "PYTHONPATH": str(tree), "PYTHONDONTWRITEBYTECODE": "1"}
+    tests = [*TESTS[mutation.file.split("/")[1]], "tests/model/test_every_property.py"]
+    done = subprocess.run(
+        [*command, "-m", "not slow", f"--rootdir={tree}", *tests],
+        cwd=tree, env=environment, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    if done.returncode == 0:
+        return None
+    found = re.search(r"^(?:FAILED|ERROR) ([^[\n]+?)(?:\[| - |$)", done.stdout, re.MULTILINE)
+    return found.group(1) if found else done.stdout[-200:]
+
+
+# What is drawn, and what came out
+
+
+def drawn(model: str, number: int, seed: int) -> list[Mutation]:
+    """Mutations of a model at random: each operator is as likely as any other."""
+    by_operator: dict[str, list[Mutation]] = {name: [] for name in OPERATORS}
+    for path in mutations.files_of(model):
+        for operator, found in mutations.mutations_of(path).items():
+            by_operator[operator] += found
+    draw, chosen = random.Random(f"{model} {seed}"), []
+    while len(chosen) < number and any(by_operator.values()):
+        of = by_operator[draw.choice([name for name, left in by_operator.items() if left])]
+        chosen.append(of.pop(draw.randrange(len(of))))
+    return chosen
+
+
+def drawn_apart(arguments: tuple[str, int, int]) -> list[Mutation]:
+    return drawn(*arguments)
+
+
+def fates(model: str, number: int, seed: int, jobs: int, limit: float) -> Iterator[Fate]:
+    claims = claims_of(model, jobs)
+    with multiprocessing.get_context("spawn").Pool(1) as pool:  # so that this process reads no model
+        chosen = pool.apply(drawn_apart, [(model, number, seed)])
+    with multiprocessing.get_context("fork").Pool(jobs, maxtasksperchild=1) as pool:
+        yield from pool.imap_unordered(fate_of, [(each, claims, limit) for each in chosen])
+
+
+def table(found: dict[str, list[Fate]]) -> str:
+    """The result in Markdown."""
+    of = {"all": [fate for each in found.values() for fate in each], **found}
+    rows = ["| | " + " | ".join(of) + " |", "|---|" + "---|" * len(of)]
+    rows += ["| changes | " + " | ".join(str(len(each)) for each in of.values()) + " |"]
+    for by in By:
+        counts = [Counter(fate.by for fate in each)[by] for each in of.values()]
+        rows.append(f"| {by.value} | " + " | ".join(map(str, counts)) + " |")
+    return "\n".join(rows)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("models", nargs="*", choices=[*MODELS, []], help="whose (default: all three)")
+    parser.add_argument("-n", type=int, default=52, help="how many changes of each model (default: 52)")
+    parser.add_argument("--seed", type=int, default=1, help="of what is drawn (default: 1)")
+    parser.add_argument("--seconds", type=float, default=30, help="of work on claims for each change (default: 30)")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="how many at once")
+    parser.add_argument("--write", action="store_true", help="put the table into docs/testing.md")
+    given = parser.parse_args()
+    found: dict[str, list[Fate]] = {}
+    for model in given.models or MODELS:
+        found[model] = []
+        for fate in fates(model, given.n, given.seed, given.jobs, given.seconds):
+            print(fate, flush=True)
+            found[model].append(fate)
+    print(f"seed {given.seed}\n{table(found)}")
+    if given.write:
+        write(table(found))
+
+
+def write(text: str) -> None:
+    """Put the table between its marks in the page."""
+    begin, end = "<!-- begin of the table of mutations -->\n", "<!-- end of the table of mutations -->"
+    head, _, rest = PAGE.read_text(encoding="utf-8").partition(begin)
+    PAGE.write_text(f"{head}{begin}{text}\n{end}{rest.partition(end)[2]}", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
