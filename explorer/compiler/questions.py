@@ -69,7 +69,9 @@ def refuse_steps_that_never_happen(actions: Iterable[Instance]) -> None:
 
 
 def _returned(function: FunctionType) -> Iterator[ast.expr]:
-    """What a function's text returns, None at its end included; nothing where there is no text."""
+    """What a function's text returns, None at its end included; nothing where there is no text, or where it may raise,
+    as the error says more then.
+    """
     first = function.__code__.co_firstlineno
     found = [
         node
@@ -78,9 +80,10 @@ def _returned(function: FunctionType) -> Iterator[ast.expr]:
         and node.name == function.__code__.co_name
         and first == min(part.lineno for part in (node, *node.decorator_list))
     ]
-    for node in found[:1]:
+    nodes = [each for node in found[:1] for each in _own_nodes(node)]
+    if nodes and not any(isinstance(each, ast.Raise | ast.Assert) for each in nodes):
         yield ast.Constant(None)
-        yield from (each.value or ast.Constant(None) for each in _own_nodes(node) if isinstance(each, ast.Return))
+        yield from (each.value or ast.Constant(None) for each in nodes if isinstance(each, ast.Return))
 
 
 def _own_nodes(function: ast.FunctionDef) -> Iterator[ast.AST]:
