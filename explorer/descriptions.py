@@ -37,6 +37,7 @@ import attrs
 import numpy as np
 
 from explorer.sources import KNOWN, Origin, changed_last, noted, origin_of
+from model.language.domain import ArrayOf, Domain, Integers, Limit, Maybe, SequenceOf, SetOf
 
 PURE = {
     "__future__", "abc", "array", "base64", "binascii", "bisect", "builtins", "cmath", "collections", "contextlib",
@@ -53,8 +54,10 @@ REDUCED = (operator.itemgetter, operator.attrgetter, operator.methodcaller, type
 MEMBERS = (types.MemberDescriptorType, types.GetSetDescriptorType)
 SLOTS = (types.WrapperDescriptorType, types.MethodDescriptorType, types.ClassMethodDescriptorType)
 CONTENT = (int, float, complex, str, bytes, bytearray, tuple, list, dict, set, frozenset)
-CONTAINERS = (tuple, list, set, frozenset)
+UNORDERED = (set, frozenset)
+CONTAINERS = (tuple, list, *UNORDERED)
 WRAPPER = {*functools.WRAPPER_ASSIGNMENTS, "__wrapped__", "__annotate__", "__type_params__", "_attrs_cached_hash"}
+HOLD_OTHERS = {tuple, frozenset, range, slice, Integers, Maybe, SetOf, SequenceOf, ArrayOf}
 LEFT_OUT = {
     "__annotate__", "__annotate_func__", "__annotations__", "__annotations_cache__", "__dict__", "__doc__",
     "__firstlineno__", "__module__", "__orig_bases__", "__parameters__", "__slotnames__", "__static_attributes__",
@@ -70,6 +73,7 @@ OF_THE_SYSTEM = {
 FIELD = ("default", "validator", "eq", "eq_key", "order", "order_key", "hash", "init", "metadata", "converter",
          "kw_only", "alias", "on_setattr")  # fmt: skip
 MADE_BY_ATTRS = "<attrs generated"
+SET = "set"  # all of whose parts but the class are members
 SHOWN = 60  # letters of a constant
 
 
@@ -83,6 +87,28 @@ class Part:
 
     of: Any
     how: str = "holds {}"
+
+
+@attrs.frozen(eq=False)
+class Node:
+    """An object, looked at.
+
+    Attributes:
+        text: all that is a text of it, with # in place of each of its parts.
+        parts: the others.
+        members: how many of them, the last ones, have no order.
+    """
+
+    text: str
+    parts: tuple[Part, ...]
+    members: int
+
+    @classmethod
+    def of(cls, found: Iterable[str | Part]) -> Node:
+        listed = tuple(found)
+        parts = tuple(each for each in listed if not isinstance(each, str))
+        text = " ".join(each if isinstance(each, str) else "#" for each in listed)
+        return cls(text, parts, len(parts) - 1 if listed[0] == SET else 0)
 
 
 @attrs.frozen(eq=False)
@@ -103,9 +129,11 @@ class Descriptions:
     def __init__(self) -> None:
         self.constants: dict[str, str] = {}
         self.distributions: set[str] = set()
-        self._nodes: dict[int, tuple[Any, tuple[str | Part, ...] | Refused]] = {}
+        self._nodes: dict[int, tuple[Any, Node | Refused]] = {}
+        self._stamps: dict[str, Any] = {}
         self._plain: dict[int, tuple[Any, str | None]] = {}
         self._found: dict[int, tuple[Any, str]] = {}
+        self._shapes: dict[type, Shape] = {}
         self._within: set[int] = set()  # sets whose members are put into an order
 
     def of(self, value: Any, name: str = "") -> str:
@@ -126,40 +154,34 @@ class Descriptions:
     def _described(self, root: Any, name: str) -> str:
         numbers, todo = {id(root): 0}, [root]
         reached: dict[int, tuple[int, str]] = {}
-        said = []
+        said: list[str | int] = []
         for value in todo:  # which grows
             node = self._node(value)
             if isinstance(node, Refused):
                 raise Indescribable(self._sentence(name, root, value, node.what, reached))
-            for part in self._in_order(value, node):
-                if isinstance(part, str):
-                    said.append(part)
-                    continue
-                if id(part.of) not in numbers:
-                    numbers[id(part.of)] = len(todo)
-                    reached[id(part.of)] = id(value), part.how
+            said.append(node.text)
+            for part in self._sorted(value, node) if node.members else node.parts:
+                key = id(part.of)
+                if key not in numbers:
+                    numbers[key] = len(todo)
+                    reached[key] = id(value), part.how
                     todo.append(part.of)
-                said.append(f"#{numbers[id(part.of)]}")
-            said.append(";")
-        return _hash(" ".join(said))
+                said.append(numbers[key])
+        return _hash(ascii(said))
 
-    def _in_order(self, value: Any, node: tuple[str | Part, ...]) -> Iterable[str | Part]:
-        """The parts of an object; those of a set in an order that does not depend on the process."""
-        if not isinstance(value, set | frozenset) or id(value) in self._within:
-            return node
+    def _sorted(self, value: Any, node: Node) -> Iterable[Part]:
+        """The parts of a set in an order that does not depend on the process."""
+        if id(value) in self._within:
+            return node.parts
         self._within.add(id(value))
         try:
-            first = next((number for number, part in enumerate(node) if part == "members"), len(node)) + 1
-            return (*node[:first], *sorted(node[first:], key=lambda part: self._text_of(part)))
+            before, members = node.parts[: -node.members], node.parts[-node.members :]
+            return (*before, *sorted(members, key=self._text_of))
         finally:
             self._within.remove(id(value))
 
-    def _text_of(self, part: str | Part) -> str:
-        if isinstance(part, str):
-            return part
-        if isinstance(self._node(part.of), Refused):
-            return ""  # its own turn comes
-        with suppress(Indescribable):
+    def _text_of(self, part: Part) -> str:
+        with suppress(Indescribable):  # its own turn comes
             return self._described(part.of, "")
         return ""
 
@@ -194,7 +216,9 @@ class Descriptions:
             return ascii(value)
         if kind is complex:
             return f"complex {value.real.hex()} {value.imag.hex()}"
-        if kind not in (tuple, frozenset, range, slice):
+        if kind is Limit:
+            return f"Limit {int(value)} {value.key!a}"
+        if kind not in HOLD_OTHERS:
             return None
         if id(value) not in self._plain:
             self._plain[id(value)] = value, None  # a tuple that holds itself is none
@@ -202,7 +226,11 @@ class Descriptions:
         return self._plain[id(value)][1]
 
     def _plain_members(self, value: Any) -> str | None:
-        members = (value.start, value.stop, value.step) if isinstance(value, range | slice) else value
+        members = value
+        if isinstance(value, range | slice):
+            members = (value.start, value.stop, value.step)
+        elif isinstance(value, Domain):
+            members = tuple(getattr(value, field.name) for field in attrs.fields(type(value)))
         try:
             texts = [self._plain_text(each) for each in members]
         except RecursionError:
@@ -219,10 +247,10 @@ class Descriptions:
 
     # Objects are their parts
 
-    def _node(self, value: Any) -> tuple[str | Part, ...] | Refused:
+    def _node(self, value: Any) -> Node | Refused:
         if id(value) not in self._nodes:
             found = self._look(value)
-            self._nodes[id(value)] = value, found if isinstance(found, Refused) else tuple(found)
+            self._nodes[id(value)] = value, found if isinstance(found, Refused) else Node.of(found)
         return self._nodes[id(value)][1]
 
     def _look(self, value: Any) -> Iterable[str | Part] | Refused:
@@ -237,7 +265,7 @@ class Descriptions:
         if known and _resolved(module, function.__qualname__) is function:
             return self._by_name(module, where, origin)
         code = function.__code__
-        written = _place(code, module) if origin == Origin.MODELS else None
+        written = _place(code, module, self._stamp(module)) if origin == Origin.MODELS else None
         parts: list[str | Part] = ["function", ascii(where), written or _code_text(code)]
         parts.append(self._part(function.__defaults__, "has the defaults {}"))
         parts.append(self._part(function.__kwdefaults__, "has the defaults {}"))
@@ -255,6 +283,11 @@ class Descriptions:
         for name, level, taken in uses.imports:
             parts += self._imported(function, name, level, taken)
         return parts
+
+    def _stamp(self, module: str) -> Any:
+        if module not in self._stamps:
+            self._stamps[module] = changed_last(module)
+        return self._stamps[module]
 
     def _cell(self, cell: Any) -> str | Part:
         try:
@@ -360,7 +393,11 @@ class Descriptions:
         elif _is_of_attrs(cls):
             parts += [ascii(field.name) for field in attrs.fields(cls)]
             parts += [] if own else self._fields(cls)
-        inside = {name: value for name, value in vars(cls).items() if not self._is_left_out(name, value, cls, own)}
+        inside = {
+            name: value
+            for name, value in vars(cls).items()
+            if name not in LEFT_OUT and not self._is_left_out(name, value, cls, own)
+        }
         return (*parts, *self._attributes_in(inside))
 
     @staticmethod
@@ -370,7 +407,9 @@ class Descriptions:
         What attrs and `Enum` add to classes differs from version to version. Of Highwater's own classes, whose file is
         known, only functions and plain values are described, which may have been replaced in memory.
         """
-        if name in LEFT_OUT or name.startswith("__attrs_") or isinstance(value, MEMBERS):
+        if own and not isinstance(value, DEFINED):
+            return True
+        if name.startswith("__attrs_") or isinstance(value, MEMBERS):
             return True
         function = getattr(value, "__func__", value)
         if isinstance(function, FunctionType) and name.startswith("__"):
@@ -382,7 +421,7 @@ class Descriptions:
             return name in cls.__members__ or (name.startswith("_") and name.endswith("_") and of_enum)
         if own:
             is_dunder = name.startswith("__") and name.endswith("__")
-            return not isinstance(value, DEFINED) or (is_dunder and not isinstance(function, FunctionType))
+            return is_dunder and not isinstance(function, FunctionType)
         return False
 
     def _fields(self, cls: type) -> Iterator[str | Part]:
@@ -415,21 +454,24 @@ class Descriptions:
         built-in type.
         """
         cls = type(value)
-        base = next((each for each in CONTENT if each in cls.__mro__), object)
-        if _room(cls) > base.__basicsize__ or (base is object and cls.__itemsize__):
+        shape = self._shapes.get(cls) or self._shapes.setdefault(cls, Shape.of(cls))
+        base = shape.base
+        if not shape.is_whole:
             return Refused(_kind(value))
-        parts: list[str | Part] = ["object", self._part(cls, "is of the class {}")]
+        parts: list[str | Part] = [SET if base in UNORDERED else "object", self._part(cls, "is of the class {}")]
         if base is dict:
             parts += [self._part(each) for item in dict.items(value) for each in item]
         elif base in CONTAINERS:
-            parts += ["members", *map(self._part, base.__iter__(value))]  # type: ignore[attr-defined]
+            members = list(map(self._part, base.__iter__(value)))  # type: ignore[attr-defined]
+            in_no_order = sorted(filter(lambda each: isinstance(each, str), members)) if base in UNORDERED else []
+            parts += [f"{len(members)} members", *in_no_order]
+            parts += [each for each in members if base not in UNORDERED or isinstance(each, Part)]
         elif base is not object:
             parts.append(str(self._plain_text(bytes(value) if base is bytearray else _as_base(base, value))))
-        if base not in (set, frozenset):
-            parts += self._attributes_in(_attributes_of(value), WRAPPER if _is_of_attrs(cls) else ())
-        elif _attributes_of(value):
+        attributes = shape.attributes_of(value)
+        if attributes and base in UNORDERED:
             return Refused(_kind(value))
-        return parts
+        return (*parts, *self._attributes_in(attributes))
 
 
 Look = Callable[[Descriptions, Any], Iterable[str | Part] | Refused]
@@ -485,27 +527,49 @@ def _as_base(base: Any, value: Any) -> Any:
     return base.__pos__(value)
 
 
-def _room(cls: type) -> int:
-    """The bytes of an object of a class that are not accounted for by its slots, dictionary and weak references."""
-    slots = sum(isinstance(each, types.MemberDescriptorType) for one in cls.__mro__ for each in vars(one).values())
-    dictionary = cls.__dictoffset__ > 0 or (cls.__dictoffset__ < 0 < cls.__itemsize__)  # else it is before the object
-    return cls.__basicsize__ - 8 * (slots + dictionary + (cls.__weakrefoffset__ > 0))
+@attrs.frozen
+class Shape:
+    """Where objects of a class have what they are made of.
 
-
-def _attributes_of(value: Any) -> dict[str, Any]:
-    """The attributes of an object: in its dictionary, and in the slots of its classes. What it has computed of itself
-    once and for all is left out; attrs keeps that in slots.
+    Attributes:
+        base: the built-in type whose content they have, too.
+        is_whole: whether that, their slots and their dictionary are all.
+        slots: by name, those that hold something. What an object has computed of itself once and for all does not
+            count; attrs keeps that in slots.
+        without: what of their dictionary does not count either.
     """
-    cls, found = type(value), dict(getattr(value, "__dict__", {}))
-    for one in cls.__mro__:
-        fields = {each.name for each in attrs.fields(one)} if _is_of_attrs(one) else None
-        for name, each in vars(one).items():
-            if isinstance(each, functools.cached_property):
-                found.pop(name, None)
-            elif isinstance(each, types.MemberDescriptorType) and (fields is None or name in fields):
-                with suppress(AttributeError):
-                    found[name] = each.__get__(value, cls)
-    return found
+
+    base: type
+    is_whole: bool
+    slots: dict[str, types.MemberDescriptorType]
+    without: frozenset[str]
+
+    @classmethod
+    def of(cls, kind: type) -> Shape:
+        base = next((each for each in CONTENT if each in kind.__mro__), object)
+        slots, count = {}, 0
+        without = set(WRAPPER if _is_of_attrs(kind) else ())
+        for one in kind.__mro__:
+            fields = {each.name for each in attrs.fields(one)} if _is_of_attrs(one) else None
+            for name, each in vars(one).items():
+                if isinstance(each, functools.cached_property):
+                    without.add(name)
+                elif isinstance(each, types.MemberDescriptorType):
+                    count += 1
+                    if (fields is None or name in fields) and name not in slots:
+                        slots[name] = each
+        dictionary = kind.__dictoffset__ > 0 or (kind.__dictoffset__ < 0 < kind.__itemsize__)  # else before the object
+        accounted = base.__basicsize__ + 8 * (count + dictionary + (kind.__weakrefoffset__ > 0))
+        is_whole = kind.__basicsize__ <= accounted and not (base is object and kind.__itemsize__)
+        return cls(base, is_whole, slots, frozenset(without))
+
+    def attributes_of(self, value: Any) -> dict[str, Any]:
+        """What an object holds, by name."""
+        found = {name: each for name, each in getattr(value, "__dict__", {}).items() if name not in self.without}
+        for name, slot in self.slots.items():
+            with suppress(AttributeError):  # nothing
+                found[name] = slot.__get__(value)
+        return found
 
 
 def _module_of(function: FunctionType) -> tuple[str, Origin]:
@@ -634,9 +698,8 @@ def _operations(code: CodeType) -> Iterator[tuple[str, int]]:
 _places: dict[int, tuple[CodeType, Any, str | None]] = {}
 
 
-def _place(code: CodeType, module: str) -> str | None:
+def _place(code: CodeType, module: str, stamp: Any) -> str | None:
     """Where code is written in the file of a module, as this is now; None if it is not."""
-    stamp = changed_last(module)
     if id(code) not in _places or _places[id(code)][1] != stamp:
         _places[id(code)] = code, stamp, _written(module, stamp).get(code)
     return _places[id(code)][2]

@@ -177,6 +177,12 @@ STORED = f"{SMALL}::test_what_steps_do_is_the_same_after_it_was_stored"
 INTERRUPTED = "tests/explorer/test_faults.py::test_an_interrupt_at_any_line_of_learning_leaves_no_trees_that_are_wrong"
 LENDING = "tests/explorer/test_lending.py"
 DESCRIBED = "tests/explorer/test_descriptions.py"
+DIFFER = f"{DESCRIBED}::test_values_that_differ_are_described_differently_and_the_same_are_described_alike"
+REACHED = f"{DESCRIBED}::test_whatever_a_function_reaches_is_part_of_it"
+NOT_DESCRIBED = f"{DESCRIBED}::test_what_cannot_be_described_is_refused_in_words"
+OF_PYTHON = "tests/highwater/test_one_search.py::test_options_of_python_that_decide_what_code_does_are_part_of_a_search"
+SHARED = "tests/explorer/test_models_that_share_names.py"
+ANSWERED = f"{SHARED}::test_what_one_model_has_left_is_not_answered_for_another[global-step]"
 KEPT = f"{SMALL}::test_a_search_goes_on_with_kept_trees[invariant]"
 LIVENESS = "tests/explorer/test_liveness.py"
 NO_CYCLE = f"{LIVENESS}::test_what_is_in_no_cycle_needs_no_room_for_its_steps"
@@ -682,6 +688,125 @@ DEFECTS: tuple[Defect, ...] = (
         "written or _code_text(code)",
         "where if origin == Origin.MODELS else _code_text(code)",
         (f"{DESCRIBED}::test_a_function_of_highwaters_own_models_is_known_by_where_it_is_written",),
+    ),
+    Defect(
+        "code is described without its constants",
+        "descriptions.py",
+        "code.co_cellvars, constants,",
+        "code.co_cellvars,",
+        (DIFFER,),
+    ),
+    Defect(
+        "what a function encloses is not described",
+        "descriptions.py",
+        "for cell in function.__closure__ or ():",
+        "for cell in ():",
+        (DIFFER,),
+    ),
+    Defect(
+        "keyword defaults are not described",
+        "descriptions.py",
+        'parts.append(self._part(function.__kwdefaults__, "has the defaults {}"))',
+        "pass",
+        (DIFFER,),
+    ),
+    Defect(
+        "globals of a function are not described",
+        "descriptions.py",
+        "for name, chain in uses.names:",
+        "for name, chain in ():",
+        (REACHED,),
+    ),
+    Defect(
+        "the code inside a function reaches nothing",
+        "descriptions.py",
+        "for each in _inside([code]):",
+        "for each in [code]:",
+        (REACHED,),
+    ),
+    Defect(
+        "a module is described without what is taken of it",
+        "descriptions.py",
+        "            value = getattr(value, attribute, _NOTHING)\n            taken",
+        "            break\n            taken",
+        (REACHED,),
+    ),
+    Defect(
+        "what a class inherits is not described",
+        "descriptions.py",
+        "for each in (type(cls), *cls.__bases__)",
+        "for each in (type(cls),)",
+        (REACHED,),
+    ),
+    Defect(
+        "a list is described as a tuple",
+        "descriptions.py",
+        'parts: list[str | Part] = [SET if base in UNORDERED else "object", self._part(cls, "is of the class {}")]',
+        'parts: list[str | Part] = [SET if base in UNORDERED else "object"]',
+        (DIFFER,),
+    ),
+    Defect(
+        "True is described as 1",
+        "descriptions.py",
+        "if kind is int:",
+        "if kind in (int, bool):",
+        (DIFFER,),
+    ),
+    Defect(
+        "an enum is described without its values",
+        "descriptions.py",
+        "value = member._value_ if",
+        "value = None if",
+        (REACHED,),
+    ),
+    Defect(
+        "which objects are the same one is not described",
+        "descriptions.py",
+        "                said.append(numbers[key])",
+        "                said.append(0)",
+        (DIFFER,),
+    ),
+    Defect(
+        "an object is described by its class and attributes, whatever else it is made of",
+        "descriptions.py",
+        "        if not shape.is_whole:",
+        "        if False:",
+        (NOT_DESCRIBED,),
+    ),
+    Defect(
+        "a function may read files, and be described",
+        "descriptions.py",
+        'if origin == Origin.STANDARD and module.partition(".")[0].lstrip("_") not in PURE:',
+        "if False:",
+        (f"{DESCRIBED}::test_the_sentence_names_what_reaches_what",),
+    ),
+    Defect(
+        "the options of Python are no part of a search",
+        "search/fingerprint.py",
+        "if value != FLAGS[name]}",
+        "if False}",
+        (OF_PYTHON,),
+    ),
+    Defect(
+        "a checkpoint is known by the names of actions",
+        "search/fingerprint.py",
+        "return {name: _hash(said) for name, said in found.items()}",
+        'return {name: "" for name, said in found.items()}',
+        (ANSWERED,),
+    ),
+    Defect(
+        "actions of one name lend to each other",
+        "search/tree_names.py",
+        "return tuple(applied(each, self._descriptions, given) for each in self._system.actions)",
+        "return tuple(str(each) for each in self._system.actions)",
+        (f"{SHARED}::test_paths_are_lent_between_models_of_one_name_only_if_they_do_the_same[closure]",),
+    ),
+    Defect(
+        "a search that kept trees have misled does not begin anew",
+        "search/breadth_first.py",
+        "if kept is None or not kept.are_used:",
+        "if True:",
+        ("tests/explorer/test_kept_trees.py::test_what_is_met_after_the_sample_makes_a_search_begin_anew",),
     ),
     Defect(
         "paths are lent whatever settings they read",

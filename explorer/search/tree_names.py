@@ -5,6 +5,7 @@ Trees of Highwater's own models have the same names wherever these are installed
 
 from __future__ import annotations
 
+import functools
 import json
 import sys
 from typing import Any
@@ -15,7 +16,7 @@ from explorer.descriptions import Descriptions
 from explorer.search.engine import Engine
 from explorer.search.fingerprint import applied, code_of, fingerprint, instances_by_name, settings_of
 from explorer.sources import digest, is_as_imported, versions_of
-from explorer.system import ModelError
+from explorer.system import ModelError, System
 
 FAMILY = ("options", "modules", "distributions", "flags", "engine", "layout")
 """The parts of a fingerprint that are equal where actions may have the same paths, but for the settings they read."""
@@ -29,16 +30,25 @@ class Names:
         actions, properties: of a search's own trees.
         family: how the names begin of all trees of actions that may lend paths.
         versions: of Python and of what Highwater's own models use, which are in no name.
-        instances: what each instance of an action does, as a hash: two that do the same lend to each other.
-        settings: what each toggle and bound is.
     """
 
     actions: str
     properties: str
     family: str
     versions: dict[str, str]
-    instances: tuple[str, ...]
-    settings: dict[str, str]
+    _system: System = attrs.field(eq=False)
+    _descriptions: Descriptions = attrs.field(eq=False)
+
+    @functools.cached_property
+    def instances(self) -> tuple[str, ...]:
+        """What each instance of an action does, as a hash: two that do the same lend to each other."""
+        given = (self._system.protocol, self._system.bounds)
+        return tuple(applied(each, self._descriptions, given) for each in self._system.actions)
+
+    @functools.cached_property
+    def settings(self) -> dict[str, str]:
+        """What each toggle and bound is, as a hash."""
+        return settings_of(self._system, self._descriptions)
 
 
 def names_of(engine: Engine, audit: int) -> Names | None:
@@ -72,15 +82,8 @@ def names_of(engine: Engine, audit: int) -> Names | None:
     family = _digest([{part: actions[part] for part in FAMILY}, actions["records"]["states"], kinds])
     exact = _digest(actions)
     order = [str(each) for each in (*properties, *system.premises)]  # trees are kept by the numbers of instances
-    given = (system.protocol, system.bounds)
-    return Names(
-        f"actions-{family}-{exact}",
-        f"properties-{_digest([exact, code, of_properties, order])}",
-        f"actions-{family}",
-        versions,
-        tuple(applied(each, descriptions, given) for each in system.actions),
-        settings_of(system, descriptions),
-    )
+    of_properties_too = f"properties-{_digest([exact, code, of_properties, order])}"
+    return Names(f"actions-{family}-{exact}", of_properties_too, f"actions-{family}", versions, system, descriptions)
 
 
 def _digest(data: Any) -> str:

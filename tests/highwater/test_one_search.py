@@ -335,6 +335,18 @@ def test_the_order_of_actions_is_part_of_a_search() -> None:
     assert differences(prints_of(system), prints_of(other))[-1] == "the order of actions differs"
 
 
+def test_options_of_python_that_decide_what_code_does_are_part_of_a_search() -> None:
+    code = "from explorer.search.fingerprint import flags; print(flags())"
+
+    def shown(*options: str) -> str:
+        command = [sys.executable, *options, "-c", code]
+        return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+
+    assert shown() == shown("-s") == "{}\n"
+    assert shown("-O") == "{'optimize': '1'}\n"
+    assert shown("-bb", "-X", "int_max_str_digits=0") == "{'bytes_warning': '2', 'int_max_str_digits': '0'}\n"
+
+
 def test_two_processes_have_the_same_fingerprint() -> None:
     code = "import json\nfrom tests.highwater.test_one_search import *\n"
     code += "print(json.dumps([prints_of(system_of(each, toggles(each), sizes(each))) for each in FAMILIES]))"
