@@ -49,6 +49,7 @@ EFFECTS = {
     "records": "what {} are",
 }
 FLAGS = {"optimize": 0, "bytes_warning": 0, "int_max_str_digits": sys.int_info.default_max_str_digits}
+"""The options of the interpreter that decide what code does, as they are by default."""
 SHOWN = ("protocol", "bounds", "options", "constants", "distributions", "flags")  # whose values say something
 MOST_NAMED = 4
 
@@ -246,8 +247,9 @@ def _relied_on(of: Instance, descriptions: Descriptions) -> list[Any]:
 
 
 def flags() -> dict[str, str]:
-    """The options of the interpreter that decide what code does, and are not as they are by default."""
-    given = {name: getattr(sys.flags, name) for name in FLAGS}
+    """Those of FLAGS that are not as they are by default."""
+    given = {"optimize": sys.flags.optimize, "bytes_warning": sys.flags.bytes_warning}
+    given["int_max_str_digits"] = sys.get_int_max_str_digits()  # which a process may change
     return {name: str(value) for name, value in given.items() if value != FLAGS[name]}
 
 
