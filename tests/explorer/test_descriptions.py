@@ -119,6 +119,7 @@ MAKERS: list[Callable[[], Any]] = [
     lambda: "a".join, lambda: str.join, lambda: np.int64(1), lambda: np.int32(1), lambda: np.array([1]),
     lambda: np.array([[1]]), lambda: np.array([1.0]), lambda: ring(), lambda: ring(1), lambda: [[1, []]],
     lambda: Integers(0, 1), lambda: Integers(0, 2), lambda: Integers(0, Limit(1, "a")), lambda: math.floor,
+    lambda: [one := object(), object(), one], lambda: [object(), other := object(), other],
     lambda: [SENTINEL, SENTINEL], lambda: [SENTINEL, object()], lambda: frozenset({Record(1), Record(2)}),
     lambda: frozenset({Record(1), Record(3)}), lambda: Plain(one=(one := [1]), other=one),
     lambda: Plain(one=[1], other=[1]),

@@ -657,9 +657,9 @@ def test_a_sample_finds_trees_that_mean_something_else(folder: Path) -> None:
 
 @pytest.mark.parametrize("error", [Contradiction("a step"), ModelError("a step")])
 def test_what_is_met_after_the_sample_makes_a_search_begin_anew(
-    error: Exception, learned: list[str], monkeypatch: pytest.MonkeyPatch
+    error: Exception, model: Callable[..., System], learned: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    system = found(CLAIMS[0])
+    system = model()
     first, judge, to_come = explored(system), breadth_first.violations_in, [error]
 
     def contradicted(*given: Any) -> Any:
