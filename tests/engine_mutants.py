@@ -800,7 +800,7 @@ DEFECTS: tuple[Defect, ...] = (
         "search/tree_names.py",
         "return tuple(applied(each, self._descriptions, given) for each in self._system.actions)",
         "return tuple(str(each) for each in self._system.actions)",
-        (f"{SHARED}::test_paths_are_lent_between_models_of_one_name_only_if_they_do_the_same[kind]",),
+        (f"{SHARED}::test_an_action_is_known_to_others_by_what_it_does",),
     ),
     Defect(
         "a search that kept trees have misled does not begin anew",

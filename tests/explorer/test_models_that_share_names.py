@@ -21,7 +21,7 @@ import pytest
 
 from explorer import sources
 from explorer.compiler.programs import Program
-from explorer.search import breadth_first, kept_trees, plain_python
+from explorer.search import breadth_first, kept_trees, plain_python, tree_names
 from explorer.search.durable import CheckpointError
 from explorer.system import System
 from explorer.verdict import Budget, Outcome
@@ -267,6 +267,16 @@ def test_paths_are_lent_between_models_of_one_name_only_if_they_do_the_same(way:
     held_against_plain_python(module.system(way, one, "armed step"), keep_trees=True)
     held_against_plain_python(module.system(way, other, "armed step", module.Rules(unread=1)), keep_trees=True)
     held_against_plain_python(module.system(way, one, "step", module.Rules(unread=2)), keep_trees=True)
+
+
+def test_an_action_is_known_to_others_by_what_it_does(module: Any) -> None:
+    """Not by its name; and those of both models that do the same are alike."""
+    found = [
+        tree_names.names_of(kept_trees.Engine(module.system("closure", x), None, 8, 1, True), 8) for x in (3, 4, 3)
+    ]
+    one, other, again = (each.instances for each in found if each is not None)
+    assert one == again
+    assert (one[0] == other[0], one[1] == other[1]) == (False, True)
 
 
 # From one process to another
