@@ -43,12 +43,14 @@ class Causes:
         looked_at: the same for the property, in the last state or step.
         distance: the steps that the violation depends on: 1 for those that wrote what the property looked at, 2 for
             those that wrote what these read, and so on. Those of a lasso's cycle are at 2 at most.
-        relied_on: the leaves of the state, by their paths, whose values the violation depends on.
+        read_by_property: the leaves of the state, by their paths, that the property looked at.
+        relied_on: the same of all leaves whose values the violation depends on.
     """
 
     reads: tuple[Mapping[str, tuple[int, ...]], ...]
     looked_at: Mapping[str, tuple[int, ...]]
     distance: Mapping[int, int]
+    read_by_property: frozenset[str]
     relied_on: frozenset[str]
 
 
@@ -87,6 +89,7 @@ def causes(system: System, trace: Sequence[Step], violated: Instance | None, bac
         reads,
         by_part(looked_at),
         dict(sorted(sliced.distance.items())),
+        frozenset(leaf.path for leaf, _ in looked_at),
         frozenset(leaf.path for leaf, _ in sliced.seen),
     )
 

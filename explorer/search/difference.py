@@ -165,10 +165,10 @@ def changing_fields(layout: Layout, words: np.ndarray) -> set[str]:
     arrays and tuples.
     """
     differs = np.bitwise_or.reduce(words ^ words[0], axis=0)
-    return {_field(leaf.path) for leaf in layout.root.leaves() if int(differs[leaf.word]) >> leaf.shift & leaf.mask}
+    return {field_of(leaf.path) for leaf in layout.root.leaves() if int(differs[leaf.word]) >> leaf.shift & leaf.mask}
 
 
-def _field(path: str) -> str:
+def field_of(path: str) -> str:
     """A leaf's field: `replicas[0].log[1].id`, `len(replicas[0].log)` and `r0 in clients.acked` without the places."""
     path = re.sub(r"^.* in |^len\(|\)$| is not None$", "", path)
     return re.sub(r"\[[^]]*\]", "", path)

@@ -10,25 +10,27 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from enum import Enum
 
 import attrs
 import numpy as np
 
+from explorer.analysis.causes import causes, instance_of
 from explorer.compiler.layout import Layout
 from explorer.search import breadth_first
-from explorer.search.difference import Difference, changing_fields, difference
+from explorer.search.difference import Difference, changing_fields, difference, field_of
 from explorer.search.engine import Engine
 from explorer.search.store import Stopped
 from explorer.system import RAISED, ModelError, System, blaming_the_model
-from explorer.verdict import Budget, Outcome, Progress, Verdict, Violation
+from explorer.verdict import DEADLOCK, Budget, Outcome, Progress, Verdict, Violation
 from highwater.claims.checking import Result
 from highwater.claims.counterexamples import KnownCounterexamples
 from highwater.claims.mutation import Change, changed, changes_of, unjudged
 from highwater.claims.spec import AnotherModel, Spec, SpecError
 from highwater.claims.tables import Wrong
 from highwater.visible import counted
+from model.language.declarations import Invariant, StepProperty
 
 _COMPLETE = (Verdict.HOLDS, Verdict.HOLDS_TO_DEPTH)  # to the spec's own depth: nothing else gives one here
 
@@ -46,6 +48,35 @@ class Ending(Enum):
 
 
 @attrs.frozen
+class Needed:
+    """What a counterexample needs.
+
+    Attributes:
+        changed_by: by action, the fields of the state that it changes there.
+        fields: those that the counterexample changes and depends on.
+        forbidden: of these, the one whose change is the violation: the property looks at nothing else, and it changes
+            in the last step only, such as a note of what went wrong.
+    """
+
+    changed_by: Mapping[str, frozenset[str]]
+    fields: frozenset[str]
+    forbidden: frozenset[str]
+
+    def needs_action(self, name: str, constant: Collection[str]) -> bool:
+        """Whether an action that never happens is missing: some field that it changes never changes either."""
+        return _within(self.changed_by.get(name, frozenset()) - self.forbidden, constant)
+
+    def needs_field(self, name: str) -> bool:
+        """Whether a field that never changes is missing."""
+        return _within(self.fields - self.forbidden, [name])
+
+
+def _within(fields: Collection[str], outer: Collection[str]) -> bool:
+    """Whether some field is one of others, or part of one."""
+    return any(field == other or field.startswith(f"{other}.") for field in fields for other in outer)
+
+
+@attrs.frozen
 class Attempt:
     """A set of changed rules, and what became of the claim.
 
@@ -57,7 +88,7 @@ class Attempt:
         outcome: what the exploration found out; None where there was none.
         cost: for a repair, what it does to states and steps; None where that could not be compared.
         no_cost: why not.
-        needed: the actions that the claim's own counterexamples take, and the fields of the state that they change.
+        needed: what the claim's own counterexamples need.
     """
 
     changes: tuple[Change, ...]
@@ -67,7 +98,7 @@ class Attempt:
     outcome: Outcome | None = None
     cost: Difference | None = None
     no_cost: str = ""
-    needed: frozenset[str] = frozenset()
+    needed: tuple[Needed, ...] = ()
 
     @property
     def missing(self) -> dict[str, bool]:
@@ -75,14 +106,17 @@ class Attempt:
         if self.cost is None:
             return {}
         return {
-            **{f"{name} never happens": name in self.needed for name in self.cost.never},
-            **{f"{field} never changes": self._needs(field) for field in self.cost.constant},
+            **{
+                f"{name} never happens": any(each.needs_action(name, self.cost.constant) for each in self.needed)
+                for name in self.cost.never
+            },
+            **{
+                f"{field} never changes": any(each.needs_field(field) for each in self.needed)
+                for field in self.cost.constant
+            },
             **{f"{each.of} never looks further than {each.text!r}": True for each in self.cost.unlooked},
             **{f"the premise of {name} is never true": True for name in self.cost.unasked},
         }
-
-    def _needs(self, field: str) -> bool:
-        return any(each == field or each.startswith(f"{field}.") for each in self.needed)
 
     @property
     def repairs(self) -> bool:
@@ -161,7 +195,7 @@ class _Search:
         self._repairs: list[set[str]] = []
         self._known = KnownCounterexamples()
         self._known.add(spec, base.outcome.violations)
-        self._needed = frozenset().union(*(_needed_by(spec, each) for each in base.outcome.violations))
+        self._needed = tuple(_needed_by(spec.system(), each) for each in base.outcome.violations)
 
     def attempts(self, most_rules: int) -> Iterator[Attempt]:
         """Try each set that is no superset of a repair, and changes no rule twice. A vacuous repair hides none."""
@@ -202,12 +236,27 @@ class _Search:
         return Attempt(chosen, Ending.REPAIRED, why, outcome=outcome, cost=cost, no_cost=no_cost, needed=self._needed)
 
 
-def _needed_by(spec: Spec, violation: Violation) -> set[str]:
-    """The actions of a counterexample, and the fields that it changes."""
-    layout = Layout(spec.system().domain)
-    words = np.array([layout.pack(step.state) for step in violation.trace], np.uint64)
-    actions = {step.action.of.name for step in violation.trace if step.action is not None}
-    return actions | changing_fields(layout, words)
+def _needed_by(system: System, violation: Violation) -> Needed:
+    """What a counterexample needs; all that it changes, if what it depends on cannot be told."""
+    layout, trace = Layout(system.domain), violation.trace
+    words = np.array([layout.pack(step.state) for step in trace], np.uint64)
+    changes = [changing_fields(layout, words[at - 1 : at + 1]) for at in range(1, len(trace))]
+    changed_by: dict[str, frozenset[str]] = {}
+    for step, fields in zip(trace[1:], changes, strict=True):
+        changed_by[step.action.of.name] = changed_by.get(step.action.of.name, frozenset()) | fields
+    everything = frozenset().union(*changes)
+    violated = instance_of(system, violation.property, violation.arguments, trace, violation.back_to)
+    if violated is None and violation.property != DEADLOCK:
+        return Needed(changed_by, everything, frozenset())
+    try:
+        why = causes(system, trace, violated, violation.back_to)
+    except ModelError:
+        return Needed(changed_by, everything, frozenset())
+    looked_at = {field_of(path) for path in why.read_by_property}
+    before = frozenset().union(*changes[:-1])
+    is_at_the_end = violated is not None and isinstance(violated.of, Invariant | StepProperty)
+    forbidden = everything & looked_at - before if is_at_the_end and len(looked_at) == 1 else frozenset()
+    return Needed(changed_by, everything & {field_of(path) for path in why.relied_on}, forbidden)
 
 
 class _Costs:
