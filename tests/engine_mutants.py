@@ -186,6 +186,10 @@ ANSWERED = f"{SHARED}::test_what_one_model_has_left_is_not_answered_for_another[
 ENCLOSED = ANSWERED.replace("global-step", "closure-property")
 KEPT = f"{SMALL}::test_a_search_goes_on_with_kept_trees[invariant]"
 LIVENESS = "tests/explorer/test_liveness.py"
+SLICES = "tests/explorer/test_slices_of_lassos.py"
+SLICE_OF_A_LASSO = f"{SLICES}::test_the_slice_of_a_random_lasso_breaks_the_promise"
+COPIES = f"{SLICES}::test_a_step_that_is_kept_and_copies_what_is_there_already_needs_what_it_copies"
+REPAIR = "tests/highwater/test_repair.py"
 NO_CYCLE = f"{LIVENESS}::test_what_is_in_no_cycle_needs_no_room_for_its_steps"
 COMES_TO_REST = f"{LIVENESS}::test_a_step_that_changes_nothing_is_neither_enabled_nor_taken[made again]"
 HELD_BACK = f"{LIVENESS}::test_what_a_bound_stops_is_no_counterexample_and_is_counted[made again]"
@@ -1102,6 +1106,101 @@ DEFECTS: tuple[Defect, ...] = (
         "    if max_depth is None or depth <= max_depth:\n",
         "    if max_depth is None or depth <= max_depth + 1:\n",
         (DEEPER,),
+    ),
+    Defect(
+        "a lasso may be unfair without what is dimmed",
+        "analysis/causes.py",
+        "self._by_the_property(begin) | self._by_fairness()",
+        "self._by_the_property(begin)",
+        (f"{SLICES}::test_what_disables_a_fair_action_is_needed",),
+    ),
+    Defect(
+        "strong fairness looks at one state of the cycle",
+        "analysis/causes.py",
+        "for at in idle if demand.strong else idle[:1]:",
+        "for at in idle[:1]:",
+        (f"{SLICES}::test_strong_fairness_looks_at_the_whole_cycle_and_weak_fairness_at_one_state_of_it",),
+    ),
+    Defect(
+        "a cycle need not come back to what it wrote over",
+        "analysis/causes.py",
+        "frozenset((leaf, at - 1) for leaf in run.reads | run.written)",
+        "frozenset((leaf, at - 1) for leaf in run.decided_by)",
+        (SLICE_OF_A_LASSO,),
+    ),
+    Defect(
+        "nothing asks for a promise",
+        "analysis/causes.py",
+        "looks if of.premise is None else looks | self._by(of.premise, begin)",
+        "looks",
+        (f"{SLICES}::test_what_asks_for_the_promise_is_needed",),
+    ),
+    Defect(
+        "a step that is kept may keep a promise before the cycle",
+        "analysis/causes.py",
+        "for at in range(begin + 1, back_to + 1)}",
+        "for at in ()}",
+        (f"{SLICES}::test_a_step_that_is_kept_must_not_keep_the_promise_before_the_cycle",),
+    ),
+    Defect(
+        "a copy that changes nothing is not followed",
+        "analysis/causes.py",
+        "if changed <= step <= at and leaf",
+        "if step == changed and leaf",
+        (COPIES,),
+    ),
+    Defect(
+        "a copy that changes nothing is followed only for what is needed later",
+        "analysis/causes.py",
+        "if leaf in run.copied and self._writers[at][leaf] < step <= at:",
+        "if False:",
+        (COPIES,),
+    ),
+    Defect(
+        "a changed protocol keeps its old properties",
+        "claims/spec.py",
+        "theirs[each.name] if each in ours else each",
+        "each",
+        ("tests/highwater/test_mutate.py::test_the_property_is_the_one_of_the_changed_protocol",),
+        "highwater",
+    ),
+    Defect(
+        "a vacuous repair hides a larger one",
+        "claims/repairing.py",
+        "if attempt.repairs:",
+        "if attempt.ending is Ending.REPAIRED:",
+        (f"{REPAIR}::test_a_vacuous_repair_hides_no_good_one[keys0]",),
+        "highwater",
+    ),
+    Defect(
+        "prospects and premises may look at less after a repair",
+        "search/difference.py",
+        "on_states = (engine.invariants, engine.prospects, engine.liveness, engine.premises)",
+        "on_states = (engine.invariants,)",
+        (f"{REPAIR}::test_a_repair_after_which_a_prospect_looks_at_less_is_vacuous",),
+    ),
+    Defect(
+        "nobody notices that a premise is never true any more",
+        "search/difference.py",
+        "if count < engine.store.count",
+        "if count <= engine.store.count",
+        (f"{REPAIR}::test_a_repair_after_which_a_premise_is_never_true_is_vacuous",),
+    ),
+    Defect(
+        "a repair is compared beyond the depth of its claim",
+        "claims/repairing.py",
+        "attrs.evolve(budget, max_depth=spec.file.max_depth)",
+        "budget",
+        (f"{REPAIR}::test_what_happens_only_beyond_the_depth_of_a_claim_is_not_missed",),
+        "highwater",
+    ),
+    Defect(
+        "a known counterexample need not violate",
+        "claims/counterexamples.py",
+        "            not judge_end(system, each, before, state)\n",
+        "            True\n",
+        (f"{REPAIR}::test_the_property_is_the_one_of_the_changed_protocol",),
+        "highwater",
     ),
 )
 

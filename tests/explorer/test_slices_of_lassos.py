@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import attrs
+import pytest
 from hypothesis import HealthCheck, assume, event, given, settings
 from hypothesis import strategies as st
 
@@ -22,7 +23,7 @@ from explorer.verdict import Step
 from model.language.declarations import Action, Instance, Invariant, action
 from model.language.domain import BOOLEAN, Integers, Limit
 from model.language.graph_properties import Form, Liveness, Per, Prospect, eventually, leads_to
-from model.language.records import domain_of, evolve, within
+from model.language.records import domain_of, evolve, records, within
 
 EXAMPLES = int(os.environ.get("HIGHWATER_EXAMPLES", "0"))
 SIDE = Integers(0, 1)
@@ -34,15 +35,26 @@ thorough_or_quick = settings(
 
 
 @attrs.frozen
-class Board:
-    """Numbers that are counted and copied, lamps that are switched and copied."""
+class Card:
+    """A number on a card, which is copied without being looked at."""
 
-    left: int = within(NUMBER)
-    right: int = within(NUMBER)
-    noted: int = within(NUMBER)
+    number: int = within(NUMBER)
+
+
+@attrs.frozen
+class Board:
+    """Cards whose numbers are counted and copied, lamps that are switched and copied."""
+
+    left: Card = within(records(Card))
+    right: Card = within(records(Card))
+    noted: Card = within(records(Card))
     red: bool = within(BOOLEAN)
     green: bool = within(BOOLEAN)
     blue: bool = within(BOOLEAN)
+
+
+def counted(board: Board, side: str) -> Board:
+    return evolve(board, **{side: Card(getattr(board, side).number + 1)})
 
 
 CONDITIONS: dict[str, Callable[[Board], bool]] = {
@@ -51,14 +63,14 @@ CONDITIONS: dict[str, Callable[[Board], bool]] = {
     "green": lambda board: board.green,
     "blue": lambda board: board.blue,
     "red and green": lambda board: board.red and board.green,
-    "left is large": lambda board: board.left == 2,
-    "right is none": lambda board: board.right == 0,
-    "equal": lambda board: board.left == board.right,
-    "noted": lambda board: board.noted > 0,
+    "left is large": lambda board: board.left.number == 2,
+    "right is none": lambda board: board.right.number == 0,
+    "equal": lambda board: board.left.number == board.right.number,
+    "noted": lambda board: board.noted.number > 0,
 }
 EFFECTS: dict[str, Callable[[Board, int], Board]] = {
-    "counts": lambda board, side: evolve(board, left=board.left + 1) if side else evolve(board, right=board.right + 1),
-    "empties": lambda board, side: evolve(board, left=0) if side else evolve(board, right=0),
+    "counts": lambda board, side: counted(board, "left" if side else "right"),
+    "empties": lambda board, side: evolve(board, left=Card(0)) if side else evolve(board, right=Card(0)),
     "notes": lambda board, side: evolve(board, noted=board.left if side else board.right),
     "takes": lambda board, side: evolve(board, left=board.noted) if side else evolve(board, right=board.noted),
     "switches": lambda board, side: evolve(board, red=not board.red) if side else evolve(board, green=not board.green),
@@ -106,7 +118,7 @@ def systems(draw: Any) -> System:
 def system_of(actions: Sequence[Action], promise: Liveness) -> System:
     return System(
         domain_of(Board, None),
-        (Board(0, 0, 0, False, False, False),),
+        (Board(Card(0), Card(0), Card(0), False, False, False),),
         tuple(instance for each in actions for instance in each.instances(None)),
         liveness=tuple(promise.instances(None)),
     )
@@ -246,15 +258,26 @@ def light_blue(board: Board) -> Board | None:
 @action(actor="hand")
 def count(board: Board) -> Board | None:
     """Only with the green lamp, and round and round."""
-    return evolve(board, left=(board.left + 1) % 3) if board.green else None
+    return evolve(board, left=Card((board.left.number + 1) % 3)) if board.green else None
 
 
 @action(actor="hand")
 def note(board: Board) -> Board | None:
-    return evolve(board, noted=board.left) if board.left else None
+    return evolve(board, noted=board.left) if board.left.number else None
 
 
-ACTIONS = (switch_red, switch_green, light_blue, count, note)
+@action(actor="hand")
+def turn(board: Board) -> Board | None:
+    return evolve(board, left=Card((board.left.number + 1) % 3))
+
+
+@action(actor="hand")
+def light_between(board: Board) -> Board | None:
+    in_the_way = board.red if board.left.number == 0 else board.green
+    return None if in_the_way else evolve(board, blue=True)
+
+
+ACTIONS = (switch_red, switch_green, light_blue, count, note, turn, light_between)
 
 
 def is_blue(board: Board) -> bool:
@@ -297,32 +320,56 @@ def test_what_asks_for_the_promise_is_needed() -> None:
 
 
 def test_strong_fairness_looks_at_the_whole_cycle_and_weak_fairness_at_one_state_of_it() -> None:
-    taken = (switch_green, switch_red, count, note, count, count)
-    strong = eventually(strongly_fair=[light_blue])(is_blue)
-    assert dimmed(strong, 2, *taken[:2], count, count, count) == set()
-    weak = eventually(fair=[light_blue])(is_blue)
-    assert dimmed(weak, 0, switch_red, switch_red) == set()
+    """The red lamp is in the way where the number is 0, the green one elsewhere."""
+    taken = (switch_red, switch_green, turn, turn, turn)
+    assert dimmed(eventually(strongly_fair=[light_between])(is_blue), 2, *taken) == set()
+    assert dimmed(eventually(fair=[light_between])(is_blue), 2, *taken) == {2}
 
 
-def test_a_step_that_is_kept_and_copies_what_is_there_already_needs_what_it_copies() -> None:
-    """It is kept for the lamp that it lights; the number that it writes is the one that was there."""
+def test_a_step_that_is_kept_must_not_keep_the_promise_before_the_cycle() -> None:
+    """The red lamp was on for a while, and only the green one kept that from being what was promised."""
 
-    @action(actor="hand")
-    def light_and_copy(board: Board) -> Board | None:
-        return None if board.red else evolve(board, red=True, right=board.noted)
+    def is_red_alone(board: Board) -> bool:
+        return board.red and not board.green
 
-    @action(actor="hand")
-    def set_right(board: Board) -> Board | None:
-        return evolve(board, right=1) if board.right == 0 else None
+    assert dimmed(eventually(fair=[])(is_red_alone), 3, switch_green, switch_red, switch_red) == set()
 
-    @action(actor="hand")
-    def set_noted(board: Board) -> Board | None:
-        return evolve(board, noted=1) if board.noted == 0 else None
 
-    system = system_of(ACTIONS, eventually(fair=[])(is_blue))
-    (of,) = Invariant(lambda board: not (board.red and board.right == 1), {}).instances(None)
+@action(actor="hand")
+def set_right(board: Board) -> Board | None:
+    return evolve(board, right=Card(1)) if board.right.number == 0 else None
+
+
+@action(actor="hand")
+def set_noted(board: Board) -> Board | None:
+    return evolve(board, noted=Card(1)) if board.noted.number == 0 else None
+
+
+@action(actor="hand")
+def light_and_copy(board: Board) -> Board | None:
+    """The number that it writes is the one that is there."""
+    return None if board.red else evolve(board, red=True, right=board.noted)
+
+
+@action(actor="hand")
+def light_if_right(board: Board) -> Board | None:
+    return evolve(board, blue=True) if board.right.number == 1 else None
+
+
+@pytest.mark.parametrize(
+    ("taken", "holds"),
+    [
+        ((set_right, set_noted, light_and_copy), lambda board: not (board.red and board.right.number == 1)),
+        ((set_right, set_noted, light_and_copy, light_if_right), lambda board: not (board.red and board.blue)),
+    ],
+)
+def test_a_step_that_is_kept_and_copies_what_is_there_already_needs_what_it_copies(
+    taken: Sequence[Action], holds: Callable[[Board], bool]
+) -> None:
+    """It is kept for the lamp that it lights. What it copies is needed at the same distance, or further away."""
+    system = system_of(taken, eventually(fair=[])(is_blue))
+    (of,) = Invariant(holds, {}).instances(None)
     trace = [Step(None, system.initial[0])]
-    for each in (set_right, set_noted, light_and_copy):
-        (instance,) = each.instances(None)
-        trace.append(Step(instance, successor(instance, trace[-1].state, system.domain)))
-    assert set(causes(system, trace, of).distance) == {1, 2, 3}
+    for each in system.actions:
+        trace.append(Step(each, successor(each, trace[-1].state, system.domain)))
+    assert set(causes(system, trace, of).distance) == {*range(1, len(trace))}

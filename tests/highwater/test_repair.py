@@ -183,6 +183,15 @@ def test_what_happens_only_behind_the_flaw_makes_no_repair_vacuous() -> None:
     assert not gentle.vacuous
 
 
+def test_what_happens_only_beyond_the_depth_of_a_claim_is_not_missed() -> None:
+    """An alarm is the sixth step."""
+    spec = claim(max_depth=5)
+    (found,) = repair(spec, workers=1, most_rules=1, rules=["low"]).attempts
+    assert found.missing == dict.fromkeys(sorted(LEAKS), False)
+    assert found.cost is not None
+    assert found.cost.states == (12, 10)
+
+
 def test_the_note_of_what_went_wrong_and_what_nobody_reads_make_no_repair_vacuous() -> None:
     """A mishap is noted in the violating step alone, and the property looks at nothing else."""
 

@@ -26,24 +26,8 @@ QUICK = (
     ),
     ("kraft/a_fenced_broker_joins_the_isr.toml", "kraft/a_fenced_broker_stays_out_of_the_isr.toml"),
 )
-FEWEST_PAIRS = 40
-
-ONLY_THE_FLAW = {
-    "a_controller_that_has_resigned_deletes_a_notification_for_its_successor": "only it handles one in these bounds",
-    "a_deposed_controller_that_fences_newer_epochs_stops_all_isr_changes": "only who is fenced gives its change up",
-    "an_isr_change_that_a_deposed_controller_fences_is_never_settled": "only who is fenced gives its change up",
-    "a_leader_that_a_deposed_controller_fences_waits_for_ever": "only who is fenced leaves its proposal open",
-    "a_leader_that_registers_with_a_new_broker_epoch_loses_leadership": "a broker that never stops keeps its epoch",
-    "an_isr_that_its_last_member_leaves_is_empty": "nobody else is in the ISR",
-    "with_unclean_election_the_last_member_leaves_the_isr": "nobody else is in the ISR",
-    "a_broker_that_dies_during_a_fail_over_is_never_fenced": "the new controller need not hear from anybody",
-    "a_broker_that_must_read_to_the_end_is_never_unfenced": "nobody asks where the end is",
-    "a_broker_that_was_away_while_a_topic_was_recreated_never_joins": "no replica is missing any more",
-    "a_controlled_shutdown_waits_for_an_offset_that_moves": "nobody asks where the end is",
-    "a_leader_that_joins_the_isr_and_is_elected_at_once_counts_as_unclean": "it has a branch for the old rule",
-    "a_partition_gets_no_leader_after_an_upgrade_of_the_metadata_version": "a second property is never asked",
-}
-"""Right rules that are called vacuous, and why: within these bounds only the flaw changes what never changes now."""
+FEWEST_PAIRS = 50
+FEWEST_THAT_ARE_NOT_VACUOUS = 35  # in bounds so small some things happen with the flaw only
 
 
 def changes_to(spec: Spec, other: Spec) -> list[Change]:
@@ -98,4 +82,4 @@ def test_the_rules_of_all_twins_with_few_states_are_found() -> None:
     found = {name: next(iter(repairs(*pair)), None) for name, pair in pairs.items()}
     assert len(found) >= FEWEST_PAIRS
     assert [name for name, each in found.items() if each is None] == []
-    assert {name for name, each in found.items() if each is not None and each.vacuous} <= {*ONLY_THE_FLAW}
+    assert sum(each is not None and each.repairs for each in found.values()) >= FEWEST_THAT_ARE_NOT_VACUOUS
