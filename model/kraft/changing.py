@@ -22,13 +22,15 @@ def listed(cluster: Cluster, partition: int, members: Iterable[int]) -> tuple[in
 
 
 def registration_of(cluster: Cluster, partition: int) -> PartitionRegistration:
-    """A partition, as `partition_change` takes it."""
+    """A partition, as `partition_change` takes it. Its ELR is in the order in which records have it, with members that
+    are no replicas.
+    """
     now = cluster.partitions[partition]
     return PartitionRegistration(
         replicas=tuple(now.replicas),
         isr=listed(cluster, partition, now.isr),
         leader=now.leader,
-        elr=listed(cluster, partition, now.elr),
+        elr=tuple(sorted(now.elr)),
         last_known_elr=() if now.last_known_leader is None else (now.last_known_leader,),
         removing=listed(cluster, partition, now.removing),
         adding=listed(cluster, partition, now.adding),

@@ -58,6 +58,7 @@ class Rules:
         elr: whether eligible leader replicas are on (KIP-966).
         elects_last_known_leader: whether the last known leader may lead where ISR and ELR are empty.
         last_known_leader_must_be_active: KAFKA-19522, 4.1.
+        eligible_must_be_assigned: whether who is no replica any more leaves the ELR, which no release asks.
         records_recovery: whether an unclean election is recorded as one that needs recovery (metadata version 3.2).
     """
 
@@ -67,6 +68,7 @@ class Rules:
     elects_last_known_leader: bool = True
     last_known_leader: LastKnownLeader = LastKnownLeader.WITHOUT_LEADER
     last_known_leader_must_be_active: bool = True
+    eligible_must_be_assigned: bool = False
     records_recovery: bool = True
 
 
@@ -160,18 +162,21 @@ def _with_completed_reassignment(draft: _Draft, rules: Rules) -> _Draft:
 
 
 def _with_elr(draft: _Draft, target: Target, rules: Rules) -> _Draft:
-    """Who leaves an ISR below min.insync.replicas is eligible to lead, unless it has shut down uncleanly.
+    """Who leaves an ISR below min.insync.replicas is eligible to lead, unless it has shut down uncleanly. Kafka does
+    not ask whether it is a replica still.
 
     Kafka keeps the ELR in the order of a hash set. That is the order of the ids as long as they are small; NOBODY comes
     after 0, with which it shares a bucket.
 
-    Source: #maybePopulateTargetElr.
+    Source: #maybePopulateTargetElr (3.7.0 to 4.3.1).
     """
     if not rules.elr:
         return draft
     if len(draft.isr) >= target.min_isr:
         return attrs.evolve(draft, elr=(), last_known_elr=())
     candidates = {*draft.elr, *draft.partition.isr}
+    if rules.eligible_must_be_assigned:
+        candidates &= {*draft.replicas}
     elr = candidates - {*draft.isr} - target.shut_down_uncleanly
     known = (candidates | {*draft.last_known_elr}) - {*draft.isr} - elr
     return attrs.evolve(draft, elr=tuple(sorted(elr)), last_known_elr=tuple(sorted(known, key=_bucket)))

@@ -79,6 +79,9 @@ class KraftProtocol:
     elr: bool = toggle("whether who leaves a too small ISR stays eligible to lead; KIP-966")
     last_known_leader: LastKnownLeader = toggle("when the last known leader is noted and forgotten; KIP-966")
     last_known_leader_must_be_active: bool = toggle("whether a fenced broker cannot be elected so; KAFKA-19522")
+    eligible_must_be_assigned: bool = toggle(
+        "whether who is no replica any more is not eligible to lead, as a repair would; in no release"
+    )
     fences_one_at_a_time: bool = toggle(
         "whether brokers that lose their sessions together are fenced by one batch of records each; KAFKA-13173, 3.0"
     )
@@ -154,4 +157,5 @@ class KraftProtocol:
             elr=self.elr,
             last_known_leader=self.last_known_leader,
             last_known_leader_must_be_active=self.last_known_leader_must_be_active,
+            eligible_must_be_assigned=self.eligible_must_be_assigned,
         )

@@ -61,7 +61,7 @@ def sometimes(chance: random.Random, share: float, value: Any) -> Any:
 def a_partition(chance: random.Random, elr: bool) -> PartitionRegistration:
     replicas = some(chance, BROKERS, 1)
     isr = some(chance, replicas)
-    eligible = some(chance, set(replicas) - set(isr)) if elr else ()
+    eligible = some(chance, set(BROKERS) - set(isr)) if elr else ()
     removing = sometimes(chance, 0.4, some(chance, replicas)) or ()
     adding = sometimes(chance, 0.4, some(chance, set(replicas) - set(removing))) or ()
     known = chance.choice([(), (NOBODY,), some(chance, BROKERS), some(chance, BROKERS)])
@@ -253,6 +253,7 @@ def wrong_rules(name: str) -> Iterator[Rules]:
     if rules.elr:
         yield attrs.evolve(rules, elects_last_known_leader=not rules.elects_last_known_leader)
         yield attrs.evolve(rules, last_known_leader_must_be_active=not rules.last_known_leader_must_be_active)
+        yield attrs.evolve(rules, eligible_must_be_assigned=not rules.eligible_must_be_assigned)
         for noted in set(LastKnownLeader) - {rules.last_known_leader}:
             yield attrs.evolve(rules, last_known_leader=noted)
 

@@ -19,6 +19,7 @@ completion                        added 3.8.0=all 4.3.0=all-if-fewer | Partition
 elr                               False 4.1.0=True | EligibleLeaderReplicasVersion
 last_known_leader                 not-cleared 3.8.0=with-empty-isr 4.1.1=without-leader | PartitionChangeBuilder
 last_known_leader_must_be_active  False 4.1.0=True | PartitionChangeBuilder#canElectLastKnownLeader
+eligible_must_be_assigned         False | PartitionChangeBuilder#maybePopulateTargetElr
 fences_one_at_a_time              True | ReplicationControlManager#maybeFenceOneStaleBroker
 members_must_be_active            True | ReplicationControlManager#ineligibleReplicasForIsr
 ahead_of_controller_error         not-controller | ReplicationControlManager#validateAlterPartitionData
