@@ -17,6 +17,7 @@ from cluster import wire
 from cluster.clients import ClientError
 from cluster.cluster import STARTED, TOPIC, Cluster, Settings
 from cluster.nodes import Node, TimeoutExceeded, until
+from cluster.observing import Control
 from cluster.runs import Observed, Reading, shown
 from cluster.stage import Stage, Stuck
 from cluster.verdict import Verdict
@@ -25,6 +26,7 @@ from conformance.distribution import Distribution, KafkaError
 SESSION_MS = 9_000  # Kafka's default
 RECORDS = 3
 ELECTION_SECONDS = 3 * SESSION_MS / 1000  # a session, and what a busy machine adds
+SETTLING_SECONDS = 2.0  # after an election in which there was no candidate
 WATCHED_SECONDS = 120.0
 LEADERLESS_SECONDS = 60.0
 OTHER = "other"
@@ -134,8 +136,8 @@ def _added_and_elected(stage: Stage, before: Reading, added: int, replicas: list
 
 def _elected(stage: Stage, before: Reading, emptied: int) -> Verdict:
     """Wait for the end of the dead leader's session, and judge who leads then."""
-    with stage.deed("wait until the session of b1 ends"):
-        found = stage.await_record(lambda now: now.leader != 1, "b1 leads no more", ELECTION_SECONDS)
+    with stage.deed("wait until the controller has elected somebody else, or nobody"):
+        found = _settled(stage)
         stage.describe(emptied)
     if found.leader != emptied:
         kept = " ".join(str(each).split("@")[0] for each in stage.log(1))
@@ -158,6 +160,15 @@ def _elected(stage: Stage, before: Reading, emptied: int) -> Verdict:
     )
 
 
+def _settled(stage: Stage) -> Control:
+    """What the controller has recorded once b1's session has ended: with a leader, or without one for a while."""
+    stage.await_record(lambda now: now.leader != 1, "b1 leads no more", ELECTION_SECONDS)
+    try:
+        return stage.await_record(lambda now: now.leader >= 0, "somebody leads", SETTLING_SECONDS)
+    except TimeoutExceeded:
+        return stage.await_record(lambda now: True, "the partition is there")
+
+
 def _start_the_former_leader(stage: Stage, after: Reading) -> None:
     """Start b1, which follows and truncates what the new leader does not have."""
     with stage.deed("start b1 again"):
@@ -167,6 +178,29 @@ def _start_the_former_leader(stage: Stage, after: Reading) -> None:
             stage.cluster.settings.step_seconds,
             "b1 truncates what b0 lacks",
         )
+
+
+def _added_in_place_of_the_dead(stage: Stage) -> Verdict:
+    """The only replica dies, and an operator adds the one that was removed before."""
+    stage.create([[1, 0]], min_isr=2)
+    stage.produce(RECORDS)
+    before = stage.read(1, "a consumer reads from the beginning")
+    with stage.deed(f"reassign {TOPIC}-0 to [b1]"):
+        stage.assign([1])
+        stage.await_change(0, gone=True)
+        stage.describe(1)
+    with stage.deed("kill b1, and wait until its session ends"):
+        stage.kill(1)
+        stage.await_record(lambda now: now.leader == -1, "nobody leads", ELECTION_SECONDS)
+        stage.describe(0)
+    refused = ""
+    with stage.deed(f"reassign {TOPIC}-0 to [b0 b1]"):
+        try:
+            stage.assign([0, 1])
+        except wire.Refused as error:
+            refused = str(error)
+            stage.note(f"the controller answers: {refused}")
+    return Verdict(False, f"the request is refused: {refused}") if refused else _elected(stage, before, 0)
 
 
 def _throttled(stage: Stage) -> Verdict:
@@ -434,6 +468,13 @@ DEFECTS = {
                 _cluster(2),
                 0,
                 _removed_and_added_again,
+                control=True,
+            ),
+            "in-place-of-the-dead": Way(
+                "the same with partition 0, where the leader dies before the replica is added again",
+                _cluster(2),
+                0,
+                _added_in_place_of_the_dead,
                 control=True,
             ),
             "without-eligible-replicas": Way(

@@ -106,8 +106,10 @@ def reassign(
     Effect: the reassignment is in progress. It is complete at once if the ISR has what it needs. It takes the place of
         one that is in progress, whose target is what it changes. Kafka notes what is added if the new one adds
         something, and likewise what is removed. Else the former's note stays: a reassignment back to the former
-        replicas removes what is still noted as added.
-    Source: org.apache.kafka.controller.ReplicationControlManager#changePartitionReassignment (3.5.1 to 4.3.1).
+        replicas removes what is still noted as added. A request by which a newcomer would be elected at once fails: the
+        controller looks for the newcomer's directory among those of the present replicas.
+    Source: org.apache.kafka.controller.ReplicationControlManager#changePartitionReassignment (3.5.1 to 4.3.1),
+        LeaderAcceptor#test, org.apache.kafka.metadata.PartitionRegistration#directory (3.7.0 to 4.3.1).
     """
     now = cluster.partitions[partition]
     wished = tuple(broker for broker in now.replicas if broker not in now.removing)
@@ -122,6 +124,8 @@ def reassign(
     move = begun(tuple(now.replicas), target)
     wanted = Target(replicas=move.replicas, removing=move.removing or None, adding=move.adding or None)
     after = changed(cluster.spending("reassignments"), partition, protocol, wanted)
+    if after.partitions[partition].leader not in (None, now.leader, *now.replicas):
+        return None
     return appended(cluster, after, protocol, bounds)
 
 

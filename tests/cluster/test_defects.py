@@ -14,6 +14,7 @@ from click.testing import CliRunner
 
 from cluster import defects
 from cluster.defects import DEFECTS, _elected, way_of
+from cluster.nodes import TimeoutExceeded
 from cluster.observing import Control
 from cluster.runs import Reading
 from conformance.distribution import KafkaError, find
@@ -40,7 +41,10 @@ class Recorded:
         self.deeds.append(type("Done", (), {"did": did, "lines": (self._line,)}))
 
     def await_record(self, wanted: Any, what: str, seconds: float = 0) -> Control:
-        return Control(self._leader, 2, frozenset({self._leader}))
+        found = Control(self._leader, 2, frozenset({self._leader}))
+        if not wanted(found):
+            raise TimeoutExceeded(what)
+        return found
 
     def describe(self, broker: int) -> None: ...
 
