@@ -37,15 +37,19 @@ EQUALITY = "write =="
 OF_OBJECTS = (id, type, operator.is_, operator.is_not)
 
 
-def refuse_what_no_view_answers(instances: Iterable[Instance], state: Struct) -> None:
+def refuse_what_no_view_answers(instances: Iterable[Instance], state: Struct, by_order: bool = False) -> None:
     """Look through the functions that instances are made of, and all that these name, for questions of identity and of
     exact types that a part of a state may be asked.
+
+    Args:
+        by_order: whether some numbers are opaque, so that they are no `int` either.
 
     Raises:
         ModelError: there is one; names file and line.
     """
     instances = list(instances)
     parts = _Parts(state)
+    parts.kinds |= {int} if by_order else set()
     for function, of in _functions([*dict.fromkeys(each.of for each in instances), *parts.classes]):
         for question in _questions(function, of, parts):
             raise ModelError(question)

@@ -47,7 +47,7 @@ class Compiled:
             ModelError: actions or properties treat the names differently, as their declarations show; or a function
                 asks for the exact type of a part of the state.
         """
-        refuse_what_no_view_answers(system.functions, system.domain)
+        refuse_what_no_view_answers(system.functions, system.domain, system.ranks is not None)
         refuse_what_is_never_in(system)
         refuse_steps_that_never_happen(system.actions)
         TIMES.about = f"states of {layout.words} word{'' if layout.words == 1 else 's'}"

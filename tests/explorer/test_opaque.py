@@ -350,6 +350,12 @@ def test_without_the_group_nothing_of_it_is_refused(explore: Explore) -> None:
     assert done
 
 
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+def test_its_exact_type_is_not_asked_where_no_run_would_show_it(kind: Any) -> None:
+    """The class of an opaque number is no int, and which one it is reads nothing."""
+    refuses(breadth_first.explore, lambda s: type(s.a) is int and s.w != 0 and s.hit, "write isinstance", kind)
+
+
 def test_the_message_says_what_is_allowed(explore: Explore) -> None:
     said = refuses(explore, lambda s: s.w == 4, "looks at more than the order of versions", as_action)
     assert "compare versions with each other and with the constant 0, store them, and make a new one by adding" in said
