@@ -1019,8 +1019,8 @@ DEFECTS: tuple[Defect, ...] = (
     Defect(
         "premises are not looked through for questions that no view can answer",
         "search/compiled.py",
-        "refuse_what_no_view_answers(system.functions, system.domain)",
-        "refuse_what_no_view_answers((*system.actions, *system.properties), system.domain)",
+        "refuse_what_no_view_answers(system.functions, ",
+        "refuse_what_no_view_answers((*system.actions, *system.properties), ",
         (OF_GRAPHS,),
     ),
     Defect(
