@@ -125,6 +125,7 @@ def _enabled(action: Instance) -> Instance:
     def is_disabled(state: Any) -> bool:
         return action.apply(state) is None
 
+    is_disabled.__name__ = f"{action} is disabled"  # a system has one property of a name
     (instance,) = Invariant(is_disabled, {}).instances(None)
     return instance
 

@@ -210,6 +210,10 @@ SET_OPERATORS = {"|": operator.or_, "&": operator.and_, "-": operator.sub, "^": 
 SET_METHODS = {"|": "union", "&": "intersection", "-": "difference", "^": "symmetric_difference"}
 
 
+def has_colours(domain: Any) -> bool:
+    return Colour.__name__ in repr(domain)
+
+
 def compared(a: Term, sign: str, b: Term) -> Term:
     return Term(BOOLEAN, f"({a.text} {sign} {b.text})", lambda s, p: COMPARISONS[sign](a.get(s, p), b.get(s, p)))
 
@@ -475,7 +479,14 @@ class Grammar:
                 return compared(place, self.pick(("<", "<=", ">", ">=")), self.pick(self.among(SetOf)))
             case ((SequenceOf() | ArrayOf()), 2):
                 return Term(BOOLEAN, f"len(set({place.text})) == 1", lambda s, p: len(set(place.get(s, p))) == 1)
-        alike = [other for other in self.places if type(other.domain) is type(place.domain) and other is not place]
+        alike = [
+            other
+            for other in self.places
+            if type(other.domain) is type(place.domain)
+            and other is not place
+            and has_colours(other.domain)
+            == has_colours(place.domain)  # a member of an enum with anything else is refused
+        ]
         other = self.pick([*alike, constant(place.domain, self.value(place.domain))])
         return compared(place, self.pick(("==", "!=")), other)
 

@@ -157,13 +157,14 @@ def models(draw: Any) -> Model:
         def stays_good(before: Any, after: Any) -> bool:
             return wanted(after) or not wanted(before)
 
-        if kind == "invariant":
-            return Invariant(is_good, {})
-        if kind == "step":
-            return StepProperty(stays_good, {})
-        if kind == "prospect":
-            return Prospect(is_good, {}, along=tuple(each.action for each in fair))
-        return Liveness(is_good, {}, form=kind, fair=fair, premise=premise if kind is Form.LEADS_TO else None)
+        match kind:
+            case Form():
+                return Liveness(is_good, {}, form=kind, fair=fair, premise=premise if kind is Form.LEADS_TO else None)
+            case "invariant":
+                return Invariant(is_good, {})
+            case "step":
+                return StepProperty(stays_good, {})
+        return Prospect(is_good, {}, along=tuple(each.action for each in fair))
 
     def define(protocol: Rules) -> Definition:
         if sum(so(protocol, each) for each in refused) == 2:

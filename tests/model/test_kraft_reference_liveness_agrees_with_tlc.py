@@ -69,12 +69,14 @@ def system_of(row: dict[str, str]) -> System:
         MODELS["kraft-reference"], {"variant": row["variant"]}, bounds, check
     )
     system = build_system(definition, resolved, sizes, properties)
-    unfair = UNFAIR[row["without"]]
+    unfair, changed = UNFAIR[row["without"]], {}
 
     def without(each: Any) -> Any:
-        fair = tuple(per for per in each.of.fair if per.action not in unfair)
-        assert len(each.of.fair) - len(fair) == len(unfair)
-        return attrs.evolve(each, of=attrs.evolve(each.of, fair=fair))
+        if each.of.name not in changed:  # all instances of a property are of one object
+            fair = tuple(per for per in each.of.fair if per.action not in unfair)
+            assert len(each.of.fair) - len(fair) == len(unfair)
+            changed[each.of.name] = attrs.evolve(each.of, fair=fair)
+        return attrs.evolve(each, of=changed[each.of.name])
 
     return attrs.evolve(system, liveness=tuple(map(without, system.liveness)))
 

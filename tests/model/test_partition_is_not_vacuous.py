@@ -17,9 +17,7 @@ from highwater.claims.resolving import build_system, toggles_of
 from highwater.claims.spec import load_spec
 from model.partition.definition import define
 from model.partition.protocol import (
-    Flush,
     FollowerReset,
-    HighWatermarkCheckpoint,
     IsrPath,
     LeaderChecks,
     PartitionProtocol,
@@ -59,13 +57,10 @@ TAKEN = {
 # For each rule without a pair, a small claim whose states are others under another value of the rule.
 MATTERS: dict[str, tuple[str, Any]] = {
     "consumer_reads_follower": ("truncation/consumers_of_followers_read_only_committed_records", False),
-    "duplicate_update_completes": ("isr_agreement/a_second_isr_change_makes_the_leader_forget_the_first", False),
     "effective_min_isr": ("durability/a_min_isr_above_the_number_of_replicas_counts_as_that_number", False),
     "repeated_change_succeeds": ("isr_agreement/a_proposal_stays_open_until_its_outcome_is_known", True),
     "truncation_lowers_high_watermark": ("truncation/a_broker_ahead_of_its_leader_truncates", False),
     "elr": ("isr_agreement/committing_with_the_maximal_isr_waits_for_replicas_that_may_be_elected", False),
-    "flush": ("truncation/a_broker_ahead_of_its_leader_truncates", Flush.SYNC),
-    "high_watermark_checkpoint": ("truncation/a_broker_ahead_of_its_leader_truncates", HighWatermarkCheckpoint.DURABLE),
     "high_watermark_waits_for_non_isr": (
         "isr_expansion/the_high_watermark_waits_for_replicas_that_keep_up",
         WaitsForNonIsr.NO,

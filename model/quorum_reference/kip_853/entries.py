@@ -36,7 +36,10 @@ class Configuration:
     members: frozenset[int]
 
     def __str__(self) -> str:
-        return "{" + " ".join(f"s{member}" for member in sorted(self.members)) + "}"
+        members = "{" + " ".join(f"s{member}" for member in sorted(self.members)) + "}"
+        return (
+            members if self.number < 3 else f"{members}#{self.number}"
+        )  # two changes may lead back to the same members
 
 
 NO_CONFIGURATION = Configuration(0, frozenset())
