@@ -430,7 +430,8 @@ class Descriptions:
             for name in FIELD:
                 yield name
                 yield self._part(getattr(field, name, None), f"has the field `{field.name}`, whose {name} is {{}}")
-        yield repr(attrs.inspect(cls)) if hasattr(attrs, "inspect") else ""
+        if hasattr(attrs, "inspect"):
+            yield self._part(attrs.inspect(cls), "is a class of attrs with {}")
 
     # Values
 

@@ -71,6 +71,13 @@ class Record:
 
 
 @attrs.frozen
+class DerivedRecord(Record):
+    """What attrs notes of such a class has an object without a name in it."""
+
+    further: int = 0
+
+
+@attrs.frozen
 class OtherRecord:
     number: int = 0
     more: Any = None
@@ -106,7 +113,8 @@ MAKERS: list[Callable[[], Any]] = [
     lambda: slice(1, 2), lambda: slice(1, 3), lambda: Colour.RED, lambda: Colour.BLUE, lambda: "RED", lambda: Colour,
     lambda: Number.ONE, lambda: Text("1"), lambda: Limit(1, "a"), lambda: Limit(1, "b"), lambda: Pair(1, 2),
     lambda: (1, 2), lambda: Pair(1, 3), lambda: Record(1), lambda: OtherRecord(1), lambda: Record(True),
-    lambda: Record(1, [Record(1)]), lambda: Record(1, (Record(1),)), lambda: Slotted(1), lambda: Slotted(2),
+    lambda: DerivedRecord(1), lambda: Record(1, [Record(1)]), lambda: Record(1, (Record(1),)), lambda: Slotted(1),
+    lambda: Slotted(2),
     lambda: Slotted(1, 1), lambda: Plain(a=1), lambda: Plain(a=2), lambda: Plain(b=1), lambda: Plain(),
     lambda: collections.deque([1]), lambda: collections.deque([1], 3), lambda: collections.Counter("a"),
     lambda: collections.OrderedDict(a=1), lambda: collections.defaultdict(int), lambda: collections.defaultdict(list),
