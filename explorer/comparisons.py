@@ -121,7 +121,9 @@ def _equal(self: Enum, other: Any) -> Any:
 
 
 def _asked_by_a_model(frame: FrameType | None) -> bool:
-    """Whether a model's function asks, be it by way of a library or of a view, rather than who listens to progress."""
+    """Whether a model's function asks, be it by way of a library or of a view, rather than who listens to progress.
+    Code that Highwater has not called is no model's, though it may run while an engine lives.
+    """
     asked = False
     while frame is not None:
         asks = _asks(frame.f_code.co_filename)
@@ -129,7 +131,7 @@ def _asked_by_a_model(frame: FrameType | None) -> bool:
             return asked and Path(frame.f_code.co_filename).name not in LISTENED_TO
         asked |= asks is True
         frame = frame.f_back
-    return asked
+    return False
 
 
 @functools.cache

@@ -241,10 +241,12 @@ class Maybe(Domain):
 def _shown_as_none(of: Any) -> Iterator[Any]:
     """The values of a scalar domain that are shown as None is."""
     match of:
+        case Maybe():
+            yield None
         case Integers(low=low, label=label) if label and low < 0:
             yield -1
         case OneOf(members=members):
-            yield from (member for member in members if member is not None and of.show(member) == "none")
+            yield from (member for member in members if of.show(member) == "none")
 
 
 def _separator(of: Any) -> str:

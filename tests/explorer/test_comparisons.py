@@ -4,6 +4,7 @@ refuse them, in every function of a model.
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable
 from enum import Enum, IntEnum, StrEnum
 from pathlib import Path
@@ -230,7 +231,16 @@ def test_nothing_is_refused_outside_a_models_functions(system_of: Systems) -> No
     for explore in ENGINES:
         explore(system_of([START], [turn]), on_progress=lambda progress: Role.LEADER == "leader")
     assert (Role.LEADER == "leader") is False
+    gc.collect()  # engines of earlier tests
     assert "__eq__" not in vars(Enum)
+
+
+def test_nothing_is_refused_that_highwater_has_not_called_while_an_engine_lives(system_of: Systems) -> None:
+    """As in a notebook, whose own code goes on beside an engine."""
+    engine = PartitionWorker(system_of([START], [turn]), symmetry=True, audit=0)
+    assert "__eq__" in vars(Enum)
+    assert (Role.LEADER == "leader") is False
+    del engine
 
 
 @pytest.mark.parametrize("explore", ENGINES)

@@ -536,7 +536,11 @@ def an_invariant(grammar: Grammar, number: int) -> Invariant:
 def a_step_property(grammar: Grammar, number: int) -> StepProperty:
     """Compares a place with itself or another before and after the step, unless a guard on either side excuses it."""
     before_guard, after_guard, place = grammar.guard(), grammar.guard(), grammar.pick(grammar.places)
-    alike = [other for other in grammar.places if type(other.domain) is type(place.domain)]
+    alike = [
+        other
+        for other in grammar.places
+        if type(other.domain) is type(place.domain) and has_colours(other.domain) == has_colours(place.domain)
+    ]
     other = grammar.pick([place, *alike])
     compare = grammar.pick((operator.eq, operator.ne))
 
