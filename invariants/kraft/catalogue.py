@@ -13,6 +13,7 @@ KRAFT: tuple[Property, ...] = (
     safety.committed_records_survive,
     safety.reassignments_keep_enough_copies,
     safety.deposed_controllers_can_revert,
+    safety.registrations_depose_no_controller,
     safety.decisions_are_whole,
     elections.smaller_isrs_begin_no_leader_epoch,
     elections.clean_elections_are_counted_so,

@@ -113,6 +113,17 @@ def deposed_controllers_can_revert(cluster: Cluster) -> Truth:
     return cluster.mishap is not Mishap.NO_SNAPSHOT or Witness("a controller could not go back to what is committed")
 
 
+@invariant(needs=lambda bounds: bounds.min_isr_changes and bounds.topic_deletions)
+def registrations_depose_no_controller(cluster: Cluster) -> Truth:
+    """No active controller renounces because a broker registers or is unregistered.
+
+    Kind: state.
+    When false: the next controller meets the same, again and again, and the broker never comes up.
+    Source: org.apache.kafka.controller.ReplicationControlManager#removeTopicElrs (4.0.0 to 4.3.1).
+    """
+    return cluster.mishap is not Mishap.DELETED_TOPIC or Witness("a controller found a deleted topic in its index")
+
+
 def _only_brokers_disturb(bounds: Any) -> bool:
     """Whether nothing but brokers that fail or shut down changes two partitions with the same replicas."""
     others = (bounds.restarts, bounds.shrinks, bounds.elections, bounds.unclean_elections, bounds.directory_failures)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from model.kraft.bounds import KraftBounds, min_isrs, partitions, some_broker
 from model.kraft.changing import by_partition, changed, recorded, registration_of, replayed
+from model.kraft.eligible_index import with_emptied_elrs
 from model.kraft.metadata_log import appended
 from model.kraft.partition import PartitionChange
 from model.kraft.partition_change import Election, Target
@@ -167,7 +168,7 @@ def set_min_isr(cluster: Cluster, min_isr: int, protocol: KraftProtocol, bounds:
     Actor: the controller.
     Enabled: it is another number; the budget allows it.
     Effect: the controller and, once they have read it, leaders go by it. Since KAFKA-16540 the ELR is emptied with it,
-        and no last known leader is known.
+        and no last known leader is known. The controller's index of it stays as it was.
     Source: org.apache.kafka.controller.ConfigurationControlManager#createClearElrRecordsAsNeeded (4.0.0 to 4.3.1),
         org.apache.kafka.controller.ReplicationControlManager#removeTopicElrs (4.0.0 to 4.3.1).
     """
@@ -179,4 +180,5 @@ def set_min_isr(cluster: Cluster, min_isr: int, protocol: KraftProtocol, bounds:
             now = cluster.partitions[partition]
             if now.elr or now.last_known_leader is not None:
                 after = replayed(after, partition, PartitionChange(elr=(), last_known_elr=()))
+        after = with_emptied_elrs(cluster, after, protocol, bounds)
     return appended(cluster, after, protocol, bounds)

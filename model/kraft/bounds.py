@@ -70,6 +70,13 @@ def broker_sets(bounds: Any) -> SetOf:
     return SetOf(brokers(bounds))
 
 
+def stale_broker_sets(bounds: Any) -> SetOf | OneOf:
+    """The domain of brokers that an index names wrongly: nobody, unless min.insync.replicas may change and the topic be
+    deleted.
+    """
+    return broker_sets(bounds) if bounds.min_isr_changes and bounds.topic_deletions else OneOf((frozenset(),))
+
+
 def broker_lists(bounds: Any) -> SequenceOf:
     return SequenceOf(brokers(bounds), bounds.brokers)
 

@@ -17,6 +17,7 @@ from model.kraft.bounds import (
     per_broker,
     per_partition,
     some_broker,
+    stale_broker_sets,
     topic_ids,
 )
 from model.language.domain import BOOLEAN, OneOf
@@ -99,12 +100,29 @@ def created(replicas: tuple[int, ...], isr: frozenset[int], leader: int | None, 
 
 
 @attrs.frozen
+class Stale:
+    """The brokers that a controller's index takes for members of an ELR although they are none. All controllers have
+    the same, which follows from the records that they have replayed.
+
+    Attributes:
+        of_topic: of the topic that there is.
+        of_deleted: of a topic that is deleted.
+
+    Source: org.apache.kafka.controller.BrokersToElrs (3.8.0 to 4.3.1).
+    """
+
+    of_topic: frozenset[int] = within(stale_broker_sets)
+    of_deleted: frozenset[int] = within(stale_broker_sets)
+
+
+@attrs.frozen
 class Image:
-    """What the metadata log says up to some offset."""
+    """What the metadata log says up to some offset, and what of the index of a controller is stale then."""
 
     registrations: tuple[Registration, ...] = within(per_broker(records(Registration)))
     partitions: tuple[Partition, ...] = within(per_partition(records(Partition)))
     min_isr: int = within(min_isrs)
+    stale: Stale = within(Stale)
 
 
 @attrs.frozen

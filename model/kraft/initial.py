@@ -6,7 +6,7 @@ from typing import Any
 
 import attrs
 
-from model.kraft.image import Registration, Standing, created
+from model.kraft.image import Registration, Stale, Standing, created
 from model.kraft.state import Broker, Cluster, Heartbeats, Replica, Used, View
 
 
@@ -53,6 +53,7 @@ def initial_states(bounds: Any) -> list[Cluster]:
             registrations=(registration,) * bounds.brokers,
             partitions=tuple(created(each, frozenset(each), leader=each[0], topic_id=0) for each in assigned),
             min_isr=bounds.min_isr,
+            stale=Stale(of_topic=frozenset(), of_deleted=frozenset()),
             tail=(),
             earlier=(),
             heartbeats=Heartbeats(

@@ -102,9 +102,14 @@ def fail_over(cluster: Cluster, kept: int, protocol: KraftProtocol, bounds: Kraf
     """
     if kept > len(cluster.tail):
         return None
+    return taken_over(cluster.spending("fail_overs"), kept, protocol, bounds)
+
+
+def taken_over(cluster: Cluster, kept: int, protocol: KraftProtocol, bounds: KraftBounds) -> Cluster:
+    """The cluster once another controller is active that has this many of the batches that are not committed."""
     everyone = frozenset(cluster.ids)
     after = evolve(
-        with_new_end(cluster.spending("fail_overs"), protocol, of_quorum=False),
+        with_new_end(cluster, protocol, of_quorum=False),
         mishap=cluster.mishap if cluster.can_revert else Mishap.NO_SNAPSHOT,
         heartbeats=Heartbeats(
             contacted=everyone if protocol.new_controller_expects_heartbeats else NOBODY,
@@ -116,8 +121,13 @@ def fail_over(cluster: Cluster, kept: int, protocol: KraftProtocol, bounds: Kraf
     )
     if kept < len(cluster.tail):
         image = cluster.tail[kept].before
-        log = {"registrations": image.registrations, "partitions": image.partitions, "min_isr": image.min_isr}
-        after = evolve(after, **log)
+        after = evolve(
+            after,
+            registrations=image.registrations,
+            partitions=image.partitions,
+            min_isr=image.min_isr,
+            stale=image.stale,
+        )
     if cluster.tail:
         for broker in cluster.ids:
             after = sent_again(after, broker)

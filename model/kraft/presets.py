@@ -34,6 +34,7 @@ V4_3 = KraftProtocol(
     last_known_leader=NEWEST.last_known_leader,
     last_known_leader_must_be_active=NEWEST.last_known_leader_must_be_active,
     eligible_must_be_assigned=NEWEST.eligible_must_be_assigned,
+    index_follows_emptied_elrs=False,
     fences_one_at_a_time=True,
     members_must_be_active=True,
     ahead_of_controller_error=AheadOfController.NOT_CONTROLLER,

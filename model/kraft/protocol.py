@@ -82,6 +82,10 @@ class KraftProtocol:
     eligible_must_be_assigned: bool = toggle(
         "whether who is no replica any more is not eligible to lead, as a repair would; in no release"
     )
+    index_follows_emptied_elrs: bool = toggle(
+        "whether the controller's index forgets who was eligible as min.insync.replicas changes, as a repair would; "
+        "in no release"
+    )
     fences_one_at_a_time: bool = toggle(
         "whether brokers that lose their sessions together are fenced by one batch of records each; KAFKA-13173, 3.0"
     )

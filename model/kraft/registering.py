@@ -17,19 +17,20 @@ from model.kraft.changing import (
     without_broker,
     without_member,
 )
+from model.kraft.eligible_index import is_turned_away
 from model.kraft.image import Standing
-from model.kraft.metadata_log import appended, appended_by_partition
+from model.kraft.metadata_log import appended, appended_by_partition, taken_over
 from model.kraft.partition_change import Target
 from model.kraft.protocol import KraftProtocol, Reregistration, Unfencing
-from model.kraft.state import Broker, Cluster
+from model.kraft.state import Broker, Cluster, Mishap
 from model.language.declarations import action
 from model.language.records import evolve, replaced
 from model.log import brokers
 
 
 def has_lost_its_session(cluster: Cluster, broker: int) -> bool:
-    silent = not cluster.brokers[broker].running and broker in cluster.heartbeats.contacted
-    return silent and cluster.is_serving(broker)
+    silent = not cluster.brokers[broker].running or is_turned_away(cluster, broker)
+    return silent and broker in cluster.heartbeats.contacted and cluster.is_serving(broker)
 
 
 @action(actor="controller", broker=brokers)
@@ -37,7 +38,7 @@ def fence(cluster: Cluster, broker: int, protocol: KraftProtocol, bounds: KraftB
     """The controller fences a broker that sends no heartbeats any more.
 
     Actor: the controller.
-    Enabled: the broker is down and not fenced; the controller has heard of it.
+    Enabled: the broker is down, or cannot register, and not fenced; the controller has heard of it.
     Effect: it leaves each ISR, and others lead what it led.
     Abstracts: the session time: a broker that is down loses its session at any moment.
     Source: org.apache.kafka.controller.ReplicationControlManager#maybeFenceOneStaleBroker (3.5.1 to 4.3.1).
@@ -110,9 +111,23 @@ def recorded_first(before: Cluster, stages: list[Cluster]) -> list[Cluster]:
     return [before, *(stages[1:] or stages)]
 
 
+def renounced(cluster: Cluster, protocol: KraftProtocol, bounds: KraftBounds) -> Cluster:
+    """The cluster once the active controller has found a deleted topic in its index. It has decided nothing, and
+    renounces. The next one has the same index.
+
+    Abstracts: a controller that starts from a snapshot of the metadata, whose index is made from the partitions; and
+        that batches which are not committed may be lost.
+    Source: org.apache.kafka.controller.ReplicationControlManager#generateLeaderAndIsrUpdates,
+        org.apache.kafka.controller.QuorumController#handleEventException (3.8.0 to 4.3.1).
+    """
+    after = taken_over(cluster, len(cluster.tail), protocol, bounds)
+    return evolve(after, deposed=(), mishap=Mishap.DELETED_TOPIC)
+
+
 def registered(cluster: Cluster, broker: int, protocol: KraftProtocol, bounds: KraftBounds) -> Cluster:
     """A new incarnation of a broker is registered, says the last record. Who was killed may have lost records, and is
-    not eligible to lead; nor is one of which the controller no longer knows the incarnation that shut down.
+    not eligible to lead; nor is one of which the controller no longer knows the incarnation that shut down. The
+    controller's index says where it was eligible.
 
     Source: org.apache.kafka.controller.ClusterControlManager#registerBroker (3.5.1 to 4.3.1), ReplicationControlManager
         #handleBrokerUncleanShutdown (3.8.0), #handleBrokerShutdown (4.0.0).
@@ -122,6 +137,8 @@ def registered(cluster: Cluster, broker: int, protocol: KraftProtocol, bounds: K
     kept = protocol.clean_shutdowns_detected and cluster.brokers[broker].stopped_cleanly
     kept = kept and cluster.registrations[broker].standing is not Standing.UNREGISTERED
     uncleanly = protocol.elr and not kept
+    if uncleanly and broker in cluster.stale.of_deleted:
+        return renounced(cluster, protocol, bounds)
 
     def without_incarnation(now: Cluster, partition: int) -> Cluster:
         before = now.partitions[partition]
@@ -139,9 +156,13 @@ def registered(cluster: Cluster, broker: int, protocol: KraftProtocol, bounds: K
     return appended_by_partition(recorded_last(stages, after), protocol, bounds)
 
 
-@action(actor="controller", needs=lambda bounds: bounds.uncommitted and bounds.restarts, broker=brokers)
+def _may_fail_to_register(bounds: KraftBounds) -> bool:
+    return bool(bounds.uncommitted or (bounds.min_isr_changes and bounds.topic_deletions))
+
+
+@action(actor="controller", needs=lambda bounds: bounds.restarts and _may_fail_to_register(bounds), broker=brokers)
 def register_again(cluster: Cluster, broker: int, protocol: KraftProtocol, bounds: KraftBounds) -> Cluster | None:
-    """A broker whose registration was lost in a fail-over is registered by the new controller.
+    """A broker whose registration was lost in a fail-over, or that no controller has registered, asks again.
 
     Actor: the controller.
     Enabled: the broker runs, and its incarnation is not registered.
@@ -256,7 +277,8 @@ def unregister_broker(cluster: Cluster, broker: int, protocol: KraftProtocol, bo
     Actor: the controller.
     Enabled: the broker is registered, whether it runs or not; the budget allows it.
     Effect: it leaves each ISR, and leads nothing. Below min.insync.replicas it is in the ELR, or stays there. If it
-        runs, its heartbeats are refused, and it registers again only after a restart.
+        runs, its heartbeats are refused, and it registers again only after a restart. The controller's index says where
+        it is eligible.
     Source: org.apache.kafka.controller.ReplicationControlManager#unregisterBroker, #handleBrokerUnregistered (3.5.1 to
         4.3.1), org.apache.kafka.controller.ClusterControlManager#checkBrokerEpoch (3.5.1 to 4.3.1).
     """
@@ -264,4 +286,6 @@ def unregister_broker(cluster: Cluster, broker: int, protocol: KraftProtocol, bo
         return None
     heard_of = evolve(cluster.heartbeats, contacted=cluster.heartbeats.contacted - {broker})
     forgotten = evolve(cluster.spending("unregistrations"), heartbeats=heard_of)
+    if broker in cluster.stale.of_deleted:
+        return renounced(cluster.spending("unregistrations"), protocol, bounds)
     return appended_by_partition(without_broker(forgotten, broker, Standing.UNREGISTERED, protocol), protocol, bounds)

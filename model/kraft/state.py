@@ -21,7 +21,7 @@ from model.kraft.bounds import (
     some_broker,
     topic_ids,
 )
-from model.kraft.image import SERVING, Batch, Image, Partition, Registration, Standing
+from model.kraft.image import SERVING, Batch, Image, Partition, Registration, Stale, Standing
 from model.language.domain import BOOLEAN, Integers, Maybe, OneOf, SequenceOf
 from model.language.records import evolve, records, replaced, within
 from model.log import epochs
@@ -56,6 +56,7 @@ class Mishap(Enum):
 
     FEWER_COPIES = "a reassignment that left an ISR below min.insync.replicas"
     NO_SNAPSHOT = "a controller that was deposed and could not go back to what is committed"
+    DELETED_TOPIC = "an active controller that found a deleted topic in its index and renounced"
 
 
 @attrs.frozen
@@ -186,6 +187,7 @@ class Cluster:
     Attributes:
         registrations, partitions, min_isr: what the metadata log says up to its end, as the active controller has it in
             memory.
+        stale: what of the controller's index is wrong then.
         tail: the batches that are not committed, oldest first.
         earlier: what the metadata log said up to its last committed ends before the present one, oldest first.
         heartbeats: what the active controller has learned by heartbeats.
@@ -199,6 +201,7 @@ class Cluster:
     registrations: tuple[Registration, ...] = within(per_broker(records(Registration)))
     partitions: tuple[Partition, ...] = within(per_partition(records(Partition)))
     min_isr: int = within(min_isrs)
+    stale: Stale = within(Stale)
     tail: tuple[Batch, ...] = within(lambda bounds: SequenceOf(records(Batch)(bounds), bounds.uncommitted))
     earlier: tuple[Image, ...] = within(lambda bounds: SequenceOf(records(Image)(bounds), bounds.stops))
     heartbeats: Heartbeats = within(Heartbeats)
@@ -219,7 +222,7 @@ class Cluster:
     @property
     def end(self) -> Image:
         """What the metadata log says up to its end."""
-        return Image(self.registrations, self.partitions, self.min_isr)
+        return Image(self.registrations, self.partitions, self.min_isr, self.stale)
 
     @property
     def committed(self) -> Image:

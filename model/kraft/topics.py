@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from model.kraft.bounds import KraftBounds
+from model.kraft.eligible_index import with_deleted_topic
 from model.kraft.image import Partition, Standing, created
 from model.kraft.metadata_log import appended
 from model.kraft.protocol import KraftProtocol
@@ -25,7 +26,7 @@ def delete_topic(cluster: Cluster, protocol: KraftProtocol, bounds: KraftBounds)
     """
     if not cluster.partitions[0].replicas:
         return None
-    after = cluster.spending("topic_deletions")
+    after = with_deleted_topic(cluster.spending("topic_deletions"))
     gone = created((), frozenset(), leader=None, topic_id=cluster.partitions[0].topic_id + 1)
     partitions = (gone,) * len(cluster.partitions)
     return appended(cluster, evolve(after, partitions=partitions, min_isr=bounds.min_isr), protocol, bounds)

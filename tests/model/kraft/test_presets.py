@@ -20,6 +20,7 @@ elr                               False 4.1.0=True | EligibleLeaderReplicasVersi
 last_known_leader                 not-cleared 3.8.0=with-empty-isr 4.1.1=without-leader | PartitionChangeBuilder
 last_known_leader_must_be_active  False 4.1.0=True | PartitionChangeBuilder#canElectLastKnownLeader
 eligible_must_be_assigned         False | PartitionChangeBuilder#maybePopulateTargetElr
+index_follows_emptied_elrs        False | ReplicationControlManager#removeTopicElrs
 fences_one_at_a_time              True | ReplicationControlManager#maybeFenceOneStaleBroker
 members_must_be_active            True | ReplicationControlManager#ineligibleReplicasForIsr
 ahead_of_controller_error         not-controller | ReplicationControlManager#validateAlterPartitionData

@@ -15,7 +15,63 @@ JOINS = "catch_up b0 b1, propose_expansion b0 b1, answer_alter_partition b0"
 STOPS = "begin_shutdown b1, grant_shutdown b1, stop b1"
 ALONE = "crash b1, fence b1, crash b2, fence b2, crash b0, fence b0"
 
+BACK = "start b1, read_metadata b1, unfence b1"
+CLEARED = "crash b1, fence b1, set_min_isr 2, delete_topic"
+DEPOSED = "an active controller that found a deleted topic in its index and renounced"
+
 ROWS = [
+    fact(
+        "handleBrokerUncleanShutdown: 'existed in isrMembers, but not in the topics map', for every controller",
+        "4.3",
+        f"{CLEARED}, start b1, read_metadata b1, not unfence b1, fail_over 0, register_again b1, not unfence b1",
+        {"mishap": DEPOSED, "r1.broker_epoch": 0, "r1.standing": "fenced", "stale.of_deleted": {1}},
+        min_isr=3,
+    ),
+    fact(
+        "handleBrokerUnregistered goes through the same index",
+        "4.3",
+        f"{CLEARED}, unregister_broker b1",
+        {"mishap": DEPOSED, "r1.standing": "fenced"},
+        min_isr=3,
+    ),
+    fact(
+        "hasValidSession: who cannot register loses the session of before",
+        "4.3",
+        f"crash b1, fence b1, set_min_isr 2, {BACK}, not fence b1, delete_topic, crash b1, start b1, fence b1",
+        {"mishap": DEPOSED, "b1.broker_epoch": 2, "r1.broker_epoch": 1, "r1.standing": "fenced"},
+        min_isr=3,
+    ),
+    fact(
+        "removeTopicElrs with BrokersToElrs#update: it registers",
+        "4.3",
+        f"{CLEARED}, {BACK}",
+        {"mishap": None, "r1.broker_epoch": 1, "stale.of_deleted": set()},
+        {"index_follows_emptied_elrs": True},
+        min_isr=3,
+    ),
+    fact(
+        "handleBrokerShutdown: after a shutdown in order nobody looks into the index",
+        "4.3",
+        f"{STOPS}, set_min_isr 2, delete_topic, {BACK}",
+        {"mishap": None, "r1.broker_epoch": 1, "stale.of_deleted": {1}},
+        min_isr=3,
+    ),
+    fact(
+        "removeTopicEntryForBroker: who is eligible again as the topic is deleted leaves the index",
+        "4.3",
+        f"crash b1, fence b1, set_min_isr 2, {BACK}, read_metadata b0, {JOINS}, set_min_isr 3, crash b1, fence b1,"
+        "delete_topic",
+        {"stale.of_topic": set(), "stale.of_deleted": set()},
+        min_isr=3,
+    ),
+    fact(
+        "revertToSnapshot: an emptied ELR that is lost leaves the index as it was",
+        "4.3",
+        "crash b1, fence b1, commit_batch, set_min_isr 2, fail_over 0",
+        {"stale.of_topic": set(), "partition.elr": {1}},
+        min_isr=3,
+        uncommitted=2,
+    ),
     fact(
         "testDeleteTopics: it is gone at once",
         "4.3",
