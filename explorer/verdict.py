@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from enum import Enum
 from typing import Any
 
@@ -121,6 +121,36 @@ class Unreached:
 
 
 @attrs.frozen
+class Called:
+    """A function of the model that was called.
+
+    Attributes:
+        of: the action or property that called it first; actions come before properties.
+        name, file, first_line: where it stands, its decorators included.
+        lines: for each line of its body, how many paths ran it, 0 for one that none did.
+        spared: lines that leave nothing untested if they never run: in what only properties call, those that only
+            refuse or exempt.
+    """
+
+    of: str
+    name: str
+    file: str
+    first_line: int
+    lines: dict[int, int]
+    spared: frozenset[int]
+
+
+def lines_by_file(functions: Iterable[Called]) -> dict[str, dict[int, int]]:
+    """By file, for each line of some functions, how many paths ran it."""
+    found: dict[str, dict[int, int]] = {}
+    for function in functions:
+        lines = found.setdefault(function.file, {})
+        for line, paths in function.lines.items():
+            lines[line] = lines.get(line, 0) + paths
+    return found
+
+
+@attrs.frozen
 class Outcome:
     """All that an exploration found out.
 
@@ -153,8 +183,8 @@ class Outcome:
         unreached: where every state was seen and all is well, the statements of properties that ran on none of them;
             with `coverage` also those of actions. Nothing for the plain-Python engine, and for a search that went on
             from a snapshot.
-        lines: with `coverage`, where all is well, and up to a violation: by file, for each line of each function that
-            was called, how many paths ran it.
+        functions: with `coverage`, those that were called, on every state that was seen up to a violation or whatever
+            else ended the search. Nothing for a search that went on from a snapshot and found no violation.
         restored: how many of the distinct states a search that went on from a snapshot had found before.
         warnings: what else there is to say, such as that the disk was full.
     """
@@ -182,7 +212,12 @@ class Outcome:
     any_number_of: tuple[str, ...] = ()
     cut_alone: dict[str, int] = attrs.field(factory=dict)
     compile_seconds: float = 0.0
-    lines: dict[str, dict[int, int]] = attrs.field(factory=dict)
+    functions: tuple[Called, ...] = ()
+
+    @property
+    def lines(self) -> dict[str, dict[int, int]]:
+        """With `coverage`, by file: for each line of each function that was called, how many paths ran it."""
+        return lines_by_file(self.functions)
 
     @property
     def search_seconds(self) -> float:

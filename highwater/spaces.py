@@ -7,7 +7,7 @@ from typing import Any
 from explorer.search import breadth_first
 from explorer.search.engine import Engine
 from explorer.system import blaming_the_model
-from explorer.verdict import Budget
+from explorer.verdict import Budget, lines_by_file
 from highwater.claims.spec import Spec, SpecError
 from highwater.distribution import installing
 from model.language.domain import ArrayOf, Integers, Maybe, OneOf, SequenceOf, SetOf, Struct
@@ -72,10 +72,10 @@ def column_type(domain: Any) -> Any:
 
 def lines_of(spec: Spec, max_states: int) -> dict[str, dict[int, int]]:
     """By file of the model, for each line of a function that was looked at, in how many paths it ran."""
-    from explorer.search.coverage import lines_run
+    from explorer.search.coverage import functions_run
 
     engine = _reached(spec, max_states)
-    return lines_run(engine.programs)
+    return lines_by_file(functions_run(engine.programs))
 
 
 def _reached(spec: Spec, max_states: int, symmetry: bool = True, otherwise: str = "") -> Engine:

@@ -18,6 +18,7 @@ import multiprocessing
 import os
 import random
 import re
+import resource
 import shutil
 import signal
 import subprocess
@@ -44,6 +45,7 @@ MODELS = ("partition", "controller", "kraft")
 KNOWN = ROOT / "build" / "lines_of_claims.json"
 PAGE = ROOT / "docs" / "testing.md"
 LARGEST = 5_000  # states of a claim that is asked
+LONGEST = 60  # seconds of the processor for one claim; ten times as many for all tests
 OF_PARTITION = ("disturbing", "fetching", "isr", "leadership", "logs", "rules")
 TESTS = {
     "partition": [f"tests/model/test_partition_{name}.py" for name in OF_PARTITION],
@@ -198,8 +200,8 @@ def read_models_from(tree: Path) -> None:
 def noticed(claim: Claim) -> By | None:
     """How a claim comes out otherwise, if it does."""
     budget = Budget(max_states=3 * claim.states + 1000)
-    signal.signal(signal.SIGALRM, too_late)
-    signal.alarm(120)
+    signal.signal(signal.SIGPROF, too_late)
+    signal.setitimer(signal.ITIMER_PROF, LONGEST)
     try:
         result = check_spec(load_spec(ROOT / claim.path), budget=budget, workers=1)
     except Late:
@@ -207,7 +209,7 @@ def noticed(claim: Claim) -> By | None:
     except Exception:  # whatever the mutation made of it
         return By.ERROR
     finally:
-        signal.alarm(0)
+        signal.setitimer(signal.ITIMER_PROF, 0)
     if result.status is Status.UNDECIDED:  # three times as many states as there were
         return By.COUNT if result.spec.file.expect.distinct_states is not None else None
     if result.status is Status.MET:
@@ -220,6 +222,11 @@ def too_late(*_: Any) -> None:
     raise Late
 
 
+def limited() -> None:
+    """Let a process, and those that it starts, take no more of the processor than tests need."""
+    resource.setrlimit(resource.RLIMIT_CPU, (10 * LONGEST, 10 * LONGEST))
+
+
 def failing_test(mutation: Mutation, tree: Path) -> str | None:
     """The first quick test of the model that fails."""
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-n", "0", "-p", "no:cacheprovider", "--tb=no", "-rfE"]
@@ -227,7 +234,7 @@ def failing_test(mutation: Mutation, tree: Path) -> str | None:
     tests = [*TESTS[mutation.file.split("/")[1]], "tests/model/test_every_property.py"]
     done = subprocess.run(
         [*command, "-m", "not slow", f"--rootdir={tree}", *tests],
-        cwd=tree, env=environment, capture_output=True, text=True, check=False,
+        cwd=tree, env=environment, capture_output=True, text=True, check=False, preexec_fn=limited,
     )  # fmt: skip
     if done.returncode == 0:
         return None
@@ -279,7 +286,7 @@ def main() -> None:
     parser.add_argument("models", nargs="*", choices=[*MODELS, []], help="whose (default: all three)")
     parser.add_argument("-n", type=int, default=52, help="how many changes of each model (default: 52)")
     parser.add_argument("--seed", type=int, default=1, help="of what is drawn (default: 1)")
-    parser.add_argument("--seconds", type=float, default=30, help="of work on claims for each change (default: 30)")
+    parser.add_argument("--seconds", type=float, default=30, help="of the processor on claims for each (default: 30)")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="how many at once")
     parser.add_argument("--write", action="store_true", help="put the table into docs/testing.md")
     given = parser.parse_args()

@@ -17,7 +17,7 @@ from explorer.kernels.compile_times import TIMES
 from explorer.search.checkpoint import Snapshot
 from explorer.search.counterexamples import broken_steps_in, deadlock_in, violations_in
 from explorer.search.counts import by_bound, by_bound_alone
-from explorer.search.coverage import holds_for_nothing, lines_run, unreached
+from explorer.search.coverage import functions_run, holds_for_nothing, unreached
 from explorer.search.engine import Engine
 from explorer.search.expansion import Expansion
 from explorer.search.kept_trees import KeptTrees
@@ -298,6 +298,7 @@ class _Search:
         engine = self.engine
         verdict = Verdict.after(bool(self.violations), reason)
         looks = verdict is Verdict.HOLDS and self.saw_everything
+        covers = self.coverage and (self.saw_everything or bool(self.violations))
         enabled: Counter[str] = Counter()
         cut_steps, ranks = (self.snapshots or engine).cut_steps(), engine.system.ranks
         for number, instance in enumerate(engine.system.actions):
@@ -324,7 +325,7 @@ class _Search:
             any_number_of=ranks.unlimited(by_bound(cut_steps)) if ranks and not reason else (),
             vacuous=holds_for_nothing(engine) if self.judges_graph and verdict is Verdict.HOLDS else {},
             unreached=self._unreached() if looks else (),
-            lines=lines_run(engine.programs) if self.coverage and (looks or self.violations) else {},
+            functions=functions_run(engine.programs) if covers else (),
             warnings=tuple(filter(None, [self.snapshots.warning if self.snapshots else "", self.cut_short])),
         )
 

@@ -13,6 +13,7 @@ import ast
 import functools
 import gc
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import CodeType, FrameType
@@ -24,7 +25,7 @@ from explorer.compiler.layout import Layout
 from explorer.compiler.programs import Program
 from explorer.search.compiled import Compiled
 from explorer.system import is_machinery
-from explorer.verdict import NO_GOAL, NO_PREMISE, Unreached
+from explorer.verdict import NO_GOAL, NO_PREMISE, Called, Unreached
 from model.language.declarations import Action, Instance, Witness
 
 RUNS_BETWEEN_LOOKS = 64
@@ -85,21 +86,57 @@ def _unless_true(found: dict[str, str], instance: Instance, name: str, state: An
         del found[name]
 
 
-def lines_run(programs: Iterable[Program]) -> dict[str, dict[int, int]]:
-    """By file, for each line of the model's functions that were called, how many paths ran it, 0 for one that none did.
+def functions_run(programs: Iterable[Program]) -> tuple[Called, ...]:
+    """The model's functions that were called, each with how many paths ran each of its lines.
 
     A path is one way through a function, which any number of states take.
+
+    Args:
+        programs: those of actions first.
     """
-    found: dict[str, dict[int, int]] = {}
+    paths: dict[CodeType, Counter[int]] = {}
+    first: dict[CodeType, Seen] = {}
     for program in programs:
         for number, words in program.examples:
             seen: dict[CodeType, Seen] = {}
             _note_lines([(program.instances[number], words)], program.layout, seen)
             for code, function in seen.items():
-                lines = found.setdefault(code.co_filename, {})
-                for line in _lines_of(code):
-                    lines[line] = lines.get(line, 0) + (line in function.ran)
-    return found
+                first.setdefault(code, function)
+                paths.setdefault(code, Counter()).update(function.ran)
+    return tuple(
+        Called(
+            seen.of.name, code.co_name, code.co_filename, code.co_firstlineno,
+            {line: paths[code][line] for line in sorted(_lines_of(code))},
+            frozenset() if isinstance(seen.of, Action) else frozenset(_spared_in(_function(code)[0], seen.names)),
+        )
+        for code, seen in first.items()
+    )  # fmt: skip
+
+
+def together(found: Iterable[Called]) -> list[Called]:
+    """Functions that several searches called, each once: with all paths that ran its lines."""
+    merged: dict[tuple[str, int, str], Called] = {}
+    for each in found:
+        key = each.file, each.first_line, each.name
+        if key in merged:
+            other = merged[key]
+            lines = Counter(other.lines)
+            lines.update(each.lines)
+            each = attrs.evolve(other, lines=dict(lines), spared=other.spared & each.spared)
+        merged[key] = each
+    return list(merged.values())
+
+
+def never_ran(function: Called) -> list[Unreached]:
+    """The statements of a function that never ran, and are not spared; of a block, the first one."""
+    functions, texts = _functions_in(function.file)
+    ran = {line for line, paths in function.lines.items() if paths}
+    missed = _missed_in(functions.get((function.name, function.first_line), []), ran)
+    return [
+        Unreached(function.of, function.file, each.lineno, texts[each.lineno - 1].strip())
+        for each in missed
+        if each.lineno not in function.spared
+    ]
 
 
 def _lines_of(code: CodeType) -> set[int]:
@@ -158,25 +195,30 @@ def _is_machinery(file: str) -> bool:
 
 def _missed(code: CodeType, seen: Seen) -> Iterator[Unreached]:
     body, texts = _function(code)
-    for statement in _missed_in(body, seen.ran, {} if isinstance(seen.of, Action) else seen.names):
-        yield Unreached(seen.of.name, code.co_filename, statement.lineno, texts[statement.lineno - 1].strip())
+    spared = frozenset() if isinstance(seen.of, Action) else _spared_in(body, seen.names)
+    for statement in _missed_in(body, seen.ran):
+        if statement.lineno not in spared:
+            yield Unreached(seen.of.name, code.co_filename, statement.lineno, texts[statement.lineno - 1].strip())
 
 
-def _missed_in(block: Sequence[ast.stmt], ran: set[int], names: Mapping[str, Any]) -> Iterator[ast.stmt]:
-    """The first statement of a block that never ran, or else those of the blocks inside. Names are those of a
-    property's module.
-    """
+def _missed_in(block: Sequence[ast.stmt], ran: set[int]) -> Iterator[ast.stmt]:
+    """The first statement of a block that never ran, or else those of the blocks inside."""
     for statement in block:
         inner = list(_blocks(statement))
         ends_at = min((each[0].lineno - 1 for each in inner), default=statement.end_lineno or statement.lineno)
         if ran.isdisjoint(range(statement.lineno, max(statement.lineno, ends_at) + 1)) and not _makes_no_line(
             statement
         ):
-            if not (_is_not_missed(block, names)):
-                yield statement
+            yield statement
             return
         for each in inner:
-            yield from _missed_in(each, ran, names)
+            yield from _missed_in(each, ran)
+
+
+def _spared_in(block: Sequence[ast.stmt], names: Mapping[str, Any]) -> set[int]:
+    """The lines where statements begin whose block only refuses, or exempts. Names are those of a property's module."""
+    found = {statement.lineno for statement in block} if _only_refuses_or_exempts(block, names) else set()
+    return found.union(*(_spared_in(inner, names) for statement in block for inner in _blocks(statement)))
 
 
 def _blocks(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
@@ -195,13 +237,13 @@ def _makes_no_line(statement: ast.stmt) -> bool:
     return constant or isinstance(statement, ast.Pass | ast.Global | ast.Nonlocal)
 
 
-def _is_not_missed(block: Sequence[ast.stmt], names: Mapping[str, Any]) -> bool:
-    """Whether a block of a property only refuses, which it never does where the property holds, or exempts, which tests
+def _only_refuses_or_exempts(block: Sequence[ast.stmt], names: Mapping[str, Any]) -> bool:
+    """Whether a block of a property refuses, which it never does where the property holds, or exempts, which tests
     nothing.
     """
-    value = block[-1].value if isinstance(block[-1], ast.Return) else None
+    value = block[-1].value if block and isinstance(block[-1], ast.Return) else None
     if isinstance(value, ast.Constant):
-        return bool(names) and isinstance(value.value, bool)
+        return isinstance(value.value, bool)
     called = names.get(value.func.id) if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) else None
     return called is Witness or getattr(called, "__annotations__", {}).get("return") in (Witness, "Witness")
 

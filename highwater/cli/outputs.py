@@ -111,7 +111,7 @@ class Outputs:
             from highwater.viewer.index import write_pages  # imports jinja2
 
             specs = [result.spec.path for result in results]
-            yield lambda: write_pages(paths[FOLDER], data["results"], incomplete, specs)
+            yield lambda: write_pages(paths[FOLDER], data["results"], incomplete, specs, data["coverage"])
 
     def _report_to_github(self, results: Sequence[Result], problems: Sequence[Problem], incomplete: str) -> None:
         from highwater.reports import github

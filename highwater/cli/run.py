@@ -12,13 +12,14 @@ import attrs
 
 from explorer.verdict import Budget, Progress, Verdict
 from highwater.claims.checking import Engine, Result, Status, check_spec
+from highwater.claims.coverage import added_up
 from highwater.claims.spec import Spec, SpecError, find_specs, load_specs
 from highwater.cli.options import INTERRUPTED, MET, UNKNOWN, UNMET, USAGE, complain
 from highwater.cli.outputs import Outputs
 from highwater.files import ReportError
 from highwater.reports.progress import Live, LiveClaims, make_console
 from highwater.reports.results import Problem
-from highwater.reports.terminal import show_result, show_summary
+from highwater.reports.terminal import show_coverage, show_result, show_summary
 
 if TYPE_CHECKING:  # importing it takes time, and a claim alone needs none of it
     from highwater.claims.side_by_side import Answer
@@ -229,7 +230,7 @@ class Run:
     def _show(self, result: Result, *, alone: bool) -> None:
         wanted, outcome = self._wanted, result.outcome
         with_trace = result.status is Status.UNMET or alone if wanted.trace is None else wanted.trace
-        show_result(self._console, result, with_trace=with_trace)
+        show_result(self._console, result, with_trace=with_trace, with_actions=alone)
         cut = outcome.reason in ("max-states", "memory") and not outcome.violations
         if wanted.advice and cut and wanted.engine is Engine.LOCAL:
             from highwater.claims.advice import advise
@@ -261,6 +262,7 @@ class Run:
             from highwater.reports.analyses import show_diff
 
             show_diff(self._console, self._locks)
+        self._show_coverage()
         if len(self._results) > 1 or (self._results and self._interrupted):
             show_summary(self._console, self._results, self._seconds)
         unwritten += self._outputs.write(
@@ -275,6 +277,13 @@ class Run:
         if unwritten or self._problems:
             return USAGE
         return UNMET if Status.UNMET in statuses else UNKNOWN if Status.UNDECIDED in statuses else MET
+
+    def _show_coverage(self) -> None:
+        """What all claims reach together. A claim that holds, and is alone, has said so of itself."""
+        if not self._wanted.coverage or [result.verdict for result in self._results] == [Verdict.HOLDS]:
+            return
+        for each in added_up(self._results):
+            show_coverage(self._console, each)
 
     def _complain(self, error: SpecError, path: Path) -> None:
         complain(error)

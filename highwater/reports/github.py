@@ -8,10 +8,11 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from highwater.claims.checking import Result, Status
+from highwater.claims.coverage import Coverage, added_up
 from highwater.claims.positions import in_repository, line_of_key, readable
 from highwater.files import ReportError
 from highwater.reports.results import Problem
-from highwater.reports.terminal import bounds_line, counts_line, trace_rows, verdict_line
+from highwater.reports.terminal import bounds_line, counts_line, coverage_line, trace_rows, verdict_line
 from highwater.visible import visible
 
 SUMMARY = "GITHUB_STEP_SUMMARY"
@@ -84,8 +85,8 @@ def write_summary(results: Sequence[Result], problems: Sequence[Problem] = (), i
 
 
 def summary(results: Iterable[Result], problems: Sequence[Problem] = (), incomplete: str = "") -> str:
-    """The results in Markdown: a table of all claims, what could not be checked, then what did not come out, each with
-    its trace.
+    """The results in Markdown: a table of all claims, what could not be checked, what all claims reach if that was
+    asked, then what did not come out, each with its trace.
 
     Args:
         incomplete: why there are no more results, if the run has not ended.
@@ -115,7 +116,7 @@ def summary(results: Iterable[Result], problems: Sequence[Problem] = (), incompl
             "",
             *(f"- {_cell(problem.message)}" for problem in problems),
         ]
-    parts = ["\n".join(lines) + "\n"]
+    parts = ["\n".join(lines) + "\n", *map(_coverage, added_up(results))]
     for result in results:
         if result.status is not Status.MET:
             parts.append(_details(result))
@@ -128,6 +129,15 @@ def summary(results: Iterable[Result], problems: Sequence[Problem] = (), incompl
     return whole + (
         f"\n{left_out} more did not fit into a step summary; `--json` has all of them.\n" if left_out else ""
     )
+
+
+def _coverage(found: Coverage) -> str:
+    """What the claims of a model reach together."""
+    lines = ["", f"### Coverage of {_cell(coverage_line(found))}", ""]
+    for each in found.missed:
+        place = f"{in_repository(Path(each.at.file))}:{each.at.line}"
+        lines.append(f"- {_cell(each.function)}: {_cell(each.at.text)} ({_cell(place)})")
+    return "\n".join(lines) + "\n"
 
 
 def _details(result: Result) -> str:

@@ -17,6 +17,7 @@ from explorer.system import System
 from explorer.trace import changes
 from explorer.verdict import Step, Violation
 from highwater.claims.checking import Result, Status
+from highwater.claims.coverage import Coverage, added_up
 from highwater.claims.positions import line_of_key, line_of_parser, readable
 from highwater.claims.simulation import Simulated
 from highwater.claims.spec import Spec
@@ -94,7 +95,16 @@ def report(results: Iterable[Result], problems: Iterable[Problem] = (), incomple
         "complete": not incomplete,
         "summary": {"specs": len(results), **counts},
         "results": [entry_of(result) for result in results],
+        "coverage": [coverage_of(each) for each in added_up(results)],
         "errors": [{"file": readable(problem.path), "message": problem.message} for problem in problems],
+    }
+
+
+def coverage_of(found: Coverage) -> dict[str, Any]:
+    """What claims of one model reach together."""
+    return {
+        **{name: getattr(found, name) for name in ("model", "claims", "ended_early", "lines", "ran")},
+        "unreached": [{"function": each.function, **attrs.asdict(each.at)} for each in found.missed],
     }
 
 

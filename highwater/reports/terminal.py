@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+import attrs
 from rich.console import Console
 from rich.text import Text
 
@@ -15,6 +16,7 @@ from explorer.system import System
 from explorer.trace import changes
 from explorer.verdict import DEADLOCK, Outcome, Step, Unreached, Verdict, Violation
 from highwater.claims.checking import Result, Status
+from highwater.claims.coverage import Coverage
 from highwater.claims.positions import in_repository
 from highwater.claims.spec import Spec
 from highwater.claims.tables import shown
@@ -26,8 +28,12 @@ _COLOURS = {Status.MET: "green", Status.UNMET: "bold red", Status.UNDECIDED: "ye
 _MARKS = {Status.MET: "ok", Status.UNMET: "FAILED", Status.UNDECIDED: "undecided"}
 
 
-def show_result(console: Console, result: Result, *, with_trace: bool) -> None:
-    """The block of one spec."""
+def show_result(console: Console, result: Result, *, with_trace: bool, with_actions: bool = True) -> None:
+    """The block of one spec.
+
+    Args:
+        with_actions: name the statements of actions that never ran, if these were looked for.
+    """
     spec, outcome, expect = result.spec, result.outcome, result.spec.file.expect
     colour = _COLOURS[result.status]
     console.print(Text.assemble((_MARKS[result.status], colour), "  ", (visible(spec.name), "bold")))
@@ -48,7 +54,7 @@ def show_result(console: Console, result: Result, *, with_trace: bool) -> None:
         console.print(Text.assemble("    ", ("never enabled:", "yellow"), f" {', '.join(never)}"))
     for name, why in outcome.vacuous.items():
         console.print(Text.assemble("    ", ("vacuous:", "yellow"), f" {name}: {why}"))
-    show_unreached(console, outcome.unreached)
+    show_unreached(console, [each for each in outcome.unreached if with_actions or each.of not in outcome.enabled])
     if with_trace and (violation := result.violation):
         console.print()
         show_trace(console, spec.system(), violation.trace, violation.back_to)
@@ -61,6 +67,19 @@ def show_unreached(console: Console, missed: Iterable[Unreached]) -> None:
     for each in missed:
         at = f"{in_repository(Path(each.file))}:{each.line}"
         console.print(Text.assemble("    ", ("never ran:", "yellow"), f" in {each.of}: {each.text}  ({at})"))
+
+
+def show_coverage(console: Console, found: Coverage) -> None:
+    """What claims of a model reach together, and a line per statement that none of them does."""
+    console.print(Text.assemble(("coverage", "bold"), f"  {visible(coverage_line(found))}"))
+    show_unreached(console, (attrs.evolve(each.at, of=each.function) for each in found.missed))
+
+
+def coverage_line(found: Coverage) -> str:
+    """How much claims of a model reach together, in one line."""
+    early = f" ({found.ended_early} of them to an early end)" if found.ended_early else ""
+    line = f"{found.model}: {counted(found.claims, 'claim')}{early} ran {found.ran:,} of {counted(found.lines, 'line')}"
+    return f"{line}; {counted(len(found.missed), 'statement')} never ran" if found.missed else line
 
 
 def _advice(outcome: Outcome) -> str:

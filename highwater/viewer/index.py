@@ -31,13 +31,18 @@ def counterexample_in(entry: Mapping[str, Any], spec: Path | None = None) -> Cou
 
 
 def write_pages(
-    folder: Path, entries: Iterable[Mapping[str, Any]], incomplete: str = "", specs: Sequence[Path] = ()
+    folder: Path,
+    entries: Iterable[Mapping[str, Any]],
+    incomplete: str = "",
+    specs: Sequence[Path] = (),
+    coverage: Sequence[Mapping[str, Any]] = (),
 ) -> None:
     """Write a page per claim, with the counterexample if it has one, and `index.html`, the page of all verdicts.
 
     Args:
         incomplete: why there are no more entries, if the run has not ended.
         specs: of entries that this process has made, the spec of each.
+        coverage: what the claims of each model reach together, as the report has it.
 
     Raises:
         ReportError: the folder cannot be made, or a file cannot be written.
@@ -55,4 +60,4 @@ def write_pages(
             text = search_page(entry, "index.html")
         write_text(folder / page, text)
         rows.append(IndexRow(entry, page))
-    write_text(folder / "index.html", index_page(rows, incomplete))
+    write_text(folder / "index.html", index_page(rows, incomplete, coverage))

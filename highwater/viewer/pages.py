@@ -141,14 +141,21 @@ class IndexRow:
     page: str = ""
 
 
-def index_page(rows: Sequence[IndexRow], incomplete: str = "") -> str:
-    """The page of all verdicts of a run, and why there are no more of them, if it has not ended."""
+def index_page(rows: Sequence[IndexRow], incomplete: str = "", coverage: Sequence[Mapping[str, Any]] = ()) -> str:
+    """The page of all verdicts of a run.
+
+    Args:
+        incomplete: why there are no more of them, if it has not ended.
+        coverage: what the claims of each model reach together, as the report has it.
+    """
     statuses = [row.entry["status"] for row in rows]
     counts = [(status, statuses.count(status)) for status in ("met", "unmet", "undecided") if status in statuses]
     groups: dict[str, list[IndexRow]] = {}
     for row in rows:
         groups.setdefault(os.path.dirname(str(row.entry.get("file") or "")), []).append(row)
-    return render("index.html", rows=rows, groups=sorted(groups.items()), counts=counts, incomplete=incomplete)
+    return render(
+        "index.html", rows=rows, groups=sorted(groups.items()), counts=counts, incomplete=incomplete, coverage=coverage
+    )
 
 
 def _by_status(rows: Sequence[IndexRow]) -> list[tuple[str, int]]:
