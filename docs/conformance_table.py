@@ -21,7 +21,7 @@ RELEASES = (
     ("3.5.1", "kafka-3.5"),
     ("3.6.2", "kafka-3.6"),
     ("3.7.2", "kafka-3.7"),
-    ("3.8.1", "kafka-3.7"),
+    ("3.8.1", "kafka-3.8"),
     ("3.9.1", "kafka-3.9.1"),
     ("4.0.0", "kafka-4.0.0"),
     ("4.0.1", "kafka-4.0.1"),
@@ -54,11 +54,6 @@ KNOWN = {
         "An abstraction of the model: it forgets that a broker which the controller has fenced was shutting down, and "
         "may unfence it while it still runs. In Kafka it stays `inControlledShutdown` until it registers again "
         "(`ReplicationControlManager#handleBrokerUnfenced`)."
-    ),
-    ("remove_replica", "ELR"): (
-        "A replica that a reassignment takes out of an ISR below min.insync.replicas is in Kafka's ELR, though it is "
-        "no longer assigned (`PartitionChangeBuilder#maybePopulateTargetElr`); the model leaves it out. Elections look "
-        "at assigned replicas only, so that it cannot lead."
     ),
     ("send_fetch", "fetch"): (
         "An abstraction of the model: after an empty answer in a new leader epoch the thread of 3.5 and 3.6 forgets "

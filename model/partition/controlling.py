@@ -42,8 +42,9 @@ def with_elr(
     """The record with another ISR, and the eligible leader replicas that follow from it.
 
     A replica that leaves an ISR below min.insync.replicas joins the ELR, unless it lost data. The ELR is empty once the
-    ISR is large enough. Source: org.apache.kafka.controller.PartitionChangeBuilder#maybePopulateTargetElr (3.8.0 to
-    4.3.1); KIP-966.
+    ISR is large enough; how large is asked of the assignment before the change.
+
+    Source: org.apache.kafka.controller.PartitionChangeBuilder#maybePopulateTargetElr (3.8.0 to 4.3.1); KIP-966.
     """
     if not keeps_elr(protocol):
         return evolve(quorum, isr=isr)
@@ -77,13 +78,14 @@ def with_record(
 
 def may_lead(quorum: Quorum, broker: int) -> bool:
     """Whether a clean election may choose a broker: it is active, and in the ISR, or in the ELR while the ISR is empty.
+    Whoever is in the ELR may be no replica any more.
 
     Source: org.apache.kafka.controller.PartitionChangeBuilder#isValidNewLeader (3.8);
         kafka.controller.Election#leaderForOffline (2.3 to 3.8).
     """
     if quorum.registrations[broker].standing is not Standing.ACTIVE:
         return False
-    return broker in quorum.isr or (broker in quorum.elr and not quorum.isr)
+    return broker in quorum.isr or (broker in quorum.elr and not quorum.isr and broker in quorum.assignment)
 
 
 def elected(quorum: Quorum, leader: int | None, protocol: PartitionProtocol, bounds: PartitionBounds) -> Quorum:
@@ -143,8 +145,8 @@ def without(
         return published(partition, elected(changed, successor, protocol, bounds))
     if successor is not None:
         return None
-    if changed.isr == quorum.isr and changed.elr == quorum.elr:
-        return evolve(partition, quorum=changed)
+    if isr == quorum.isr:
+        return evolve(partition, quorum=quorum)
     return with_record(partition, changed, (ShrinkStartsEpoch.BY_CONTROLLER, ShrinkStartsEpoch.ALWAYS), protocol)
 
 
@@ -243,36 +245,48 @@ def remove_replica(
     """A reassignment removes a replica.
 
     Actor: the controller.
-    Enabled: the replica is assigned and does not lead; the ISR has another member.
+    Enabled: the replica is assigned and does not lead; the ISR has another member, or every other replica where the
+        protocol waits for these.
     Effect: the replica leaves the assignment and the ISR in a new leader epoch. The broker deletes its log once it
-        learns of that.
+        learns of that. Below min.insync.replicas the replica is in the ELR all the same.
     Abstracts: all but the last step of a reassignment.
     Source: org.apache.kafka.controller.PartitionChangeBuilder#triggerLeaderEpochBumpForReplicaReassignmentIfNeeded
-        (3.8).
+        (3.8), #maybePopulateTargetElr (3.8.0 to 4.3.1), PartitionReassignmentReplicas#maybeCompleteReassignment (3.5.1
+        to 4.3.1), kafka.controller.KafkaController#isReassignmentComplete (2.4.0 to 3.9).
     """
     quorum = partition.quorum
     if broker not in quorum.assignment or quorum.leader == broker or not quorum.isr - {broker}:
         return None
-    changed = with_elr(quorum, quorum.isr - {broker}, frozenset({broker}), protocol, bounds)
+    if protocol.reassignment_waits_for_all and not quorum.assignment - {broker} <= quorum.isr:
+        return None
+    ineligible = frozenset({broker}) if protocol.removed_leaves_elr else frozenset[int]()
+    changed = with_elr(quorum, quorum.isr - {broker}, ineligible, protocol, bounds)
     after = published(partition, evolve(changed, assignment=quorum.assignment - {broker}))
     return evolve(after, used=partition.spent("reassignments"))
 
 
 @action(actor="controller", needs=lambda bounds: bounds.reassignments, broker=brokers)
-def add_replica(partition: Partition, broker: int, protocol: PartitionProtocol) -> Partition | None:
+def add_replica(
+    partition: Partition, broker: int, protocol: PartitionProtocol, bounds: PartitionBounds
+) -> Partition | None:
     """A reassignment adds a replica that another one removed.
 
     Actor: the controller.
-    Enabled: the replica is not assigned.
+    Enabled: the replica is not assigned. If it would be elected at once, the request fails: the controller looks for
+        its directory among those of the present replicas.
     Effect: the replica is assigned again, in a new partition epoch. With ZooKeeper the leader epoch is new, too: the
         leader learns of the replica in no other way.
-    Source: org.apache.kafka.controller.ReplicationControlManager#changePartitionReassignment (3.5);
-        kafka.controller.KafkaController#updateLeaderEpochAndSendRequest (0.10.2 to 3.5).
+    Source: org.apache.kafka.controller.ReplicationControlManager#changePartitionReassignment (3.5), LeaderAcceptor#test
+        (3.7.0 to 4.3.1); kafka.controller.KafkaController#updateLeaderEpochAndSendRequest (0.10.2 to 3.5).
     """
     quorum = partition.quorum
     if broker in quorum.assignment:
         return None
-    changed = evolve(quorum, assignment=quorum.assignment | {broker})
+    changed = evolve(
+        with_elr(quorum, quorum.isr, frozenset(), protocol, bounds), assignment=quorum.assignment | {broker}
+    )
+    if quorum.leader is None and may_lead(changed, broker):
+        return None
     if protocol.by_zookeeper:
         return published(partition, changed)
     return evolve(partition, quorum=evolve(changed, partition_epoch=quorum.partition_epoch + 1))

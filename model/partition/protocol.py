@@ -278,6 +278,8 @@ class PartitionProtocol:
     high_watermark_requires_min_isr: bool = toggle("no commit below min.insync.replicas: KAFKA-15583")
     elr: bool = toggle("a replica that leaves an ISR below min.insync.replicas may still be elected: KIP-966")
     isr_may_be_empty: bool = toggle("the last member of the ISR can leave it: KIP-966")
+    removed_leaves_elr: bool = toggle("a replica that a reassignment removes is not eligible: in no release")
+    reassignment_waits_for_all: bool = toggle("a replica is removed only once all others are in the ISR: KAFKA-15665")
     unclean_shutdown_removes_from_elr: bool = toggle("an unclean shutdown ends eligibility: KIP-966, KAFKA-18635")
     last_known_leader: LastKnownLeader = toggle("who leads if ISR and ELR are empty: KIP-966, KAFKA-18922")
     registering_again_fences: bool = toggle("a broker that registers again is fenced first: KAFKA-18106")

@@ -7,7 +7,7 @@ that it is about.
 A preset stands for its release and for those after it, up to the next preset: releases in between change none of these
 rules. `tests/model/kafka_releases.py` has all releases with the preset of each. `kafka-4.1` has KIP-966 enabled, as new
 clusters have it from 4.1 on; 4.2 to 4.4 change no rule. 2.7.2 is younger than 2.8.0, and 3.9.1 than 4.0.0: each has a
-fix that the other lacks. `kafka-3.8` has the rules of `kafka-3.7`. In 2.8 KRaft was early access. The newest ZooKeeper
+fix that the other lacks. In 2.8 KRaft was early access. The newest ZooKeeper
 mode is that of 3.9.1.
 
 Source: the named releases of github.com/apache/kafka, all of them compared with the next.
@@ -94,6 +94,8 @@ KAFKA_0_8_0 = PartitionProtocol(
     high_watermark_requires_min_isr=False,
     elr=False,
     isr_may_be_empty=False,
+    removed_leaves_elr=False,
+    reassignment_waits_for_all=True,
     unclean_shutdown_removes_from_elr=False,
     last_known_leader=LastKnownLeader.NEVER,
     registering_again_fences=True,
@@ -161,6 +163,7 @@ FIXES_OF_2_8_1 = {
 }
 KAFKA_2_8_1_ZOOKEEPER = attrs.evolve(KAFKA_2_8_0_ZOOKEEPER, **FIXES_OF_2_8_1)
 WITH_KRAFT = {
+    "reassignment_waits_for_all": False,
     "isr_path": IsrPath.ALTER_PARTITION,
     "repeated_change_succeeds": False,
     "registering_again_fences": False,
@@ -169,6 +172,7 @@ WITH_KRAFT = {
     "unclean_election_setting": UncleanElectionSetting.IGNORED,
 }
 WITH_ZOOKEEPER = {
+    "reassignment_waits_for_all": True,
     "isr_path": IsrPath.ZK_ALTER_PARTITION,
     "repeated_change_succeeds": True,
     "registering_again_fences": True,
@@ -217,7 +221,8 @@ KAFKA_3_7 = attrs.evolve(
     high_watermark_requires_min_isr=True,
     last_known_leader=LastKnownLeader.UNCHECKED,
 )
-KAFKA_3_9_0 = attrs.evolve(KAFKA_3_7, unclean_election_setting=UncleanElectionSetting.READ)
+KAFKA_3_8 = attrs.evolve(KAFKA_3_7, reassignment_waits_for_all=True)
+KAFKA_3_9_0 = attrs.evolve(KAFKA_3_8, unclean_election_setting=UncleanElectionSetting.READ)
 KAFKA_3_9_1 = attrs.evolve(KAFKA_3_9_0, fetch_response_checks=FetchResponseChecks.LEADER_EPOCH)
 KAFKA_4_0_0 = attrs.evolve(KAFKA_3_9_0, registering_again_fences=True)
 KAFKA_4_0_1 = attrs.evolve(KAFKA_4_0_0, fetch_response_checks=FetchResponseChecks.LEADER_EPOCH)
@@ -229,7 +234,9 @@ KAFKA_4_1 = attrs.evolve(
     last_known_leader=LastKnownLeader.ACTIVE,
 )
 
-REPAIRED = attrs.evolve(KAFKA_4_1, reset_follower_state=FollowerReset.NEW_EPOCH, metadata_end_proposals=False)
+REPAIRED = attrs.evolve(
+    KAFKA_4_1, reset_follower_state=FollowerReset.NEW_EPOCH, metadata_end_proposals=False, removed_leaves_elr=True
+)
 
 
 def in_zookeeper_mode(
@@ -277,7 +284,7 @@ PRESETS_OF_RELEASES = {
     "kafka-3.6": ("3.6.0", "kraft", KAFKA_3_6),
     "kafka-3.7-zookeeper": ("3.7.0", "zookeeper", in_zookeeper_mode(KAFKA_3_7)),
     "kafka-3.7": ("3.7.0", "kraft", KAFKA_3_7),
-    "kafka-3.8": ("3.8.0", "kraft", KAFKA_3_7),
+    "kafka-3.8": ("3.8.0", "kraft", KAFKA_3_8),
     "kafka-3.9.0": ("3.9.0", "kraft", KAFKA_3_9_0),
     "kafka-3.9.1-zookeeper": ("3.9.1", "zookeeper", in_zookeeper_mode(KAFKA_3_9_1)),
     "kafka-3.9.1": ("3.9.1", "kraft", KAFKA_3_9_1),

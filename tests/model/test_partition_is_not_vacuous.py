@@ -58,6 +58,7 @@ TAKEN = {
 MATTERS: dict[str, tuple[str, Any]] = {
     "consumer_reads_follower": ("truncation/consumers_of_followers_read_only_committed_records", False),
     "effective_min_isr": ("durability/a_min_isr_above_the_number_of_replicas_counts_as_that_number", False),
+    "reassignment_waits_for_all": ("durability/a_removed_replica_is_elected_with_an_empty_log", False),
     "repeated_change_succeeds": ("isr_agreement/a_proposal_stays_open_until_its_outcome_is_known", True),
     "truncation_lowers_high_watermark": ("truncation/a_broker_ahead_of_its_leader_truncates", False),
     "elr": ("isr_agreement/committing_with_the_maximal_isr_waits_for_replicas_that_may_be_elected", False),
