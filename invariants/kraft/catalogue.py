@@ -13,6 +13,7 @@ KRAFT: tuple[Property, ...] = (
     safety.committed_records_survive,
     safety.reassignments_keep_enough_copies,
     safety.deposed_controllers_can_revert,
+    safety.brokers_lead_by_what_they_have_read,
     safety.registrations_depose_no_controller,
     safety.decisions_are_whole,
     elections.smaller_isrs_begin_no_leader_epoch,
@@ -28,4 +29,5 @@ KRAFT: tuple[Property, ...] = (
     liveness.leaders_are_found,
     liveness.failed_leaders_are_replaced,
     liveness.preferred_leaders_lead,
+    liveness.records_can_be_committed,
 )

@@ -1,13 +1,16 @@
-"""What must happen by itself: brokers join and leave, dead ones are fenced, reassignments complete."""
+"""What must happen by itself: brokers join and leave, dead ones are fenced, reassignments complete; and what must stay
+possible.
+"""
 
 from __future__ import annotations
 
 from model.kraft.administering import is_imbalanced
 from model.kraft.bounds import partitions
 from model.kraft.definition import HEALING
+from model.kraft.serving import commit
 from model.kraft.state import Cluster
 from model.language.declarations import Truth, Witness
-from model.language.graph_properties import leads_to
+from model.language.graph_properties import leads_to, prospect
 from model.log import brokers
 
 
@@ -194,3 +197,14 @@ def preferred_leaders_lead(cluster: Cluster, partition: int = 0) -> Truth:
     Source: KAFKA-13682.
     """
     return not _could_be_balanced(cluster, partition) or Witness("the preferred leader never leads")
+
+
+@prospect(along=(*HEALING, commit), needs=lambda bounds: bounds.commits and bounds.reassignments)
+def records_can_be_committed(cluster: Cluster) -> Truth:
+    """A leader can commit a record, or has committed one.
+
+    Kind: prospect.
+    When lost: producers with acks=all are refused until an operator changes something.
+    Source: KAFKA-15583.
+    """
+    return cluster.used.commits > 0 or Witness("no leader can commit a record any more")

@@ -113,6 +113,21 @@ def deposed_controllers_can_revert(cluster: Cluster) -> Truth:
     return cluster.mishap is not Mishap.NO_SNAPSHOT or Witness("a controller could not go back to what is committed")
 
 
+@invariant(needs=lambda bounds: bounds.stops and bounds.shutdowns, broker=brokers, partition=partitions)
+def brokers_lead_by_what_they_have_read(cluster: Cluster, broker: int, partition: int = 0) -> Truth:
+    """A broker that has read the metadata log as far as it is committed takes itself for the leader of a partition only
+    if the log says so.
+
+    Kind: state.
+    When false: it goes on serving clients, who learn of the new leader only by timeouts.
+    Source: KAFKA-14296.
+    """
+    ours, now = cluster.brokers[broker], cluster.committed.partitions[partition]
+    if not ours.running or ours.unread or not cluster.leads(broker, partition) or now.leader == broker:
+        return True
+    return Witness("b{broker} has read that it leads no more, and leads on", broker=broker)
+
+
 @invariant(needs=lambda bounds: bounds.min_isr_changes and bounds.topic_deletions)
 def registrations_depose_no_controller(cluster: Cluster) -> Truth:
     """No active controller renounces because a broker registers or is unregistered.

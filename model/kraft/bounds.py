@@ -70,11 +70,11 @@ def broker_sets(bounds: Any) -> SetOf:
     return SetOf(brokers(bounds))
 
 
-def stale_broker_sets(bounds: Any) -> SetOf | OneOf:
+def stale_broker_sets(bounds: Any) -> SetOf:
     """The domain of brokers that an index names wrongly: nobody, unless min.insync.replicas may change and the topic be
     deleted.
     """
-    return broker_sets(bounds) if bounds.min_isr_changes and bounds.topic_deletions else OneOf((frozenset(),))
+    return broker_sets(bounds) if bounds.min_isr_changes and bounds.topic_deletions else SetOf(Integers(0, -1))
 
 
 def broker_lists(bounds: Any) -> SequenceOf:

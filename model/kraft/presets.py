@@ -50,6 +50,8 @@ V4_3 = KraftProtocol(
     stray_logs_deleted_first=True,
     unfencing=Unfencing.AT_REGISTRATION,
     shutdown_offset_kept=True,
+    demoted_during_shutdown=True,
+    leader_caps_min_isr=True,
     shutdowns_recorded=True,
     shutdown_stops_fetchers=True,
     directories_registered_after_upgrade=True,
@@ -77,10 +79,11 @@ V3_6 = attrs.evolve(
     failed_directories_reported=False,
     failed_directories_avoided=True,
     stray_logs_deleted_first=False,
+    leader_caps_min_isr=False,
 )
 V3_5 = _with_rules(V3_6, KAFKA_3_5)
 V3_3_2 = attrs.evolve(V3_5, members_epochs_checked=False)
-V3_3 = attrs.evolve(V3_3_2, shutdown_offset_kept=False)
+V3_3 = attrs.evolve(V3_3_2, shutdown_offset_kept=False, demoted_during_shutdown=False)
 
 PRESETS_OF_RELEASES = {
     "kafka-3.3": ("3.3.0", V3_3),

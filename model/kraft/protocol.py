@@ -125,6 +125,12 @@ class KraftProtocol:
     shutdown_offset_kept: bool = toggle(
         "whether the offset that other brokers must reach stays during a controlled shutdown; KAFKA-14292, 3.3.2"
     )
+    demoted_during_shutdown: bool = toggle(
+        "whether a broker that shuts down stops to lead once it has read so; KAFKA-14296, 3.3.2"
+    )
+    leader_caps_min_isr: bool = toggle(
+        "whether a leader needs no more in sync than its partition has replicas; KAFKA-15583, 3.7"
+    )
     shutdowns_recorded: bool = toggle(
         "whether the metadata log says that a broker is in controlled shutdown; KIP-841, metadata version 3.3"
     )

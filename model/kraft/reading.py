@@ -6,7 +6,7 @@ from model.kraft.bounds import KraftBounds
 from model.kraft.changing import view_of
 from model.kraft.image import Image, Partition, Standing
 from model.kraft.protocol import KraftProtocol
-from model.kraft.state import Cluster, Fate, View
+from model.kraft.state import Broker, Cluster, Fate, View
 from model.kraft.topics import with_replica_of
 from model.language.declarations import action
 from model.language.domain import Integers
@@ -28,7 +28,8 @@ def read_metadata(
     Enabled: it runs. There is an end that many committed batches back, and the broker has not read so far. At
         first it reads at least as far as the metadata log was committed when it started.
     Effect: it knows leader, ISR and epochs of each partition, unless it has learned of newer ones by an answer. A
-        leader that waited for newer metadata may ask again. If the topic is another one, the log of the former is
+        leader that waited for newer metadata may ask again. A broker that shuts down did not become a follower before
+        KAFKA-14296. If the topic is another one, the log of the former is
         deleted.
         Before KAFKA-16234 a record of the partition made a broker create a new log in another directory, if that of its
         replica had failed.
@@ -60,6 +61,8 @@ def _with_news(cluster: Cluster, broker: int, partition: int, image: Image, prot
     proposal, view = replica.proposal, replica.view
     if view is not None and now.topic_id == view.topic_id and now.partition_epoch < view.partition_epoch:
         return cluster
+    if _is_skipped(cluster.brokers[broker], view, now, broker, protocol):
+        return cluster
     refused = proposal is not None and proposal.fate is Fate.REFUSED
     if refused and proposal.partition_epoch != now.partition_epoch:
         cluster = cluster.with_replica(broker, partition, proposal=None)
@@ -75,12 +78,23 @@ def _with_news(cluster: Cluster, broker: int, partition: int, image: Image, prot
     return cluster.with_replica(broker, partition, **seen)
 
 
+def _is_skipped(ours: Broker, view: View | None, now: Partition, broker: int, protocol: KraftProtocol) -> bool:
+    """Whether a broker does nothing about a partition that it follows, or that has no leader, because it shuts down.
+    Before KAFKA-14296 it led on, if it had, and fetched on.
+
+    Source: kafka.server.ReplicaManager#applyLocalFollowersDelta (3.3.1, 3.3.2).
+    """
+    if protocol.demoted_during_shutdown or not ours.stopping or view is None:
+        return False
+    return now.topic_id == view.topic_id and broker in now.replicas and now.leader != broker
+
+
 def _stops_fetching(cluster: Cluster, broker: int, partition: int, now: Partition, protocol: KraftProtocol) -> bool:
     """Whether the fetcher of a partition is stopped once a broker has read a record of it. In controlled shutdown the
     broker stops it if the partition has no leader or its ISR lacks the broker; a new leader epoch starts another one.
 
-    Source: kafka.server.ReplicaManager#applyLocalFollowersDelta (3.3.2 to 4.3.1). 3.3.0 and 3.3.1 skip what they read
-        then, and 3.2 reads nothing (BrokerServer#shutdown): their brokers fetch in a leader epoch that is over.
+    Source: kafka.server.ReplicaManager#applyLocalFollowersDelta (3.3.2 to 4.3.1). 3.2 reads nothing then
+        (BrokerServer#shutdown): its brokers fetch in a leader epoch that is over.
     """
     ours = cluster.brokers[broker]
     if ours.stopping and protocol.shutdown_stops_fetchers and (now.leader is None or broker not in now.isr):

@@ -186,13 +186,15 @@ def propose_shrink(
 
 
 @action(actor="leader", needs=lambda bounds: bounds.commits, leader=brokers, partition=partitions)
-def commit(cluster: Cluster, leader: int, partition: int = 0) -> Cluster | None:
+def commit(cluster: Cluster, leader: int, protocol: KraftProtocol, partition: int = 0) -> Cluster | None:
     """A leader commits records: every member of the ISR that it knows has them.
 
     Actor: the leader.
-    Enabled: its topic is not deleted; the ISR that it knows has min.insync.replicas; its members, and whom it has asked
-        to take in, follow it; the budget allows it.
+    Enabled: its topic is not deleted; the ISR that it knows has min.insync.replicas, or since KAFKA-15583 all replicas
+        that it knows if these are fewer; its members, and whom it has asked to take in, follow it; the budget allows
+        it.
     Effect: who is not among these is no longer complete.
+    Source: kafka.cluster.Partition#appendRecordsToLeader (3.5.1 to 4.3.1), #effectiveMinIsr (3.7.0 to 4.3.1).
     """
     if not cluster.leads(leader, partition):
         return None
@@ -200,7 +202,10 @@ def commit(cluster: Cluster, leader: int, partition: int = 0) -> Cluster | None:
     members = ours.view.isr
     if ours.view.topic_id != cluster.committed.partitions[partition].topic_id:
         return None
-    if leader not in members or len(members) < ours.view.min_isr:
+    needed = ours.view.min_isr
+    if protocol.leader_caps_min_isr and needed > 1:
+        needed = min(needed, len(ours.view.replicas))
+    if leader not in members or len(members) < needed:
         return None
     if ours.proposal is not None and ours.proposal.newcomer is not None:
         members = members | {ours.proposal.newcomer}

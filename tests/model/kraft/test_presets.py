@@ -36,6 +36,8 @@ failed_directories_avoided        True 3.7.0=False 3.7.1=True | ReplicaManager#g
 stray_logs_deleted_first          False 3.7.0=True | LogManager#deleteStrayKRaftReplicas
 unfencing                         at-registration | BrokerHeartbeatManager#calculateNextBrokerState
 shutdown_offset_kept              False 3.3.2=True | BrokerHeartbeatManager#maybeUpdateControlledShutdownOffset
+demoted_during_shutdown           False 3.3.2=True | ReplicaManager#applyLocalFollowersDelta
+leader_caps_min_isr               False 3.7.0=True | Partition#effectiveMinIsr
 shutdowns_recorded                True | ReplicationControlManager#handleBrokerInControlledShutdown
 shutdown_stops_fetchers           True | ReplicaManager#applyLocalFollowersDelta
 directories_registered_after_upgrade True | BrokerRegistrationTracker

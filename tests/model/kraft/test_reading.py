@@ -12,7 +12,48 @@ TWO_BATCHES = "crash b1, fence b1, crash b2, fence b2"
 LEAVES = "begin_shutdown b0, enter_controlled_shutdown b0, crash b3, fence b3"
 SPLIT = {"partitions": 2, "spread": 0, "split_batches": 1, "uncommitted": 3}
 
+FEWER = "reassign b2 none, read_metadata b0, read_metadata b1"
+
 ROWS = [
+    fact(
+        "applyLocalFollowersDelta 3.3.1: 'Unable to start fetching', and it leads on",
+        "3.3",
+        "begin_shutdown b0, enter_controlled_shutdown b0, read_metadata b0",
+        {"b0.view.leader": 0, "b0.view.leader_epoch": 0, "partition.leader": 1},
+    ),
+    fact(
+        "applyLocalFollowersDelta 3.3.1: who does not shut down becomes a follower",
+        "3.3",
+        "begin_shutdown b0, enter_controlled_shutdown b0, read_metadata b2",
+        {"b2.view.leader": 1},
+    ),
+    fact(
+        "applyLocalFollowersDelta 3.3.2: it becomes a follower",
+        "3.3.2",
+        "begin_shutdown b0, enter_controlled_shutdown b0, read_metadata b0",
+        {"b0.view.leader": 1, "b0.view.leader_epoch": 1},
+    ),
+    fact(
+        "effectiveMinIsr: two replicas are enough where min.insync.replicas is 3",
+        "3.7",
+        f"{FEWER}, commit b0",
+        {"used.commits": 1, "partition.isr": {0, 1}},
+        min_isr=3,
+    ),
+    fact(
+        "effectiveMinIsr: of three replicas two are not",
+        "3.7",
+        "crash b2, fence b2, read_metadata b0, read_metadata b1, not commit b0",
+        {"partition.isr": {0, 1}},
+        min_isr=3,
+    ),
+    fact(
+        "appendRecordsToLeader 3.6: NOT_ENOUGH_REPLICAS",
+        "3.6",
+        f"{FEWER}, not commit b0",
+        {"partition.isr": {0, 1}},
+        min_isr=3,
+    ),
     fact(
         "MetadataLoader#handleCommit: a broker may have read one batch of two",
         "4.3",
