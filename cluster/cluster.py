@@ -49,6 +49,7 @@ class Settings:
     Attributes:
         brokers: how many there are, from 0 on.
         controllers: how many voters the metadata quorum has.
+        voters_change: whether voters may be added and removed (kraft.version 1).
         min_insync_replicas: of the topic.
         unclean_election: whether a replica outside the ISR may be elected.
         eligible_replicas: whether the controller keeps eligible leader replicas; None as the release has it.
@@ -62,6 +63,7 @@ class Settings:
 
     brokers: int = 3
     controllers: int = 1
+    voters_change: bool = False
     min_insync_replicas: int = 1
     unclean_election: bool = False
     eligible_replicas: bool | None = None
@@ -153,6 +155,15 @@ class Cluster:
     def controller_port(self) -> int:
         return self._controller_ports[0]
 
+    def remove_voter(self, voter: int, through: int) -> None:
+        """Take a controller out of the metadata quorum, by a request to the active one. Both count from 0.
+
+        Raises:
+            wire.Refused, OSError: the controller does not do it.
+        """
+        number = CONTROLLER + voter
+        wire.remove_voter(self._controller_ports[through], number, directory_id(number), self.settings.step_seconds)
+
     def _start(self) -> None:
         for attempt in range(ATTEMPTS):
             self._controller_ports = _free_ports(self.settings.controllers)
@@ -160,10 +171,11 @@ class Cluster:
                 self._node(f"controller{number or ''}", CONTROLLER + number, "controller")
                 for number in range(self.settings.controllers)
             ]
-            if attempt == 0:
-                self._format(self.controller)
-                for number, node in enumerate(self.controllers[1:], 1):
-                    self._copy_format(node, CONTROLLER + number)
+            for node in self.controllers:  # what is formatted may name the ports
+                shutil.rmtree(node.folder / "data", ignore_errors=True)
+            self._format(self.controller)
+            for number, node in enumerate(self.controllers[1:], 1):
+                self._copy_format(node, CONTROLLER + number)
             for node in self.controllers:
                 node.start()
             try:
@@ -203,11 +215,10 @@ class Cluster:
         settings, ports = self.settings, self._controller_ports
         own_port = ports[number - CONTROLLER] if role == "controller" else 0
         listener = f"{'CONTROLLER' if role == 'controller' else 'PLAINTEXT'}://127.0.0.1:{own_port}"
-        voters = (f"{CONTROLLER + each}@127.0.0.1:{port}" for each, port in enumerate(ports))
         keys = {
             "node.id": number,
             "process.roles": role,
-            "controller.quorum.voters": ",".join(voters),
+            **self._quorum(),
             "controller.listener.names": "CONTROLLER",
             "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
             "listeners": listener,
@@ -228,10 +239,24 @@ class Cluster:
         }
         return "".join(f"{key}={value}\n" for key, value in keys.items())
 
+    def _quorum(self) -> dict[str, str]:
+        """The key that names the controllers: fixed voters, or where to ask for the present ones."""
+        ports = self._controller_ports
+        if self.settings.voters_change:
+            return {"controller.quorum.bootstrap.servers": ",".join(f"127.0.0.1:{port}" for port in ports)}
+        voters = (f"{CONTROLLER + each}@127.0.0.1:{port}" for each, port in enumerate(ports))
+        return {"controller.quorum.voters": ",".join(voters)}
+
     def _format(self, node: Node) -> None:
         """Write the metadata of a new cluster into the controller's folder."""
         cluster_id = "highwaterCluster000000"
         arguments = ["format", "-t", cluster_id, "-c", str(node.folder / "server.properties")]
+        if self.settings.voters_change:
+            voters = (
+                f"{CONTROLLER + each}@127.0.0.1:{port}:{_text(directory_id(CONTROLLER + each))}"
+                for each, port in enumerate(self._controller_ports)
+            )
+            arguments += ["--initial-controllers", ",".join(voters)]
         if self.settings.eligible_replicas is not None:
             arguments += ["--feature", f"eligible.leader.replicas.version={int(self.settings.eligible_replicas)}"]
         command = self._command("kafka.tools.StorageTool", *arguments)
@@ -249,7 +274,7 @@ class Cluster:
         shutil.copytree(self.controller.folder / "data", node.folder / "data", ignore=shutil.ignore_patterns(*left))
         properties = node.folder / "data" / "meta.properties"
         text = re.sub(r"node\.id=\d+", f"node.id={number}", properties.read_text())
-        own = base64.urlsafe_b64encode(b"highwaterbroker" + bytes([number])).decode()[:22]
+        own = _text(directory_id(number))
         properties.write_text(re.sub(r"directory\.id=.*", f"directory.id={own}", text))
 
     def address(self, broker: int) -> str:
@@ -319,6 +344,16 @@ class Cluster:
         """
         assert self._client is not None
         return self._client.ask({"op": operation, **arguments})
+
+
+def directory_id(number: int) -> bytes:
+    """The id of a node's log directory. Kafka chooses that of a controller that it formats alone by itself."""
+    return b"highwaterbroker" + bytes([number])
+
+
+def _text(directory: bytes) -> str:
+    """An id as Kafka writes it."""
+    return base64.urlsafe_b64encode(directory).decode()[:22]
 
 
 def _free_ports(count: int) -> list[int]:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import attrs
@@ -30,6 +31,11 @@ SETTLING_SECONDS = 2.0  # after an election in which there was no candidate
 WATCHED_SECONDS = 120.0
 LEADERLESS_SECONDS = 60.0
 OTHER = "other"
+SLOW_SECONDS = 1.9  # a leader asks a slow voter within 1 s (4.1) or 2 s (4.3), and waits 2 s for the answer
+ENDED_SECONDS = 10.0
+REASSIGNING_SECONDS = 30.0
+ACTIVE = re.compile(r"Becoming the active controller at epoch (\d+)")
+FATAL = re.compile(r"Encountered fatal fault|Unexpected acknowledgement from non-voter")
 RENOUNCING = re.compile(r"registerBroker: event failed.*Renouncing leadership")
 
 
@@ -294,6 +300,42 @@ def _led_within(stage: Stage, seconds: float) -> int:
         return 0
 
 
+def _reassigned_back(stage: Stage, back: Sequence[int] | None) -> Verdict:
+    """A reassignment is in progress, and an operator takes it back: by another one, or by cancelling it (None)."""
+    cluster = stage.cluster
+    stage.create([[0]], min_isr=1)
+    stage.produce(RECORDS)
+    how = "cancel the reassignment" if back is None else f"reassign {TOPIC}-0 back to {_listed(back)}"
+    with stage.deed(f"pause b1, reassign {TOPIC}-0 to [b1], {how}, resume b1"):
+        cluster.brokers[1].pause()
+        stage.assign([1])
+        stage.assign(back)
+        cluster.brokers[1].resume()
+    with stage.deed(f"watch for {REASSIGNING_SECONDS:g} s whether {TOPIC}-0 has its former replicas"):
+        began = time.monotonic()
+        completes = _is_assigned_to(stage, "b0", REASSIGNING_SECONDS)
+        took = time.monotonic() - began
+        stage.describe(0)
+    if completes:
+        return Verdict(False, f"{TOPIC}-0 has its former replicas after {took:.1f} s")
+    with stage.deed("cancel the reassignment"):
+        stage.assign(None)
+        healed = _is_assigned_to(stage, "b0", REASSIGNING_SECONDS)
+        stage.describe(0)
+    return Verdict(
+        True,
+        f"the reassignment is not complete after {REASSIGNING_SECONDS:g} s, though all brokers run; once it is "
+        f"cancelled, {TOPIC}-0 {'has its former replicas' if healed else 'still lacks its former replicas'}",
+    )
+
+
+def _is_assigned_to(stage: Stage, replicas: str, seconds: float) -> bool:
+    """Whether the partition has exactly these replicas within some time."""
+    with suppress(TimeoutExceeded):
+        return until(lambda: f"replicas={replicas}, isr=" in stage.described(0), seconds, f"replicas are {replicas}")
+    return False
+
+
 def _restarted(stage: Stage, wait: bool) -> Verdict:
     """A broker shuts down in order and is started again."""
     cluster = stage.cluster
@@ -437,6 +479,70 @@ def _healed_by_a_snapshot(stage: Stage) -> str:
     return "; once the controllers have started from a snapshot, b1 comes up"
 
 
+def _removed_while_slow(stage: Stage, slow: bool) -> Verdict:
+    """A voter of the metadata quorum that is slow is removed, and then answers the active controller."""
+    cluster = stage.cluster
+    stage.create([[0, 1]], min_isr=1)
+    active = _active(cluster)
+    leader, voter = cluster.controllers[active], (active + 1) % len(cluster.controllers)
+    removed = cluster.controllers[voter]
+    with stage.deed(
+        f"pause {removed.name} for {SLOW_SECONDS:g} s; {leader.name} is active, and asks whether it is there"
+    ):
+        removed.pause()
+        time.sleep(SLOW_SECONDS)
+    if not slow:
+        with stage.deed(f"resume {removed.name}, and wait until it has answered"):
+            removed.resume()
+            time.sleep(2 * SLOW_SECONDS)
+    with stage.deed(f"remove {removed.name} from the voters (RemoveRaftVoter){', and resume it' if slow else ''}"):
+        cluster.remove_voter(voter, active)
+        removed.resume()
+    with stage.deed(f"watch {leader.name} for {ENDED_SECONDS:g} s"):
+        ended = _ends(leader, ENDED_SECONDS)
+        for line in leader.lines():
+            if FATAL.search(line):
+                stage.note(f"{leader.name}: {line}")
+    if not ended:
+        return Verdict(False, f"{leader.name} goes on")
+    return Verdict(True, f"{leader.name}, the active controller, ended by itself; {_without_the_ended(stage, active)}")
+
+
+def _active(cluster: Cluster) -> int:
+    """The number of the active controller: who became it in the newest epoch."""
+    epochs = [node.find(ACTIVE.pattern) for node in cluster.controllers]
+    return max(range(len(epochs)), key=lambda number: int(found[1]) if (found := epochs[number]) else -1)
+
+
+def _ends(node: Node, seconds: float) -> bool:
+    """Whether a process ends by itself within some time."""
+    with suppress(TimeoutExceeded):
+        return until(lambda: not node.running, seconds, f"{node.name} ends")
+    return False
+
+
+def _without_the_ended(stage: Stage, ended: int) -> str:
+    """What the others do without it, and once it is started again."""
+    cluster, node = stage.cluster, stage.cluster.controllers[ended]
+    marks = {each.name: each.mark() for each in cluster.controllers}
+
+    def becomes_active() -> bool:
+        return any(each.find(ACTIVE.pattern, marks[each.name]) for each in cluster.controllers)
+
+    with stage.deed("create a topic"):
+        try:
+            cluster.ask("create", at=stage.address(0), topic="meanwhile", replicas=[[0]], limit=10_000)
+            created = "a topic is created without it"
+        except ClientError as error:
+            created = "no topic is created without it"
+            stage.note(str(error))
+        created += "" if becomes_active() else ", and no controller becomes active"
+    with stage.deed(f"start {node.name} again"):
+        node.start()
+        until(becomes_active, cluster.settings.step_seconds, "a controller becomes active")
+    return f"{created}; a controller is active once it is started again"
+
+
 def _has_snapshot(node: Node, since: float) -> bool:
     """Whether a controller has a snapshot that was written after some time, in seconds since 1970."""
     return any(each.stat().st_mtime > since for each in (node.folder / "data").rglob("*.checkpoint"))
@@ -540,6 +646,44 @@ DEFECTS = {
                 _cluster(2, controllers=3),
                 0,
                 lambda stage: _deposed(stage, 2),
+                control=True,
+            ),
+        },
+    ),
+    "never-completes-a-reassignment": Defect(
+        "A reassignment back to the former replicas never completes.",
+        {
+            "reassigned-back": Way(
+                "a reassignment is in progress, and the partition is reassigned to its former replica",
+                _cluster(2),
+                0,
+                lambda stage: _reassigned_back(stage, [0]),
+                since=(4, 3),
+            ),
+            "cancelled": Way(
+                "the same with a cancellation instead of the second reassignment",
+                _cluster(2),
+                0,
+                lambda stage: _reassigned_back(stage, None),
+                control=True,
+            ),
+        },
+    ),
+    "ends-the-active-controller": Defect(
+        "The active controller ends when a slow voter is removed, and no other is active until it is started again.",
+        {
+            "slow-voter": Way(
+                "a voter is paused, removed from the quorum, and resumed",
+                _cluster(2, controllers=3, voters_change=True, eligible_replicas=None),
+                0,
+                lambda stage: _removed_while_slow(stage, slow=True),
+                since=(3, 9),
+            ),
+            "resumed-before": Way(
+                "the same with a voter that has answered before it is removed",
+                _cluster(2, controllers=3, voters_change=True, eligible_replicas=None),
+                0,
+                lambda stage: _removed_while_slow(stage, slow=False),
                 control=True,
             ),
         },

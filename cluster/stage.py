@@ -118,11 +118,17 @@ class Stage:
         """Ask the controller for other replicas; None cancels."""
         self.cluster.assign(replicas, TOPIC, self.partition)
 
-    def describe(self, broker: int) -> None:
-        """Note what Admin says of the partition."""
+    def described(self, broker: int) -> str:
+        """What Admin says of the partition; nothing if it fails."""
         with suppress(ClientError):
             said = self.cluster.ask("describe", at=self.address(broker), topic=TOPIC, partition=self.partition)
-            self.note(f"describe: {_without_hosts(said)}")
+            return _without_hosts(said)
+        return ""
+
+    def describe(self, broker: int) -> None:
+        """Note what Admin says of the partition."""
+        if said := self.described(broker):
+            self.note(f"describe: {said}")
 
     def kill(self, broker: int) -> None:
         """End a broker at once."""

@@ -1,9 +1,10 @@
-"""Three requests of Kafka's protocol, sent to the controller's own port: which replicas a partition has, the preferred
-leader first, that it is to lead, and a topic's configuration.
+"""Four requests of Kafka's protocol, sent to the controller's own port: which replicas a partition has, the preferred
+leader first, that it is to lead, a topic's configuration, and that a voter leaves the metadata quorum.
 
 Kafka's Admin client cannot be used for this. It sends such requests through any broker, also through a paused one.
 Source: AlterPartitionReassignmentsRequest.json (version 0), ElectLeadersRequest.json (version 2),
-    IncrementalAlterConfigsRequest.json (version 1), 2.4 to 4.3.1.
+    IncrementalAlterConfigsRequest.json (version 1), 2.4 to 4.3.1; RemoveRaftVoterRequest.json (version 0), 3.9 to
+    4.3.1.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import socket
 import struct
 from collections.abc import Sequence
 
-ALTER_PARTITION_REASSIGNMENTS, ELECT_LEADERS, INCREMENTAL_ALTER_CONFIGS = 45, 43, 44
+ALTER_PARTITION_REASSIGNMENTS, ELECT_LEADERS, INCREMENTAL_ALTER_CONFIGS, REMOVE_RAFT_VOTER = 45, 43, 44, 81
 OF_TOPIC, SET = b"\x02", b"\0"
 NO_ERROR, ELECTION_NOT_NEEDED = 0, 84
 NO_TAGS = NULL = b"\0"
@@ -93,6 +94,21 @@ def configure(port: int, topic: str, name: str, value: str, seconds: float) -> N
         answer.skip(1)
         answer.text()
         answer.skip(1)
+
+
+def remove_voter(port: int, voter: int, directory: bytes, seconds: float) -> None:
+    """Take a voter out of the metadata quorum, and wait until that is committed.
+
+    Args:
+        directory: the id of its log directory, 16 bytes.
+
+    Raises:
+        Refused, OSError: as `assign` says; also if another controller is active.
+    """
+    body = NULL + struct.pack(">i", voter) + directory + NO_TAGS
+    answer = _Answer(_ask(port, REMOVE_RAFT_VOTER, 0, body, seconds))
+    answer.skip(4)
+    _refuse(answer.number("h"), answer.text())
 
 
 def _refuse(code: int, why: str | None) -> None:

@@ -171,3 +171,26 @@ def test_the_newest_release_leaves_a_partition_without_a_leader(
     (run,) = found["runs"]
     assert code == 0 and run["reproduced"], run["verdict"]
     assert any("elr: [0, 1] -> [0]" in line for line in run["deeds"][7]["lines"]), "who is no replica stays eligible"
+
+
+@pytest.mark.xdist_group("kafka")  # with others that resolve a release
+@pytest.mark.slow
+def test_the_newest_release_ends_its_active_controller(tmp_path: Path) -> None:
+    code, found = bring_about(tmp_path, "ends-the-active-controller")
+    (run,) = found["runs"]
+    assert code == 0 and run["reproduced"], run["verdict"]
+    assert "no controller becomes active; a controller is active once it is started again" in run["verdict"]
+    assert any("Unexpected acknowledgement from non-voter" in line for line in run["deeds"][3]["lines"])
+
+
+@pytest.mark.xdist_group("kafka")  # with others that resolve a release
+@pytest.mark.slow
+def test_the_newest_release_never_completes_a_reassignment_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(defects, "REASSIGNING_SECONDS", 5.0)
+    code, found = bring_about(tmp_path, "never-completes-a-reassignment")
+    (run,) = found["runs"]
+    assert code == 0 and run["reproduced"], run["verdict"]
+    assert any("removingReplicas: [0] -> [1]" in line for line in run["deeds"][2]["lines"]), "what is added is removed"
+    assert "replicas=b0, isr=b0" in run["deeds"][4]["lines"][-1], "a cancellation heals it"

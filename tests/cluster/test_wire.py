@@ -103,3 +103,21 @@ def test_what_the_controller_refuses_is_said(answering: Controller) -> None:
 def test_replicas_that_the_controller_refuses_are_said(answering: Controller) -> None:
     with pytest.raises(wire.Refused, match="error 37"):
         wire.assign(answering.port, "t", 0, [2, 0, 1], 10)
+
+
+def removed(code: int, why: bytes) -> bytes:
+    """RemoveRaftVoter, version 0."""
+    return struct.pack(">ih", 0, code) + why + b"\0"
+
+
+@pytest.mark.parametrize("answering", [removed(0, b"\0")], indirect=True)
+def test_a_voter_is_removed_by_its_id_and_its_directory(answering: Controller) -> None:
+    wire.remove_voter(answering.port, 101, b"highwaterbroker!", 10)
+    assert answering.request.startswith(struct.pack(">hhi", 81, 0, 1))
+    assert answering.request.endswith(b"\0\0" + struct.pack(">i", 101) + b"highwaterbroker!\0")
+
+
+@pytest.mark.parametrize("answering", [removed(6, b"\4who")], indirect=True)
+def test_a_removal_that_another_controller_has_to_do_is_said(answering: Controller) -> None:
+    with pytest.raises(wire.Refused, match="error 6: who"):
+        wire.remove_voter(answering.port, 101, b"highwaterbroker!", 10)
