@@ -283,6 +283,23 @@ class Cluster:
         assert found is not None
         return f"127.0.0.1:{found[1]}"
 
+    def new_broker(self) -> int:
+        """One more broker, which is not started yet.
+
+        Returns:
+            Its number.
+        """
+        number = len(self.brokers)
+        self.brokers.append(self._node(f"b{number}", number, "broker"))
+        self._copy_format(self.brokers[number], number)
+        return number
+
+    def ask_one_controller(self, broker: int, controller: int) -> None:
+        """Let a broker, once it starts, ask one controller alone where the others are. They count from 0."""
+        properties = self.brokers[broker].folder / "server.properties"
+        one = f"controller.quorum.bootstrap.servers=127.0.0.1:{self._controller_ports[controller]}"
+        properties.write_text(re.sub("controller.quorum.bootstrap.servers=.*", one, properties.read_text()))
+
     def restart(self, broker: int) -> None:
         """Start a broker that has ended, and wait until it is up.
 

@@ -36,6 +36,9 @@ ENDED_SECONDS = 10.0
 REASSIGNING_SECONDS = 30.0
 ACTIVE = re.compile(r"Becoming the active controller at epoch (\d+)")
 FATAL = re.compile(r"Encountered fatal fault|Unexpected acknowledgement from non-voter")
+STARTS = 3
+LEARNED_LEADER = r"Completed transition to FollowerState\("
+NOT_FOLLOWER = re.compile(r"Expected to be Follower, but the current state is")
 RENOUNCING = re.compile(r"registerBroker: event failed.*Renouncing leadership")
 
 
@@ -543,10 +546,59 @@ def _without_the_ended(stage: Stage, ended: int) -> str:
     return f"{created}; a controller is active once it is started again"
 
 
+def _stored_a_leader(stage: Stage, killed: bool) -> Verdict:
+    """A new broker learns who leads the metadata quorum, and is killed before it has read who the voters are."""
+    cluster = stage.cluster
+    active = _active(cluster)
+    leader, other = cluster.controllers[active], (active + 1) % len(cluster.controllers)
+    new = cluster.new_broker()
+    node, own = cluster.brokers[new], shown(new)
+    if killed:
+        with stage.deed(
+            f"pause {leader.name}, which is active; start {own}, which asks {cluster.controllers[other].name}"
+        ):
+            leader.pause()
+            cluster.ask_one_controller(new, other)
+            node.start()
+            node.expect(LEARNED_LEADER, 0, cluster.settings.start_seconds)
+        with stage.deed(f"kill {own}, and resume {leader.name}"):
+            node.kill()
+            leader.resume()
+    else:
+        with stage.deed(f"start {own}, which asks {cluster.controllers[other].name}, and kill it once it is up"):
+            cluster.ask_one_controller(new, other)
+            node.start()
+            node.expect(STARTED, 0, cluster.settings.start_seconds)
+            node.kill()
+    ended = 0
+    for _ in range(STARTS):
+        with stage.deed(f"start {own}, which asks {leader.name}"):
+            cluster.ask_one_controller(new, active)
+            mark = node.mark()
+            node.start()
+            until(lambda mark=mark: node.find(STARTED, mark) or not node.running, 60, f"{own} is up, or has ended")
+            for line in node.lines(mark):
+                if NOT_FOLLOWER.search(line):
+                    stage.note(f"{own}: {line}")
+        if node.running:
+            return Verdict(False, f"{own} is up")
+        ended += 1
+    with stage.deed(f"start {own}, which asks {cluster.controllers[other].name}"):
+        cluster.ask_one_controller(new, other)
+        mark = node.mark()
+        node.start()
+        node.expect(STARTED, mark, cluster.settings.start_seconds)
+    return Verdict(
+        True, f"{own} ended by itself in {ended} of {STARTS} starts; it is up once it asks another controller"
+    )
+
+
 def _has_snapshot(node: Node, since: float) -> bool:
     """Whether a controller has a snapshot that was written after some time, in seconds since 1970."""
     return any(each.stat().st_mtime > since for each in (node.folder / "data").rglob("*.checkpoint"))
 
+
+PATIENT = {"controller.quorum.fetch.timeout.ms": "30000"}  # nobody is elected while the leader is paused
 
 DEFECTS = {
     "elects-an-emptied-replica": Defect(
@@ -665,6 +717,25 @@ DEFECTS = {
                 _cluster(2),
                 0,
                 lambda stage: _reassigned_back(stage, None),
+                control=True,
+            ),
+        },
+    ),
+    "ends-a-new-broker": Defect(
+        "A broker that was killed as it first started ends at each start, until another controller leads.",
+        {
+            "killed-at-first": Way(
+                "a new broker is killed after it has learned who leads, and then asks the controller that leads",
+                _cluster(1, controllers=3, voters_change=True, eligible_replicas=None, others=PATIENT),
+                0,
+                lambda stage: _stored_a_leader(stage, killed=True),
+                since=(3, 9),
+            ),
+            "killed-later": Way(
+                "the same with a broker that was up before",
+                _cluster(1, controllers=3, voters_change=True, eligible_replicas=None, others=PATIENT),
+                0,
+                lambda stage: _stored_a_leader(stage, killed=False),
                 control=True,
             ),
         },

@@ -194,3 +194,14 @@ def test_the_newest_release_never_completes_a_reassignment_back(
     assert code == 0 and run["reproduced"], run["verdict"]
     assert any("removingReplicas: [0] -> [1]" in line for line in run["deeds"][2]["lines"]), "what is added is removed"
     assert "replicas=b0, isr=b0" in run["deeds"][4]["lines"][-1], "a cancellation heals it"
+
+
+@pytest.mark.xdist_group("kafka")  # with others that resolve a release
+@pytest.mark.slow
+def test_the_newest_release_ends_a_new_broker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(defects, "STARTS", 1)
+    code, found = bring_about(tmp_path, "ends-a-new-broker")
+    (run,) = found["runs"]
+    assert code == 0 and run["reproduced"], run["verdict"]
+    assert run["verdict"] == "b1 ended by itself in 1 of 1 starts; it is up once it asks another controller"
+    assert any("Expected to be Follower" in line for line in run["deeds"][2]["lines"])
