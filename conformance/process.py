@@ -35,6 +35,7 @@ class Harness:
     """
 
     program = "Harness"
+    options: Sequence[str] = OPTIONS
 
     def __init__(self, distribution: Distribution) -> None:
         self.distribution = distribution
@@ -68,7 +69,7 @@ class Harness:
             path.write_bytes(jar)
         class_path = os.pathsep.join([*map(str, own), *self.distribution.class_path])
         self._process = subprocess.Popen(
-            [java(), *OPTIONS, "-cp", class_path, self.program, self._folder],
+            [java(), *self.options, "-cp", class_path, self.program, self._folder],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._log,
@@ -140,9 +141,18 @@ class Harness:
             raise KafkaError(
                 f"Kafka {self.distribution.release}: Java printed what is no answer: {line.strip()[:200]}"
             ) from None
+        return self.checked(answer)
+
+    def checked(self, answer: Any) -> list[dict[str, Any]]:
+        """The results of a batch.
+
+        Raises:
+            KafkaError: this Kafka lacks a class or method that the harness calls.
+        """
         if isinstance(answer, dict):
             raise KafkaError(f"Kafka {self.distribution.release} lacks what the harness calls: {answer['missing']}")
-        return answer
+        results: list[dict[str, Any]] = answer
+        return results
 
     def run(self, operations: Sequence[Operation]) -> list[dict[str, Any]]:
         """Send a batch and wait for its results."""

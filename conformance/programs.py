@@ -40,6 +40,12 @@ def zookeeper_harness(distribution: Distribution) -> bytes:
     return compiled(distribution, sorted((HARNESS / "zookeeper").glob("*.java")), harness(distribution))
 
 
+def walk_harness(distribution: Distribution) -> bytes:
+    """The classes of random walks as a jar. Some have the names of Kafka's, so it comes first on the class path."""
+    shared = [HARNESS / name for name in ("Clock.java", "Reflect.java")]
+    return compiled(distribution, [*sorted((HARNESS / "walk").rglob("*.java")), *shared])
+
+
 def compiled(distribution: Distribution, sources: Sequence[Path], beside: bytes = b"") -> bytes:
     """Some sources as a jar, from the cache or by the JDK's compiler.
 

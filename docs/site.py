@@ -47,6 +47,7 @@ NAVIGATION = {
         "docs/repair.md",
         "docs/explain.md",
         "docs/conform.md",
+        "docs/walk.md",
         "docs/reproduce.md",
         "docs/kip.md",
     ),

@@ -97,6 +97,7 @@ COMMANDS = {
     "conform": ("highwater.claims.spec.load_spec", ["conform", "SPEC", "--kafka", "FOLDER"]),
     "repair": ("highwater.claims.spec.load_spec", ["repair", "SPEC"]),
     "reproduce": ("highwater.reports.replaying.only_entry", ["reproduce", "REPORT", "--kafka", "FOLDER"]),
+    "walk": ("highwater.cli.outputs.try_out", ["walk", "controller", "--kafka", "FOLDER"]),
     "explain": ("highwater.claims.resolving.choose", ["explain", "HERE", "--kafka", "FOLDER"]),
 }
 

@@ -1,0 +1,81 @@
+import java.util.Arrays;
+import java.util.List;
+import java.util.Optional;
+import java.util.function.Predicate;
+import org.apache.kafka.metadata.PartitionRegistration;
+
+/**
+ * Defects of Kafka that are known: of which releases, and what of them a walk recognises. A recogniser asks for the cause as well as
+ * for the symptom, so that another cause of the same symptom is new. The names are those of docs/findings.md and of
+ * `highwater reproduce`.
+ */
+enum KnownDefect {
+    /** PartitionChangeBuilder#maybePopulateTargetElr takes who left the ISR, and does not ask who is a replica. */
+    KEEPS_UNASSIGNED_REPLICAS_ELIGIBLE("4.1", "4.4", List.of("eligible_replicas_are_assigned"), each ->
+        each.is("eligible unassigned before") || takenOut(each.partition("was"), each.partition("now"), each.number("broker"))),
+
+    /** Its consequence: who was no replica, and has deleted its log, is one again, is still eligible, and is elected. */
+    ELECTS_AN_EMPTIED_REPLICA("4.1", "4.4", List.of("elected_leaders_hold_acknowledged_records"), each -> each.is("eligible unassigned before")),
+
+    /** Another one: it would be elected at once, and LeaderAcceptor#test looks for its directory among those of the present replicas. */
+    FAILS_TO_ADD_A_REMOVED_REPLICA("4.1", "4.4", List.of("requests_do_not_fail_unexpectedly"), each -> each.is("eligible unassigned before")),
+
+    /** ReplicationControlManager#removeTopicElrs does not update BrokersToElrs. */
+    KEEPS_A_STALE_INDEX("4.1", "4.4", List.of("elr_index_agrees"), each -> each.is("elr was cleared by a new min ISR") && each.is("only more than there is")),
+
+    /** Its consequence: the topic is deleted, and the registration of a broker that the index still has there throws. */
+    DEPOSES_CONTROLLERS("4.1", "4.4", List.of("controllers_meet_no_fault"), each -> each.is("elr was cleared by a new min ISR")
+        && each.getMessage().contains("existed in isrMembers, but not in the topics map")),
+
+    /** PartitionChangeBuilder#canElectLastKnownLeader wants an empty ELR, and a broker without a replica is in it. */
+    LEAVES_A_PARTITION_WITHOUT_A_LEADER("4.1", "4.4", List.of("partitions_find_a_leader"), each -> {
+        PartitionRegistration now = each.partition("now");
+        return now.isr.length == 0 && now.elr.length > 0 && Arrays.stream(now.elr).noneMatch(member -> ReplicaLogs.contains(now.replicas, member))
+            && each.is("eligible unassigned before");
+    }),
+
+    /** ReplicationControlManager#removeTopicElrs also forgets the last known leader, though nobody is in sync. */
+    FORGETS_WHO_MAY_LEAD("4.1", "4.4", List.of("partitions_find_a_leader"), each -> {
+        PartitionRegistration now = each.partition("now");
+        return now.isr.length == 0 && now.elr.length == 0 && now.lastKnownElr.length == 0 && each.is("cleared while nobody was in sync");
+    }),
+
+    /** KAFKA-18106: until 4.0 ClusterControlManager#registerBroker fences a broker that was killed and returns, and leaves it in the ISR. */
+    KEEPS_A_RESTARTED_BROKER_IN_SYNC("3.9", "3.9", List.of("isr_members_are_active"), each -> each.is("registered again"));
+
+    private final int[] first, last;
+    private final List<String> invariants;
+    private final Predicate<Violation> recogniser;
+
+    KnownDefect(String first, String last, List<String> invariants, Predicate<Violation> recogniser) {
+        this.first = numbers(first);
+        this.last = numbers(last);
+        this.invariants = invariants;
+        this.recogniser = recogniser;
+    }
+
+    String slug() {
+        return name().toLowerCase().replace('_', '-');
+    }
+
+    /** The defect that a violation on a release is of, if it is known. */
+    static Optional<KnownDefect> of(Violation violation, String release) {
+        return Arrays.stream(values()).filter(each -> each.in(release) && each.invariants.contains(violation.invariant) && each.recogniser.test(violation)).findFirst();
+    }
+
+    private boolean in(String release) {
+        int[] asked = numbers(release);
+        return Arrays.compare(first, asked) <= 0 && Arrays.compare(asked, last) <= 0;
+    }
+
+    /** The first two numbers of a release. */
+    private static int[] numbers(String release) {
+        return Arrays.stream(release.split("[^0-9]+")).limit(2).mapToInt(Integer::parseInt).toArray();
+    }
+
+    /** Whether a change has taken a broker that was in sync, or eligible, out of the assignment. */
+    private static boolean takenOut(PartitionRegistration was, PartitionRegistration now, int broker) {
+        return was != null && ReplicaLogs.contains(was.replicas, broker) && !ReplicaLogs.contains(now.replicas, broker)
+            && (ReplicaLogs.contains(was.isr, broker) || ReplicaLogs.contains(was.elr, broker));
+    }
+}

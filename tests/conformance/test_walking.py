@@ -1,0 +1,282 @@
+"""Random walks of Kafka's own controllers: what they find, how short they make it, and that they can be replayed."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import attrs
+import pytest
+
+from conformance import programs
+from conformance.distribution import Distribution, KafkaError, find
+from conformance.walking import OLDEST, Schedule, Setting, Walker, WalkFault, Who, follow, refuse_unless_possible, walk
+
+NEWEST = "4.4.0"
+CI_STEPS = 200_000
+CONTROLLER, WITH_ELR = Setting(Who.CONTROLLER), Setting(Who.CONTROLLER, elr=True)
+LOSS, LOSING_SEED = "elects-an-emptied-replica", 443
+OTHER_INDEX = """package org.apache.kafka.controller;
+
+import java.util.Map;
+import org.apache.kafka.common.Uuid;
+import org.apache.kafka.timeline.SnapshotRegistry;
+
+/** An index of eligible replicas that is wrong in its own way. */
+public class BrokersToElrs {
+    private static final int NOBODY = 99;
+    private final java.util.HashMap<Integer, Map<Uuid, int[]>> members = new java.util.HashMap<>();
+
+    BrokersToElrs(SnapshotRegistry registry) { }
+
+    void update(Uuid topic, int partition, int[] before, int[] after) {
+        for (int each : after == null ? new int[0] : after)
+            members.computeIfAbsent(each, key -> new java.util.HashMap<>()).put(topic, new int[] {partition});
+    }
+
+    void removeTopicEntryForBroker(Uuid topic, int broker) { }
+
+    BrokersToIsrs.PartitionsOnReplicaIterator partitionsWithBrokerInElr(int broker) {
+        WRONG
+        return new BrokersToIsrs.PartitionsOnReplicaIterator(members.getOrDefault(broker, Map.of()), false);
+    }
+}
+"""
+
+
+def kafka(release: str) -> Distribution:
+    if shutil.which("javac") is None:
+        pytest.skip("needs a JDK: the Java compiler is not on the PATH")
+    try:
+        return find(release)
+    except KafkaError as error:
+        pytest.skip(f"needs Kafka's jars: {error}")
+
+
+def highwater(*words: object, code: int = 0) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "highwater", "walk", *map(str, words)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
+    assert done.returncode == code, done.stdout + done.stderr
+    return done
+
+
+def patched(distribution: Distribution, folder: Path, wrong: str) -> Distribution:
+    """Kafka with another BrokersToElrs."""
+    source = folder / "org/apache/kafka/controller/BrokersToElrs.java"
+    source.parent.mkdir(parents=True)
+    source.write_text(OTHER_INDEX.replace("WRONG", wrong))
+    class_path = ":".join(distribution.class_path)
+    subprocess.run(["javac", "-nowarn", "-cp", class_path, "-d", str(folder), str(source)], check=True)
+    return attrs.evolve(distribution, class_path=(str(folder), *distribution.class_path))
+
+
+# ---- long walks
+
+
+@pytest.mark.slow
+@pytest.mark.xdist_group("kafka")
+@pytest.mark.parametrize(
+    ("release", "setting", "steps", "known"),
+    [
+        (NEWEST, CONTROLLER, CI_STEPS, set()),
+        (NEWEST, WITH_ELR, CI_STEPS, {"deposes-controllers", "keeps-unassigned-replicas-eligible"}),
+        ("4.3.1", CONTROLLER, 30_000, set()),
+        ("4.3.1", WITH_ELR, 30_000, {"keeps-a-stale-index", "forgets-who-may-lead"}),
+        ("4.1.1", CONTROLLER, 30_000, set()),
+        ("4.1.1", WITH_ELR, 30_000, {"keeps-a-stale-index", "forgets-who-may-lead"}),
+        ("3.9.2", CONTROLLER, 100_000, {"keeps-a-restarted-broker-in-sync"}),
+    ],
+)
+def test_a_long_walk_breaks_nothing_but_by_known_defects(
+    release: str, setting: Setting, steps: int, known: set[str]
+) -> None:
+    with Walker(kafka(release)) as walker:
+        walked = walk(walker, setting, 1, steps)
+    assert not walked.found, {name: each.violation for name, (_, each) in walked.found.items()}
+    assert known <= walked.known.keys()
+    assert walked.known.keys() <= known or setting.elr
+    assert walked.steps >= steps
+    assert {"deliver", "commit", "fail_over", "kill", "start", "reassign", "delete", "join", "fetch"} <= set(
+        walked.taken
+    )
+
+
+# ---- schedules
+
+
+@pytest.mark.slow
+@pytest.mark.xdist_group("kafka")
+def test_the_loss_of_acknowledged_records_is_found_made_short_and_replayed() -> None:
+    """The schedule is minimal: without any one of its steps the invariant holds."""
+    setting = attrs.evolve(WITH_ELR, new=(LOSS,))
+    with Walker(kafka(NEWEST)) as walker:
+        walked = walk(walker, setting, LOSING_SEED, 1_000)
+        _, schedule = walked.found["elected_leaders_hold_acknowledged_records"]
+        assert len(schedule.steps) < 60
+        assert "acknowledged are r" in schedule.violation
+        assert follow(walker, setting, schedule) == schedule
+        assert follow(walker, WITH_ELR, schedule) is None, "a known defect breaks nothing"
+        for left_out in range(len(schedule.steps)):
+            steps = schedule.steps[:left_out] + schedule.steps[left_out + 1 :]
+            found = follow(walker, setting, attrs.evolve(schedule, steps=steps))
+            assert found is None or found.invariant != schedule.invariant, schedule.steps[left_out]
+
+
+@pytest.mark.xdist_group("kafka")
+def test_a_last_known_leader_beside_a_removed_replica_does_not_lead() -> None:
+    """In five steps, and the calm that ends a run."""
+    setting = attrs.evolve(WITH_ELR, new=("leaves-a-partition-without-a-leader",))
+    steps = (
+        "create t0 of 2 partitions on b0 b1", "commit a batch", "controller 100 reads 1 batches", "reassign t0-1 to b1",
+        "kill b1",
+    )  # fmt: skip
+    schedule = Schedule(1, "partitions_find_a_leader", "", tuple((step, ()) for step in steps))
+    with Walker(kafka(NEWEST)) as walker:
+        found = follow(walker, setting, schedule)
+        assert follow(walker, WITH_ELR, schedule) is None, "a known defect breaks nothing"
+    assert found is not None
+    assert found.invariant == schedule.invariant
+    assert found.violation.endswith("replicas b1, ISR nobody, ELR b0, last known leader b1")
+
+
+@pytest.mark.xdist_group("kafka")
+def test_equal_seeds_print_equal_bytes_and_the_file_replays(tmp_path: Path) -> None:
+    kafka(NEWEST)
+    words = ["controller", "--kafka", NEWEST, "--elr", "--seed", 2, "--steps", 1500, "--show", "keeps-a-stale-index"]
+    first, second = tmp_path / "first.json", tmp_path / "second.json"
+    printed = [highwater(*words, "--json", path, code=1).stdout for path in (first, second)]
+    assert printed[0] == printed[1]
+    assert first.read_bytes() == second.read_bytes()
+    found = json.loads(first.read_text())["found"]
+    assert [each["invariant"] for each in found] == ["elr_index_agrees"]
+    replayed = highwater(*words[:4], "--schedule", first, *words[-2:], code=1).stdout
+    assert "elr_index_agrees is broken by found[0]: BrokersToElrs of b" in replayed
+    shown = [line for step in found[0]["steps"] for line in [step["step"], *step["changes"]]]
+    assert all(line in replayed for line in shown)
+    assert "ok  elr_index_agrees is not broken" in highwater(*words[:4], "--schedule", first).stdout
+
+
+# ---- new violations
+
+
+@pytest.mark.xdist_group("kafka")
+def test_a_release_that_the_table_of_known_defects_does_not_have_has_new_ones() -> None:
+    later = attrs.evolve(kafka(NEWEST), release="4.5.0")
+    with Walker(later) as walker:
+        walked = walk(walker, WITH_ELR, 2, 1_000)
+    assert walked.found
+    assert not walked.known
+
+
+@pytest.mark.xdist_group("kafka")
+@pytest.mark.parametrize(
+    ("wrong", "invariant", "violation"),
+    [
+        ("", "elr_index_agrees", "lists"),
+        ('if (broker < NOBODY) throw new IllegalStateException("wrong");', "controllers_meet_no_fault", "wrong"),
+    ],
+)
+def test_the_symptom_of_a_known_defect_with_another_cause_is_new(
+    tmp_path: Path, wrong: str, invariant: str, violation: str
+) -> None:
+    with Walker(patched(kafka(NEWEST), tmp_path, wrong)) as walker:
+        walked = walk(walker, WITH_ELR, 2, 5_000)
+    runs, schedule = walked.found[invariant]
+    assert runs > 0
+    assert violation in schedule.violation
+
+
+@pytest.mark.xdist_group("kafka")
+def test_a_fault_of_the_walk_is_none_of_kafka(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It throws where Kafka calls it back, so that Kafka catches it and reports it to its fault handler."""
+    distribution = kafka(NEWEST)
+    shutil.copytree(programs.HARNESS, tmp_path / "harness")
+    source = tmp_path / "harness" / "walk" / "WalkedController.java"
+    text = source.read_text()
+    faulty = text.replace('case "prepareAppend":', 'case "prepareAppend":\nlisteners[0]++;', 1)
+    assert faulty != text
+    source.write_text(
+        faulty.replace("    final int id;", "    private static final int[] listeners = {};\n    final int id;", 1)
+    )
+    monkeypatch.setattr(programs, "HARNESS", tmp_path / "harness")
+    with Walker(distribution) as walker, pytest.raises(WalkFault, match="ArrayIndexOutOfBounds"):
+        walk(walker, CONTROLLER, 0, 1_000)
+
+
+# ---- bad input
+
+
+def test_releases_that_are_too_old_are_refused() -> None:
+    for setting, oldest in ((CONTROLLER, (3, 9)), (WITH_ELR, (4, 1))):
+        assert OLDEST[setting.elr] == oldest
+        refuse_unless_possible(setting, ".".join(map(str, oldest)))
+        with pytest.raises(KafkaError, match="from Kafka"):
+            refuse_unless_possible(setting, f"{oldest[0]}.{oldest[1] - 1}.9")
+
+
+Change = Callable[[dict[str, Any]], object]
+REPORT = {
+    "format": "highwater-walk", "version": 1, "who": "controller", "elr": False,
+    "found": [{"seed": 1, "invariant": "x", "steps": [{"step": "commit a batch"}]}],
+}  # fmt: skip
+WRONG: list[tuple[Change, str]] = [
+    (lambda report: report.update(format="other"), 'its "format" is not "highwater-walk"'),
+    (lambda report: report.pop("elr"), "elr: is missing"),
+    (lambda report: report.update(elr=True), "who, elr: is of highwater walk controller --elr; say that"),
+    (lambda report: report.update(found=[]), "found: is empty"),
+    (lambda report: report["found"][0].update(seed="1"), 'found[0].seed: "1" is not a whole number'),
+    (lambda report: report["found"][0].update(seed=-1), "found[0].seed: -1 is not allowed; allowed are 0.."),
+    (lambda report: report["found"][0]["steps"].append("kill b0"), "found[0].steps[1].step: is missing"),
+]
+
+
+@pytest.mark.parametrize(("change", "said"), WRONG)
+def test_a_file_without_schedules_is_refused_with_its_name_and_the_key(
+    tmp_path: Path, change: Change, said: str
+) -> None:
+    report = json.loads(json.dumps(REPORT))
+    change(report)
+    path = tmp_path / "schedule.json"
+    path.write_text(json.dumps(report))
+    done = highwater("controller", "--kafka", NEWEST, "--schedule", path, code=2)
+    (line,) = done.stderr.splitlines()
+    assert line.startswith(f"highwater: {path}: ")
+    assert said in line
+
+
+@pytest.mark.xdist_group("kafka")
+def test_a_line_that_is_no_step_is_refused(tmp_path: Path) -> None:
+    kafka(NEWEST)
+    report = json.loads(json.dumps(REPORT))
+    report["found"][0]["steps"].append({"step": "kill everybody"})
+    path = tmp_path / "schedule.json"
+    path.write_text(json.dumps(report))
+    done = highwater("controller", "--kafka", NEWEST, "--schedule", path, code=2)
+    assert done.stderr == f"highwater: {path}: found[0].steps: no step: kill everybody\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["controller", "--kafka", "/no/such/folder"], "/no/such/folder does not exist"),
+        (["controller", "--kafka", NEWEST, "--steps", "-1"], "-1 is not in the range x>=1"),
+        (["controller", "--kafka", NEWEST, "--schedule", "/no/such/file"], "/no/such/file: No such file or directory"),
+        (["broker", "--kafka", NEWEST], "'broker' is not"),
+    ],
+)
+def test_bad_options_exit_2_with_one_line(words: list[str], said: str) -> None:
+    done = highwater(*words, code=2)
+    assert said in done.stderr.splitlines()[-1]
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.xdist_group("kafka")
+def test_an_unknown_name_of_a_defect_is_refused() -> None:
+    kafka(NEWEST)
+    done = highwater("controller", "--kafka", NEWEST, "--show", "deposes-controller", code=2)
+    assert 'no known defect "deposes-controller" (did you mean "deposes-controllers"?)' in done.stderr.splitlines()[-1]
