@@ -20,7 +20,7 @@ from conformance.walking import OLDEST, Schedule, Setting, Walker, WalkFault, Wh
 NEWEST = "4.4.0"
 CI_STEPS = 200_000
 CONTROLLER, WITH_ELR = Setting(Who.CONTROLLER), Setting(Who.CONTROLLER, elr=True)
-LOSS, LOSING_SEED = "elects-an-emptied-replica", 443
+LOSS, LOSING_SEED = "elects-an-emptied-replica", 515
 OTHER_INDEX = """package org.apache.kafka.controller;
 
 import java.util.Map;
@@ -117,7 +117,7 @@ def test_the_loss_of_acknowledged_records_is_found_made_short_and_replayed() -> 
     with Walker(kafka(NEWEST)) as walker:
         walked = walk(walker, setting, LOSING_SEED, 1_000)
         _, schedule = walked.found["elected_leaders_hold_acknowledged_records"]
-        assert len(schedule.steps) < 60
+        assert len(schedule.steps) < 30
         assert "acknowledged are r" in schedule.violation
         assert follow(walker, setting, schedule) == schedule
         assert follow(walker, WITH_ELR, schedule) is None, "a known defect breaks nothing"

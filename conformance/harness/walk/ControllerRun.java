@@ -165,6 +165,7 @@ final class ControllerRun extends Run {
             case LOAD:
                 return new Step(kind, null, broker, other);
             case KILL:
+                return any(2) == 0 ? new Step(kind, null, broker) : drawnOfTopic(kind, broker);
             case START:
             case SHUT_DOWN:
             case FIND:
@@ -196,8 +197,10 @@ final class ControllerRun extends Run {
                 return new Step(kind, null, topic);
             case MIN_ISR:
                 return new Step(kind, null, topic, 1 + any(3));
+            case KILL:
+                return new Step(kind, null, leader);
             case REASSIGN:
-                return with(kind, 1 + any(3), topic, index);
+                return any(2) == 0 ? with(kind, 1 + any(3), topic, index) : new Step(kind, null, topic, index, replica);
             default:
                 return new Step(kind, null, topic, index);
         }
