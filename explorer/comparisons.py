@@ -10,7 +10,7 @@ import functools
 import sys
 import threading
 import weakref
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from enum import Enum
 from pathlib import Path
@@ -19,14 +19,11 @@ from typing import Any
 
 import attrs
 
-from explorer.system import HOUSE, System, is_machinery
-from model.language.domain import ArrayOf, Maybe, OneOf, SequenceOf, SetOf, Struct
+from explorer.system import HOUSE, Beside, System, is_machinery
 
 VALUES = (str, bytes, int, float, complex, tuple, frozenset, list, set, dict, Enum)
 LISTENED_TO = ("progress.py", "plain_python.py")
 VIEWS = ("views.py", "containers.py")
-
-Beside = Mapping[type, Sequence[Any]]
 
 _refusing: list[Beside] = []
 _lock = threading.RLock()
@@ -43,7 +40,7 @@ def refusing_what_is_never_equal(system: System | None = None) -> Iterator[None]
     Args:
         system: what the functions belong to; its domains may have values of several types.
     """
-    known = values_beside(system)
+    known = {} if system is None else system.values_beside
     _begin(known)
     try:
         yield
@@ -53,7 +50,7 @@ def refusing_what_is_never_equal(system: System | None = None) -> Iterator[None]
 
 def refuse_while_it_lives(whose: Any, system: System) -> None:
     """The same as long as an object lives that runs the functions of a system now and then."""
-    known = values_beside(system)
+    known = system.values_beside
     _begin(known)
     weakref.finalize(whose, _end, known)
 
@@ -70,29 +67,6 @@ def _end(known: Beside) -> None:
         _refusing.remove(known)
         if not _refusing:
             del Enum.__eq__
-
-
-def values_beside(system: System | None) -> Beside:
-    """By the type of a value of a domain, the values of all such domains."""
-    found: dict[type, list[Any]] = {}
-    if system is not None:
-        given = (domain for each in system.functions for domain in each.domains.values())
-        for domain in (system.domain, *dict.fromkeys(given)):
-            for members in _choices_in(domain):
-                for kind in dict.fromkeys(map(type, members)):
-                    found.setdefault(kind, []).extend(each for each in members if type(each) is not kind)
-    return found
-
-
-def _choices_in(domain: Any) -> Iterator[tuple[Any, ...]]:
-    match domain:
-        case OneOf(members=members):
-            yield members
-        case Struct(fields=fields):
-            for of in fields.values():
-                yield from _choices_in(of)
-        case Maybe(of=of) | SetOf(of=of) | SequenceOf(of=of) | ArrayOf(of=of):
-            yield from _choices_in(of)
 
 
 def is_never_equal(member: Enum, other: Any, beside: Iterable[Beside]) -> bool:

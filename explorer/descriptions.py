@@ -134,6 +134,7 @@ class Descriptions:
         self._plain: dict[int, tuple[Any, str | None]] = {}
         self._found: dict[int, tuple[Any, str]] = {}
         self._shapes: dict[type, Shape] = {}
+        self._orders: dict[int, tuple[Part, ...]] = {}
         self._within: set[int] = set()  # sets whose members are put into an order
 
     def of(self, value: Any, name: str = "") -> str:
@@ -152,20 +153,20 @@ class Descriptions:
         return self._found[id(value)][1]
 
     def _described(self, root: Any, name: str) -> str:
-        numbers, todo = {id(root): 0}, [root]
-        reached: dict[int, tuple[int, str]] = {}
+        nodes, numbers, todo = self._nodes, {id(root): 0}, [root]
         said: list[str | int] = []
         for value in todo:  # which grows
-            node = self._node(value)
+            known = nodes.get(id(value))
+            node = self._node(value) if known is None else known[1]
             if isinstance(node, Refused):
-                raise Indescribable(self._sentence(name, root, value, node.what, reached))
+                raise Indescribable(self._sentence(name, root, value, node.what))
             said.append(node.text)
             for part in self._sorted(value, node) if node.members else node.parts:
-                key = id(part.of)
+                of = part.of
+                key = id(of)
                 if key not in numbers:
                     numbers[key] = len(todo)
-                    reached[key] = id(value), part.how
-                    todo.append(part.of)
+                    todo.append(of)
                 said.append(numbers[key])
         return _hash(ascii(said))
 
@@ -173,22 +174,28 @@ class Descriptions:
         """The parts of a set in an order that does not depend on the process."""
         if id(value) in self._within:
             return node.parts
+        if id(value) in self._orders:
+            return self._orders[id(value)]
         self._within.add(id(value))
         try:
             before, members = node.parts[: -node.members], node.parts[-node.members :]
-            return (*before, *sorted(members, key=self._text_of))
+            found = (*before, *sorted(members, key=self._text_of))
         finally:
             self._within.remove(id(value))
+        if not self._within:  # sets that hold one another would be cut elsewhere
+            self._orders[id(value)] = found
+        return found
 
     def _text_of(self, part: Part) -> str:
         with suppress(Indescribable):  # its own turn comes
             return self._described(part.of, "")
         return ""
 
-    def _sentence(self, name: str, root: Any, value: Any, what: str, reached: Mapping[int, tuple[int, str]]) -> str:
+    def _sentence(self, name: str, root: Any, value: Any, what: str) -> str:
         """Which function reaches what cannot be described, and how."""
         if value is root:
             return f"`{name}` is {what}"
+        reached = self._ways(root)
         above, how = reached[id(value)]
         said = how.format(what)
         while above != id(root):
@@ -198,6 +205,18 @@ class Descriptions:
             above, how = reached[above]
             said = f"{how.format(_kind(holder))}, which {said}" if above == id(root) else said
         return f"`{name}` {said}"
+
+    def _ways(self, root: Any) -> dict[int, tuple[int, str]]:
+        """From what each object is reached that has been looked at on the way from a root, and how."""
+        reached: dict[int, tuple[int, str]] = {id(root): (id(root), "")}
+        todo = [root]
+        for value in todo:  # which grows
+            _, node = self._nodes.get(id(value), (None, None))
+            for part in node.parts if isinstance(node, Node) else ():
+                if id(part.of) not in reached:
+                    reached[id(part.of)] = id(value), part.how
+                    todo.append(part.of)
+        return reached
 
     # Plain values are texts
 

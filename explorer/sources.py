@@ -101,7 +101,7 @@ def sources_of(modules: Iterable[str]) -> Sources:
         spec = spec_of(name)
         if spec is None or spec.origin is None or not spec.has_location or _is_left_out(Path(spec.origin)):
             continue
-        stamps[name] = spec.origin, _stamp(spec.origin)
+        stamps[name] = spec.origin, stamp_of(spec.origin)
         try:
             code = _read(spec)
             todo |= _imported(code, _package_of(spec)) if spec.origin.endswith(".py") else set()
@@ -123,10 +123,11 @@ _known: dict[frozenset[str], tuple[Sources, dict[str, tuple[str, Stamp]]]] = {}
 def _is_as_it_was(module: str, file: str, stamp: Stamp) -> bool:
     """Whether a module is still of that file, where it is imported, and this was not changed since."""
     spec = getattr(sys.modules.get(module), "__spec__", None)
-    return (spec is None or spec.origin == file) and _stamp(file) == stamp
+    return (spec is None or spec.origin == file) and stamp_of(file) == stamp
 
 
-def _stamp(path: str) -> Stamp:
+def stamp_of(path: str) -> Stamp:
+    """When a file was changed last, how long and which it is; None if there is none."""
     try:
         found = os.stat(path)
     except OSError:  # inside an archive, which nobody changes meanwhile
@@ -157,7 +158,7 @@ def noted() -> Iterator[None]:
         _came_with_models.add(name)
         file = getattr(getattr(sys.modules[name], "__spec__", None), "origin", None)
         if file and _written_before(file, begins):
-            _imported_from[name] = file, _stamp(file)
+            _imported_from[name] = file, stamp_of(file)
 
 
 def forget_models() -> None:
@@ -177,7 +178,7 @@ def is_as_imported(module: str) -> bool:
     if file is None:
         return True
     if module in _imported_from:
-        return _imported_from[module] == (file, _stamp(file))
+        return _imported_from[module] == (file, stamp_of(file))
     return _written_before(file, BEGAN)
 
 
@@ -192,7 +193,7 @@ def _written_before(file: str, when: float) -> bool:
 def changed_last(module: str) -> Stamp:
     """When the file of a module was changed last, if it has one outside an archive; equal only if it was not since."""
     origin = getattr(getattr(sys.modules.get(module), "__spec__", None), "origin", None)
-    return _stamp(origin) if origin else None
+    return stamp_of(origin) if origin else None
 
 
 def origin_of(module: str) -> Origin:

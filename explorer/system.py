@@ -15,7 +15,9 @@ import attrs
 from explorer.ranks import RankError, Ranks, named_in, ranks_of, roomy
 from model.language import declarations
 from model.language.declarations import Instance, Quantified, StepProperty, Transition, Witness
-from model.language.domain import DomainError, Struct
+from model.language.domain import ArrayOf, DomainError, Maybe, OneOf, SequenceOf, SetOf, Struct
+
+Beside = Mapping[type, Sequence[Any]]
 
 RAISED = (Exception, SystemExit)
 """What a model's functions may raise without ending more than themselves: `sys.exit(0)` in one must not look like a
@@ -131,6 +133,18 @@ class System:
         """The domain of steps, as step properties see them."""
         return Struct(Transition, {"before": self.domain, "after": self.domain})
 
+    @functools.cached_property
+    def values_beside(self) -> Beside:
+        """By the type of a value of a domain, the values of other types that are beside it there."""
+        found: dict[type, list[Any]] = {}
+        given = {id(domain): domain for each in self.functions for domain in each.domains.values()}
+        for domain in (self.domain, *given.values()):
+            for members in _choices_in(domain):
+                kinds = dict.fromkeys(map(type, members))
+                for kind in kinds if len(kinds) > 1 else ():
+                    found.setdefault(kind, []).extend(each for each in members if type(each) is not kind)
+        return found
+
     def __attrs_post_init__(self) -> None:
         _refuse_equal_names("actions", self.actions)
         _refuse_equal_names("properties", self.properties)
@@ -180,6 +194,17 @@ def relied_on(of: Quantified) -> tuple[Any, ...]:
     """The actions that a property of the graph names: those it goes along, or is fair to."""
     fair = (*getattr(of, "fair", ()), *getattr(of, "strongly_fair", ()))
     return (*getattr(of, "along", ()), *(each.action for each in fair))
+
+
+def _choices_in(domain: Any) -> Iterator[tuple[Any, ...]]:
+    match domain:
+        case OneOf(members=members):
+            yield members
+        case Struct(fields=fields):
+            for of in fields.values():
+                yield from _choices_in(of)
+        case Maybe(of=of) | SetOf(of=of) | SequenceOf(of=of) | ArrayOf(of=of):
+            yield from _choices_in(of)
 
 
 def _refuse_equal_names(kind: str, instances: Iterable[Instance]) -> None:

@@ -1018,9 +1018,9 @@ DEFECTS: tuple[Defect, ...] = (
     ),
     Defect(
         "premises are not looked through for questions that no view can answer",
-        "search/compiled.py",
-        "refuse_what_no_view_answers(system.functions, ",
-        "refuse_what_no_view_answers((*system.actions, *system.properties), ",
+        "compiler/questions.py",
+        "dict.fromkeys(each.of for each in system.functions)",
+        "dict.fromkeys(each.of for each in (*system.actions, *system.properties))",
         (OF_GRAPHS,),
     ),
     Defect(

@@ -16,42 +16,64 @@ import itertools
 import linecache
 import operator
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from enum import Enum
 from pathlib import Path
 from types import CodeType, FunctionType, MethodType, ModuleType
-from typing import Any
+from typing import Any, TypeVar
 
 import attrs
 
-from explorer.comparisons import is_never_equal, never_equal, values_beside
-from explorer.system import ModelError, System, is_machinery
+from explorer.comparisons import is_never_equal, never_equal
+from explorer.sources import stamp_of
+from explorer.system import Beside, ModelError, System, is_machinery
 from model.language.declarations import Instance, Quantified
 from model.language.domain import ArrayOf, Maybe, OneOf, SequenceOf, SetOf, Struct, classes_in, is_scalar
 
+T = TypeVar("T")
 GIVEN = ("protocol", "bounds")
 OF_A_TYPE = ("mro", "__mro__", "__base__", "__bases__", "__dict__", "__subclasses__", "__slots__")
 """What a class says of itself that the class of a view says otherwise."""
 TYPE = "write isinstance(...), or type(...) =="
 EQUALITY = "write =="
+PLAIN = {bool, bytes, float, int, str, type(None)}
 OF_OBJECTS = (id, type, operator.is_, operator.is_not)
 
 
-def refuse_what_no_view_answers(instances: Iterable[Instance], state: Struct, by_order: bool = False) -> None:
-    """Look through the functions that instances are made of, and all that these name, for questions of identity and of
-    exact types that a part of a state may be asked.
+_written = functools.cache(ast.unparse)
+
+
+def _once_for_code(of: Callable[[CodeType], T]) -> Callable[[CodeType], T]:
+    """Keep what is found for code by its identity, as its own hash takes long; and the code, so that it lives on."""
+    found: dict[int, tuple[CodeType, T]] = {}
+
+    @functools.wraps(of)
+    def kept(code: CodeType) -> T:
+        if id(code) not in found:
+            found[id(code)] = code, of(code)
+        return found[id(code)][1]
+
+    return kept
+
+
+def refuse_questions(system: System, of_views: bool = True) -> None:
+    """Look through the functions that a system is made of, and all that these name, for questions that cannot mean what
+    they say.
+
+    A member of an enum is looked up among texts, numbers or members of another enum, or one of these among members of
+    an enum: where sets and tables are asked by hashes nothing is compared, so that only the text shows it.
 
     Args:
-        by_order: whether some numbers are opaque, so that they are no `int` either.
+        of_views: also for questions of identity and of exact types that a part of a state may be asked.
 
     Raises:
         ModelError: there is one; names file and line.
     """
-    instances = list(instances)
-    parts = _Parts(state)
-    parts.kinds |= {int} if by_order else set()
-    for function, of in _functions([*dict.fromkeys(each.of for each in instances), *parts.classes]):
-        for question in _questions(function, of, parts):
+    parts = _Parts(system)
+    beside = [system.values_beside]
+    for function, of in _functions([*dict.fromkeys(each.of for each in system.functions), *parts.classes]):
+        reader = _Reader(function, of, parts)
+        for question in (*(_unanswered(reader, parts) if of_views else ()), *_never_found(reader, beside)):
             raise ModelError(question)
 
 
@@ -64,30 +86,31 @@ def refuse_steps_that_never_happen(actions: Iterable[Instance]) -> None:
     for of in dict.fromkeys(each.of for each in actions):
         function = of.function
         if isinstance(function, FunctionType) and not hasattr(function, "__wrapped__"):
-            returned = list(_returned(function))
+            code = function.__code__
+            returned = _returned(code)
             if returned and all(isinstance(each, ast.Constant) and each.value is None for each in returned):
-                code = function.__code__
                 raise ModelError(
                     f"{of.name} never happens: it returns no state; ({code.co_filename}:{code.co_firstlineno})"
                 )
 
 
-def _returned(function: FunctionType) -> Iterator[ast.expr]:
+@_once_for_code
+def _returned(code: CodeType) -> tuple[ast.expr, ...]:
     """What a function's text returns, None at its end included; nothing where there is no text, or where it may raise,
     as the error says more then.
     """
-    first = function.__code__.co_firstlineno
+    first = code.co_firstlineno
     found = [
         node
-        for node in itertools.chain.from_iterable(_nodes_of(function.__code__.co_filename).values())
+        for node in itertools.chain.from_iterable(_nodes_of(code.co_filename, stamp_of(code.co_filename)).values())
         if isinstance(node, ast.FunctionDef)
-        and node.name == function.__code__.co_name
+        and node.name == code.co_name
         and first == min(part.lineno for part in (node, *node.decorator_list))
     ]
     nodes = [each for node in found[:1] for each in _own_nodes(node)]
-    if nodes and not any(isinstance(each, ast.Raise | ast.Assert) for each in nodes):
-        yield ast.Constant(None)
-        yield from (each.value or ast.Constant(None) for each in nodes if isinstance(each, ast.Return))
+    if not nodes or any(isinstance(each, ast.Raise | ast.Assert) for each in nodes):
+        return ()
+    return (ast.Constant(None), *(each.value or ast.Constant(None) for each in nodes if isinstance(each, ast.Return)))
 
 
 def _own_nodes(function: ast.FunctionDef) -> Iterator[ast.AST]:
@@ -100,26 +123,13 @@ def _own_nodes(function: ast.FunctionDef) -> Iterator[ast.AST]:
             ahead += ast.iter_child_nodes(node)
 
 
-def refuse_what_is_never_in(system: System) -> None:
-    """Look for a member of an enum that is looked up among texts, numbers or members of another enum, or one of these
-    among members of an enum. Where sets and tables are asked by hashes nothing is compared: the text has to show it.
-
-    Raises:
-        ModelError: a function does so; names file and line.
-    """
-    parts = _Parts(system.domain, system.protocol)
-    beside = [values_beside(system)]
-    for function, of in _functions(dict.fromkeys(each.of for each in system.functions)):
-        reader = _Reader(function, of, parts)
-        for node in _nodes(function):
-            for of_enum, found in _lookups(node, reader):
-                for each, other in _pairs_of(of_enum, found):
-                    if is_never_equal(each, other, beside):
-                        code = function.__code__
-                        raise ModelError(
-                            f"`{ast.unparse(node)}`: {never_equal(each, other)}\n"
-                            f"  at {code.co_filename}:{node.lineno} in {code.co_name}"
-                        )
+def _never_found(reader: _Reader, beside: list[Beside]) -> Iterator[str]:
+    """The lookups in a function's text that never find anything, in words with file and line."""
+    for node in reader.text.lookups:
+        for of_enum, among in _lookups(node, reader):
+            for each, other in _pairs_of(of_enum, among):
+                if is_never_equal(each, other, beside):
+                    yield f"`{ast.unparse(node)}`: {never_equal(each, other)}\n  {reader.place(node)}"
 
 
 def _lookups(node: ast.AST, reader: _Reader) -> Iterator[tuple[Any, Any]]:
@@ -160,9 +170,8 @@ def asks_for_an_object(of: Quantified) -> bool:
     """Whether a function, or one that it names, may ask which object, or of which exact type, its protocol or bounds
     are.
     """
-    return any(
-        _asks(_Reader(function, None, None), node) for function, _ in _functions([of]) for node in _nodes(function)
-    )
+    readers = (_Reader(function, None, None) for function, _ in _functions([of]))
+    return any(_asks(reader, node) for reader in readers for node in reader.text.nodes)
 
 
 def _asks(reader: _Reader, node: ast.AST) -> bool:
@@ -222,13 +231,14 @@ class _Unknown:
 class _Parts:
     """What parts of a state there may be: the classes of its records, and the domains of fields by name."""
 
-    def __init__(self, state: Struct, protocol: Any = None) -> None:
-        self.state = state
-        self.toggles = _toggles(protocol)
-        self.classes = list(dict.fromkeys(classes_in(state)))
-        self.kinds = {*self.classes, tuple, frozenset}
+    def __init__(self, system: System) -> None:
+        self.state = system.domain
+        self.toggles = _toggles(system.protocol)
+        self.classes = list(dict.fromkeys(classes_in(self.state)))
+        numbers = [] if system.ranks is None else [int]  # which are opaque
+        self.kinds = {*self.classes, tuple, frozenset, *numbers}
         self.fields: dict[str, list[Any]] = {}
-        for domain in _structs_in(state):
+        for domain in _structs_in(self.state):
             for name, of in domain.fields.items():
                 self.fields.setdefault(name, []).append(of)
 
@@ -261,13 +271,10 @@ class _Reader:
 
     def __init__(self, function: FunctionType, of: Quantified | None, parts: _Parts | None) -> None:
         code = function.__code__
+        self.text = _text_of(code)
+        self._code = code
         self._parts = parts
-        self._names = {**vars(builtins), **function.__globals__, **_enclosed(function)}
-        self._assigned: dict[str, list[ast.expr | None]] = {}
-        self._members: dict[str, list[ast.expr]] = {}
-        for node in _nodes(function):
-            self._note(node)
-        self._names = {name: value for name, value in self._names.items() if name not in _own_names(code)}
+        self._places = (_enclosed(function), function.__globals__, vars(builtins))
         self._arguments: dict[str, Any] = dict.fromkeys(
             code.co_varnames[: code.co_argcount + code.co_kwonlyargcount], _Unknown()
         )
@@ -279,29 +286,9 @@ class _Reader:
                     self._arguments[name] = _parameter(name, of.parameters[name])
         self._arguments |= {name: _Given() for name in GIVEN if name in self._arguments}
 
-    def _note(self, node: ast.AST) -> None:
-        match node:
-            case ast.Assign(targets=targets, value=value):
-                for target in targets:
-                    self._bind(target, value)
-            case ast.AnnAssign(target=target, value=value) | ast.NamedExpr(target=target, value=value):
-                self._bind(target, value)
-            case ast.AugAssign(target=ast.Name(id=name)):
-                self._assigned.setdefault(name, []).append(None)
-            case ast.For(target=target, iter=of) | ast.comprehension(target=target, iter=of):
-                if isinstance(target, ast.Name):
-                    self._members.setdefault(target.id, []).append(of)
-                else:
-                    self._bind(target, None)
-
-    def _bind(self, target: ast.expr, value: ast.expr | None) -> None:
-        if isinstance(target, ast.Name):
-            self._assigned.setdefault(target.id, []).append(value)
-        elif isinstance(target, ast.Tuple | ast.List):
-            values = value.elts if isinstance(value, ast.Tuple | ast.List) else []
-            whole = len(values) == len(target.elts)
-            for number, each in enumerate(target.elts):
-                self._bind(each, values[number] if whole else None)
+    def place(self, node: Any) -> str:
+        """Where a part of the function is written, in words."""
+        return f"at {self._code.co_filename}:{node.lineno} in {self._code.co_name}"
 
     def values(self, node: ast.expr, only_tables: bool = False) -> tuple[Any, ...]:
         """The values that are looked up by hash: of a set or the keys of a table, as far as the text shows them."""
@@ -324,7 +311,7 @@ class _Reader:
 
     def is_argument(self, node: ast.expr) -> bool:
         """Whether an expression is what the function was given."""
-        return isinstance(node, ast.Name) and node.id in self._arguments and node.id not in self._assigned
+        return isinstance(node, ast.Name) and node.id in self._arguments and node.id not in self.text.assigned
 
     def kind(self, node: ast.expr, depth: int = 0) -> Any:
         """What an expression stands for, as far as the text shows it."""
@@ -338,12 +325,10 @@ class _Reader:
             case ast.Name(id=name):
                 return self._name(name, depth)
             case ast.Attribute(value=of, attr=name):
-                return self._attribute(self.kind(of, depth + 1), name, ast.unparse(node))
+                return self._attribute(self.kind(of, depth + 1), name, _written(node))
             case ast.Subscript(value=of):
                 base = self.kind(of, depth + 1)
-                return (
-                    _element(base, f"{base.text}[{ast.unparse(node.slice)}]") if isinstance(base, _Part) else _Unknown()
-                )
+                return _element(base, f"{base.text}[{_written(node.slice)}]") if isinstance(base, _Part) else _Unknown()
             case ast.Call(func=function, args=[argument], keywords=[]):
                 called = self.kind(function, depth + 1)
                 is_type = _stands_for(called, type)
@@ -355,19 +340,21 @@ class _Reader:
         return _Known(type(kind.value)) if isinstance(kind, _Known) else _TypeOf()
 
     def _name(self, name: str, depth: int) -> Any:
-        if (found := self._assigned.get(name)) is not None and name not in self._members:
+        if (found := self.text.assigned.get(name)) is not None and name not in self.text.members:
             kinds = [_Unknown() if each is None else self.kind(each, depth + 1) for each in found]
             if name in self._arguments or len(kinds) > 1:
                 return next((each for each in kinds if isinstance(each, _TypeOf)), _Unknown())
             return kinds[0]
-        if name in self._members:
-            over = [self.kind(each, depth + 1) for each in self._members[name]]
-            if len(over) == 1 and name not in self._assigned and isinstance(over[0], _Part):
+        if name in self.text.members:
+            over = [self.kind(each, depth + 1) for each in self.text.members[name]]
+            if len(over) == 1 and name not in self.text.assigned and isinstance(over[0], _Part):
                 return _element(over[0], f"each {name} of {over[0].text}")
             return _Unknown()
         if name in self._arguments:
             return self._arguments[name]
-        return _Known(self._names[name]) if name in self._names else _Unknown()
+        if name in _own_names(self._code):
+            return _Unknown()
+        return next((_Known(place[name]) for place in self._places if name in place), _Unknown())
 
     def _attribute(self, base: Any, name: str, text: str) -> Any:
         if name == "__class__":
@@ -409,15 +396,11 @@ def _is_one_object(kind: Any) -> bool:
     )
 
 
-def _questions(function: FunctionType, of: Quantified | None, parts: _Parts) -> Iterator[str]:
+def _unanswered(reader: _Reader, parts: _Parts) -> Iterator[str]:
     """The questions in a function's text that a view cannot answer, in words with file and line."""
-    code, reader = function.__code__, _Reader(function, of, parts)
-    for node in _nodes(function):
+    for node in reader.text.questions:
         if (hint := _hint(node, reader, parts)) is not None:
-            yield (
-                f"`{ast.unparse(node)}` cannot be answered for a part of the state: {hint}\n"
-                f"  at {code.co_filename}:{node.lineno} in {code.co_name}"
-            )
+            yield (f"`{ast.unparse(node)}` cannot be answered for a part of the state: {hint}\n  {reader.place(node)}")
 
 
 def _hint(node: ast.AST, reader: _Reader, parts: _Parts) -> str | None:
@@ -465,16 +448,87 @@ def _identities(node: ast.Compare) -> list[tuple[ast.expr, ast.expr]]:
     ]
 
 
-def _nodes(function: FunctionType) -> Iterator[ast.AST]:
-    """The parts of a function's text; none where there is no source."""
-    by_line = _nodes_of(function.__code__.co_filename)
-    for line in _lines(function.__code__):
-        yield from by_line.get(line, ())
+@attrs.frozen(eq=False)
+class _Text:
+    """What is written in code, and in what is defined inside it; nothing where there is no source.
+
+    Attributes:
+        nodes: all its parts.
+        questions: those that may ask for an object or a type.
+        lookups: those that may look something up by its hash.
+        assigned: by name, what it is bound to; None where that is not an expression.
+        members: by name, what it runs over.
+    """
+
+    nodes: tuple[ast.AST, ...]
+    questions: tuple[ast.AST, ...]
+    lookups: tuple[ast.AST, ...]
+    assigned: dict[str, list[ast.expr | None]] = attrs.field(factory=dict)
+    members: dict[str, list[ast.expr]] = attrs.field(factory=dict)
+
+    def note(self, node: ast.AST) -> None:
+        match node:
+            case ast.Assign(targets=targets, value=value):
+                for target in targets:
+                    self._bind(target, value)
+            case ast.AnnAssign(target=target, value=value) | ast.NamedExpr(target=target, value=value):
+                self._bind(target, value)
+            case ast.AugAssign(target=ast.Name(id=name)):
+                self.assigned.setdefault(name, []).append(None)
+            case ast.For(target=target, iter=of) | ast.comprehension(target=target, iter=of):
+                if isinstance(target, ast.Name):
+                    self.members.setdefault(target.id, []).append(of)
+                else:
+                    self._bind(target, None)
+
+    def _bind(self, target: ast.expr, value: ast.expr | None) -> None:
+        if isinstance(target, ast.Name):
+            self.assigned.setdefault(target.id, []).append(value)
+        elif isinstance(target, ast.Tuple | ast.List):
+            values = value.elts if isinstance(value, ast.Tuple | ast.List) else []
+            whole = len(values) == len(target.elts)
+            for number, each in enumerate(target.elts):
+                self._bind(each, values[number] if whole else None)
+
+
+@_once_for_code
+def _text_of(code: CodeType) -> _Text:
+    by_line = _nodes_of(code.co_filename, stamp_of(code.co_filename))
+    nodes = tuple(itertools.chain.from_iterable(by_line.get(line, ()) for line in _lines(code)))
+    text = _Text(nodes, tuple(filter(_may_ask, nodes)), tuple(filter(_may_look_up, nodes)))
+    for node in nodes:
+        text.note(node)
+    return text
+
+
+def _may_ask(node: ast.AST) -> bool:
+    match node:
+        case ast.Compare():
+            return bool(_identities(node))
+        case ast.Attribute(attr=name):
+            return name in OF_A_TYPE
+        case ast.Call(args=[_] | [_, _]):
+            return True
+    return False
+
+
+def _may_look_up(node: ast.AST) -> bool:
+    match node:
+        case ast.Compare(ops=ops):
+            return any(isinstance(each, ast.In | ast.NotIn) for each in ops)
+        case ast.Subscript() | ast.Call(func=ast.Attribute(attr="get"), args=[_, *_]):
+            return True
+    return False
 
 
 @functools.lru_cache(maxsize=512)
-def _nodes_of(file: str) -> dict[int, list[ast.AST]]:
-    """By line, the parts of a file's text that begin there."""
+def _nodes_of(file: str, stamp: Any) -> dict[int, list[ast.AST]]:
+    """By line, the parts of a file's text that begin there.
+
+    Args:
+        stamp: when the file was changed last.
+    """
+    linecache.checkcache(file)
     try:
         tree = ast.parse("".join(linecache.getlines(file)))
     except (ValueError, SyntaxError):
@@ -488,7 +542,7 @@ def _nodes_of(file: str) -> dict[int, list[ast.AST]]:
     return found
 
 
-@functools.cache
+@_once_for_code
 def _lines(code: CodeType) -> frozenset[int]:
     inner = [_lines(each) for each in code.co_consts if isinstance(each, CodeType)]
     return frozenset(line for _, _, line in code.co_lines() if line).union(*inner)
@@ -500,7 +554,7 @@ def _functions(begin: Iterable[Any]) -> Iterator[tuple[FunctionType, Quantified 
     ahead = [(each, None) for each in begin]
     while ahead:
         found, of = ahead.pop()
-        if id(found) in seen:
+        if id(found) in seen or type(found) in PLAIN:
             continue
         seen[id(found)] = found
         if isinstance(found, Quantified):
@@ -564,13 +618,13 @@ def _enclosed(function: FunctionType) -> dict[str, Any]:
     return {name: cell.cell_contents for name, cell in cells if cell != type(cell)()}
 
 
-@functools.cache
+@_once_for_code
 def _own_names(code: CodeType) -> set[str]:
     """The arguments and local names of code, and of what is defined inside it."""
     return set(code.co_varnames).union(*(_own_names(inner) for inner in code.co_consts if isinstance(inner, CodeType)))
 
 
-@functools.cache
+@_once_for_code
 def _names(code: CodeType) -> set[str]:
     """The global names and attributes that code uses, and what is defined inside it."""
     return set(code.co_names).union(*(_names(inner) for inner in code.co_consts if isinstance(inner, CodeType)))

@@ -12,9 +12,8 @@ from explorer.compiler.permutations import Image, Permutation
 from explorer.compiler.prefilter import Filter
 from explorer.compiler.programs import Program
 from explorer.compiler.questions import (
+    refuse_questions,
     refuse_steps_that_never_happen,
-    refuse_what_is_never_in,
-    refuse_what_no_view_answers,
 )
 from explorer.compiler.ranks import OrderedLeaves
 from explorer.compiler.wide_nodes import Widened
@@ -47,8 +46,7 @@ class Compiled:
             ModelError: actions or properties treat the names differently, as their declarations show; or a function
                 asks for the exact type of a part of the state.
         """
-        refuse_what_no_view_answers(system.functions, system.domain, system.ranks is not None)
-        refuse_what_is_never_in(system)
+        refuse_questions(system)
         refuse_steps_that_never_happen(system.actions)
         TIMES.about = f"states of {layout.words} word{'' if layout.words == 1 else 's'}"
         self.system = system

@@ -9,7 +9,7 @@ from typing import Any
 
 from explorer.classes import class_after, judge_class
 from explorer.comparisons import refusing_what_is_never_equal
-from explorer.compiler.questions import refuse_steps_that_never_happen, refuse_what_is_never_in
+from explorer.compiler.questions import refuse_questions, refuse_steps_that_never_happen
 from explorer.search.plain_liveness import judge_liveness
 from explorer.system import Cut, System
 from explorer.trace import retrace, violation_at
@@ -55,7 +55,7 @@ class _Search:
         keep_going: bool,
         on_progress: Callable[[Progress], None],
     ) -> None:
-        refuse_what_is_never_in(system)
+        refuse_questions(system, of_views=False)
         refuse_steps_that_never_happen(system.actions)
         self.started = time.perf_counter()
         self.system, self.budget, self.on_progress = system, budget, on_progress

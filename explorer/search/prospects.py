@@ -51,7 +51,8 @@ def _reaching(engine: Engine, number: int, prospect: Instance) -> tuple[np.ndarr
     marks = _reached(engine, number)
     _mark_reaching(engine, prospect, marks, beyond=False)
     certain = marks.copy()
-    _mark_reaching(engine, prospect, marks, beyond=True)
+    if engine.effects.bounds:
+        _mark_reaching(engine, prospect, marks, beyond=True)
     return certain, marks
 
 
@@ -73,7 +74,7 @@ def _mark_reaching(engine: Engine, prospect: Instance, marks: np.ndarray, *, bey
 def _effects(engine: Engine, beyond: bool) -> EffectArrays:
     """What steps do. If nothing lies beyond the bounds, those that they cut change nothing."""
     effects = engine.effect_arrays()
-    return effects if beyond else effects._replace(cut=np.zeros_like(effects.cut))
+    return effects if beyond else effects._replace(cut=np.zeros(effects.cut.shape, effects.cut.dtype))  # not written
 
 
 def _lost(engine: Engine, prospect: Instance, marks: np.ndarray) -> Violation:
