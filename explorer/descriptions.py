@@ -17,7 +17,6 @@ the same one matters, as `is` can tell.
 
 from __future__ import annotations
 
-import builtins
 import functools
 import hashlib
 import importlib
@@ -29,15 +28,16 @@ from collections import OrderedDict, defaultdict, deque, namedtuple
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from enum import Enum, EnumMeta
-from functools import cache
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 import attrs
 import numpy as np
 
-from explorer.sources import KNOWN, Origin, changed_last, noted, origin_of
-from model.language.domain import ArrayOf, Domain, Integers, Limit, Maybe, SequenceOf, SetOf
+from explorer.code_objects import place_of, uses_of
+from explorer.objects import NOTHING, WRAPPER, Content, Objects, is_of_attrs, resolved, taken
+from explorer.sources import KNOWN, Origin, noted, origin_of
+from model.language.domain import ArrayOf, Domain, Integers, Limit, Maybe, OneOf, SequenceOf, SetOf
 
 PURE = {
     "__future__", "abc", "array", "base64", "binascii", "bisect", "builtins", "cmath", "collections", "contextlib",
@@ -53,10 +53,8 @@ IMPURE = {"__import__", "breakpoint", "compile", "eval", "exec", "globals", "has
 REDUCED = (operator.itemgetter, operator.attrgetter, operator.methodcaller, type(vars(namedtuple("T", "a"))["a"]))
 MEMBERS = (types.MemberDescriptorType, types.GetSetDescriptorType)
 SLOTS = (types.WrapperDescriptorType, types.MethodDescriptorType, types.ClassMethodDescriptorType)
-CONTENT = (int, float, complex, str, bytes, bytearray, tuple, list, dict, set, frozenset)
 UNORDERED = (set, frozenset)
 CONTAINERS = (tuple, list, *UNORDERED)
-WRAPPER = {*functools.WRAPPER_ASSIGNMENTS, "__wrapped__", "__annotate__", "__type_params__", "_attrs_cached_hash"}
 HOLD_OTHERS = {tuple, frozenset, range, slice, Integers, Maybe, SetOf, SequenceOf, ArrayOf}
 LEFT_OUT = {
     "__annotate__", "__annotate_func__", "__annotations__", "__annotations_cache__", "__dict__", "__doc__",
@@ -97,18 +95,32 @@ class Node:
         text: all that is a text of it, with # in place of each of its parts.
         parts: the others.
         members: how many of them, the last ones, have no order.
+        constants, distributions: see `Descriptions`; those that this object uses itself.
     """
 
     text: str
     parts: tuple[Part, ...]
     members: int
+    constants: dict[str, str]
+    distributions: set[str]
 
     @classmethod
-    def of(cls, found: Iterable[str | Part]) -> Node:
+    def of(cls, found: Iterable[str | Part], constants: dict[str, str], distributions: set[str]) -> Node:
+        """Args:
+        constants, distributions: filled while the parts are listed.
+        """
         listed = tuple(found)
         parts = tuple(each for each in listed if not isinstance(each, str))
         text = " ".join(each if isinstance(each, str) else "#" for each in listed)
-        return cls(text, parts, len(parts) - 1 if listed[0] == SET else 0)
+        return cls(text, parts, len(parts) - 1 if listed[0] == SET else 0, constants, distributions)
+
+    def is_like(self, other: Node | Refused) -> bool:
+        """Whether two looks at an object have found the same."""
+        if self is other:
+            return True
+        if isinstance(other, Refused) or self.text != other.text or len(self.parts) != len(other.parts):
+            return False
+        return all(one.of is another.of for one, another in zip(self.parts, other.parts, strict=True))
 
 
 @attrs.frozen(eq=False)
@@ -118,8 +130,36 @@ class Refused:
     what: str
 
 
+@attrs.frozen(eq=False)
+class Kept:
+    """What an earlier search found: an object, what it was made of, and what it was."""
+
+    value: Any
+    content: Content
+    node: Node
+
+
+@attrs.frozen(eq=False)
+class Told:
+    """A description that an earlier search made: of an object, and of all that it reaches."""
+
+    root: Any
+    text: str
+    reached: tuple[tuple[Any, Node], ...]
+
+
+_looked_at: dict[int, Kept] = {}
+_told: dict[int, Told] = {}
+MOST_KEPT = 200_000
+
+
+def _are_the_same(one: Content, other: Content) -> bool:
+    return len(one) == len(other) and all(map(operator.is_, one, other))
+
+
 class Descriptions:
-    """Descriptions of objects as they are when they are first asked for, as hashes. Each object is looked at once.
+    """Descriptions of objects as they are when they are first asked for, as hashes. Each object is looked at once; if
+    an earlier search has looked at it, then only for whether it is still made of the same.
 
     Attributes:
         constants: the plain values that functions reach as globals, by module and name, as texts.
@@ -127,13 +167,17 @@ class Descriptions:
     """
 
     def __init__(self) -> None:
+        if len(_looked_at) > MOST_KEPT:
+            _looked_at.clear()
+            _told.clear()
         self.constants: dict[str, str] = {}
         self.distributions: set[str] = set()
+        self._constants: dict[str, str] = {}  # of the object that is looked at
+        self._distributions: set[str] = set()
         self._nodes: dict[int, tuple[Any, Node | Refused]] = {}
-        self._stamps: dict[str, Any] = {}
+        self._objects = Objects()
         self._plain: dict[int, tuple[Any, str | None]] = {}
         self._found: dict[int, tuple[Any, str]] = {}
-        self._shapes: dict[type, Shape] = {}
         self._orders: dict[int, tuple[Part, ...]] = {}
         self._within: set[int] = set()  # sets whose members are put into an order
 
@@ -149,8 +193,14 @@ class Descriptions:
         if (text := self._plain_text(value)) is not None:
             return text if len(text) < SHOWN else _hash(text)
         if id(value) not in self._found:
-            self._found[id(value)] = value, self._described(value, name or _called(value))
+            self._found[id(value)] = value, self._told_before(value) or self._described(value, name or _called(value))
         return self._found[id(value)][1]
+
+    def _told_before(self, root: Any) -> str | None:
+        """An earlier description, if all that the object reaches is as it was."""
+        told = _told.get(id(root))
+        same = told is not None and all(node.is_like(self._node(value)) for value, node in told.reached)
+        return told.text if same else None
 
     def _described(self, root: Any, name: str) -> str:
         nodes, numbers, todo = self._nodes, {id(root): 0}, [root]
@@ -168,7 +218,10 @@ class Descriptions:
                     numbers[key] = len(todo)
                     todo.append(of)
                 said.append(numbers[key])
-        return _hash(ascii(said))
+        text = _hash(ascii(said))
+        if not self._within and not isinstance(root, dict | Domain):  # which are made anew for each search
+            _told[id(root)] = Told(root, text, tuple((value, nodes[id(value)][1]) for value in todo))
+        return text
 
     def _sorted(self, value: Any, node: Node) -> Iterable[Part]:
         """The parts of a set in an order that does not depend on the process."""
@@ -267,10 +320,29 @@ class Descriptions:
     # Objects are their parts
 
     def _node(self, value: Any) -> Node | Refused:
-        if id(value) not in self._nodes:
-            found = self._look(value)
-            self._nodes[id(value)] = value, found if isinstance(found, Refused) else Node.of(found)
-        return self._nodes[id(value)][1]
+        known = self._nodes.get(id(value))
+        if known is not None:
+            return known[1]
+        node = self._looked_at(value)
+        if isinstance(node, Node):
+            self.constants |= node.constants
+            self.distributions |= node.distributions
+        self._nodes[id(value)] = value, node
+        return node
+
+    def _looked_at(self, value: Any) -> Node | Refused:
+        """What an object is; what was found by an earlier search as long as it is made of the same objects."""
+        content, kept = self._objects.content(value), _looked_at.get(id(value))
+        if kept is not None and content is not None and _are_the_same(kept.content, content):
+            return kept.node
+        self._constants, self._distributions = {}, set()
+        found = self._look(value)
+        if isinstance(found, Refused):
+            return found
+        node = Node.of(found, self._constants, self._distributions)
+        if content is not None:
+            _looked_at[id(value)] = Kept(value, content, node)
+        return node
 
     def _look(self, value: Any) -> Iterable[str | Part] | Refused:
         kind = type(value)  # what an object says of its class may be untrue
@@ -281,10 +353,10 @@ class Descriptions:
         module, origin = _module_of(function)
         where = f"{module}:{function.__qualname__}"
         known = origin in KNOWN
-        if known and _resolved(module, function.__qualname__) is function:
+        if known and resolved(module, function.__qualname__) is function:
             return self._by_name(module, where, origin)
         code = function.__code__
-        written = _place(code, module, self._stamp(module)) if origin == Origin.MODELS else None
+        written = place_of(code, module, self._objects.stamp(module)) if origin == Origin.MODELS else None
         parts: list[str | Part] = ["function", ascii(where), written or _code_text(code)]
         parts.append(self._part(function.__defaults__, "has the defaults {}"))
         parts.append(self._part(function.__kwdefaults__, "has the defaults {}"))
@@ -294,19 +366,14 @@ class Descriptions:
         if known:  # and made anew by each call of what made it
             self._note(module, origin)
             return parts
-        uses = _uses(code)
+        uses = uses_of(code)
         if uses.sets:
             return Refused(f"a function that sets the global `{uses.sets[0]}`")
         for name, chain in uses.names:
             parts += self._global(function, name, chain)
-        for name, level, taken in uses.imports:
-            parts += self._imported(function, name, level, taken)
+        for name, level, names in uses.imports:
+            parts += self._imported(function, name, level, names)
         return parts
-
-    def _stamp(self, module: str) -> Any:
-        if module not in self._stamps:
-            self._stamps[module] = changed_last(module)
-        return self._stamps[module]
 
     def _cell(self, cell: Any) -> str | Part:
         try:
@@ -316,26 +383,17 @@ class Descriptions:
 
     def _global(self, function: FunctionType, name: str, chain: tuple[str, ...]) -> Iterator[str | Part]:
         """What a name of a function stands for; of a module the attribute that is taken."""
-        given = function.__globals__
-        inside = given.get("__builtins__", builtins)
-        places = (given, inside if isinstance(inside, dict) else vars(inside))
-        value = next((place[name] for place in places if name in place), _NOTHING)
-        taken = [name]
-        for attribute in chain:
-            if not isinstance(value, ModuleType):
-                break
-            value = getattr(value, attribute, _NOTHING)
-            taken.append(attribute)
-        yield ascii(".".join(taken))
-        if value is _NOTHING:
+        shown_as, value = taken(function, name, chain)
+        yield ascii(shown_as)
+        if value is NOTHING:
             yield "is nothing"
             return
         named = isinstance(value, ModuleType | FunctionType | BuiltinFunctionType | type)
-        part = self._part(value, "uses {}" if named else f"reaches `{'.'.join(taken)}`, {{}}")
+        part = self._part(value, "uses {}" if named else f"reaches `{shown_as}`, {{}}")
         if isinstance(part, str) and not name.startswith("__"):
             text = part if isinstance(value, tuple | frozenset) else repr(value)
             shown = text if len(text) <= SHOWN else f"{text[:SHOWN]}... ({_hash(part)[:8]})"
-            self.constants[f"{given.get('__name__')}.{'.'.join(taken)}"] = shown
+            self._constants[f"{function.__globals__.get('__name__')}.{shown_as}"] = shown
         yield part
 
     def _imported(self, function: FunctionType, name: str, level: int, taken: tuple[str, ...]) -> Iterator[str | Part]:
@@ -352,12 +410,12 @@ class Descriptions:
             yield Part(module, "imports {}")
             return
         for each in taken:
-            value = getattr(module, each, _NOTHING)
-            if value is _NOTHING:
+            value = getattr(module, each, NOTHING)
+            if value is NOTHING:
                 with suppress(Exception):
                     value = importlib.import_module(f"{module.__name__}.{each}")
             yield ascii(each)
-            yield "is nothing" if value is _NOTHING else self._part(value, f"imports `{each}`, {{}}")
+            yield "is nothing" if value is NOTHING else self._part(value, f"imports `{each}`, {{}}")
 
     def _by_name(self, module: str, where: str, origin: Origin) -> Iterable[str | Part] | Refused:
         """What is known by its name: of the standard library, or of a distribution, which has a version."""
@@ -370,7 +428,7 @@ class Descriptions:
 
     def _note(self, module: str, origin: Origin) -> None:
         if origin == Origin.INSTALLED:
-            self.distributions.add(module.partition(".")[0])
+            self._distributions.add(module.partition(".")[0])
 
     def _builtin(self, value: Any) -> Iterable[str | Part] | Refused:
         if value.__self__ is not None and not isinstance(value.__self__, ModuleType):
@@ -397,19 +455,19 @@ class Descriptions:
     def _class(self, cls: type) -> Iterable[str | Part] | Refused:
         module, origin = cls.__module__, origin_of(cls.__module__)
         where = f"{module}:{cls.__qualname__}"
-        if origin in KNOWN and _resolved(module, cls.__qualname__) is cls:
+        if origin in KNOWN and resolved(module, cls.__qualname__) is cls:
             return self._by_name(module, where, origin)
         if not cls.__flags__ & HEAP_TYPE:
             return self._by_name(module, where, origin)
         if any(isinstance(each, SLOTS) and each.__objclass__ is cls for each in vars(cls).values()):
             return Refused(f"`{cls.__qualname__}`, which is not written in Python")
-        own = origin == Origin.MODELS and _resolved(module, cls.__qualname__) is cls
+        own = origin == Origin.MODELS and resolved(module, cls.__qualname__) is cls
         parts: list[str | Part] = ["class", ascii(where)]
         parts += [self._part(each, "is of the class {}") for each in (type(cls), *cls.__bases__)]
         if isinstance(cls, EnumMeta):
             for member in cls.__members__.values():
                 parts += [ascii(member.name), self._part(member, "has the member {}")]
-        elif _is_of_attrs(cls):
+        elif is_of_attrs(cls):
             parts += [ascii(field.name) for field in attrs.fields(cls)]
             parts += [] if own else self._fields(cls)
         inside = {
@@ -433,7 +491,7 @@ class Descriptions:
         function = getattr(value, "__func__", value)
         if isinstance(function, FunctionType) and name.startswith("__"):
             made_by_attrs = function.__code__.co_filename.startswith(MADE_BY_ATTRS) and name != "__getattr__"
-            if made_by_attrs or (_is_of_attrs(cls) and function.__globals__.get("__name__") == "attr._make"):
+            if made_by_attrs or (is_of_attrs(cls) and function.__globals__.get("__name__") == "attr._make"):
                 return True
         if isinstance(cls, EnumMeta):
             of_enum = origin_of(getattr(function, "__module__", None) or "enum") == Origin.STANDARD
@@ -474,7 +532,7 @@ class Descriptions:
         built-in type.
         """
         cls = type(value)
-        shape = self._shapes.get(cls) or self._shapes.setdefault(cls, Shape.of(cls))
+        shape = self._objects.shape(cls)
         base = shape.base
         if not shape.is_whole:
             return Refused(_kind(value))
@@ -526,13 +584,13 @@ _LOOKS: dict[type, Look] = {
     OrderedDict: lambda all, value: ("ordered", *all._items(value)),
     types.MappingProxyType: lambda all, value: ("mappingproxy", *all._items(value)),
     np.ndarray: Descriptions._array,
+    OneOf: _of("members"),  # what else it has is made of these
     **dict.fromkeys(REDUCED, lambda all, value: ("made by", *map(all._part, value.__reduce__()))),
     **dict.fromkeys(SLOTS, lambda all, value: (type(value).__name__, all._part(value.__objclass__), value.__name__)),
     **dict.fromkeys(MEMBERS, lambda all, value: (type(value).__name__, ascii(value.__name__))),
     **dict.fromkeys({*np.sctypeDict.values()}, Descriptions._array),
 }  # fmt: skip
 
-_NOTHING = object()
 HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE
 DEFINED = (FunctionType, classmethod, staticmethod, property, functools.cached_property, bool, int, float, str, bytes,
            tuple, frozenset, type(None))  # fmt: skip
@@ -547,69 +605,12 @@ def _as_base(base: Any, value: Any) -> Any:
     return base.__pos__(value)
 
 
-@attrs.frozen
-class Shape:
-    """Where objects of a class have what they are made of.
-
-    Attributes:
-        base: the built-in type whose content they have, too.
-        is_whole: whether that, their slots and their dictionary are all.
-        slots: by name, those that hold something. What an object has computed of itself once and for all does not
-            count; attrs keeps that in slots.
-        without: what of their dictionary does not count either.
-    """
-
-    base: type
-    is_whole: bool
-    slots: dict[str, types.MemberDescriptorType]
-    without: frozenset[str]
-
-    @classmethod
-    def of(cls, kind: type) -> Shape:
-        base = next((each for each in CONTENT if each in kind.__mro__), object)
-        slots, count = {}, 0
-        without = set(WRAPPER if _is_of_attrs(kind) else ())
-        for one in kind.__mro__:
-            fields = {each.name for each in attrs.fields(one)} if _is_of_attrs(one) else None
-            for name, each in vars(one).items():
-                if isinstance(each, functools.cached_property):
-                    without.add(name)
-                elif isinstance(each, types.MemberDescriptorType):
-                    count += 1
-                    if (fields is None or name in fields) and name not in slots:
-                        slots[name] = each
-        dictionary = kind.__dictoffset__ > 0 or (kind.__dictoffset__ < 0 < kind.__itemsize__)  # else before the object
-        accounted = base.__basicsize__ + 8 * (count + dictionary + (kind.__weakrefoffset__ > 0))
-        is_whole = kind.__basicsize__ <= accounted and not (base is object and kind.__itemsize__)
-        return cls(base, is_whole, slots, frozenset(without))
-
-    def attributes_of(self, value: Any) -> dict[str, Any]:
-        """What an object holds, by name."""
-        found = {name: each for name, each in getattr(value, "__dict__", {}).items() if name not in self.without}
-        for name, slot in self.slots.items():
-            with suppress(AttributeError):  # nothing
-                found[name] = slot.__get__(value)
-        return found
-
-
 def _module_of(function: FunctionType) -> tuple[str, Origin]:
     """The module whose globals a function has, and where this is from. What says that it is of a module need not be."""
     name = str(function.__globals__.get("__name__"))
     module = sys.modules.get(name)
     is_of = module is not None and vars(module) is function.__globals__
     return name, origin_of(name) if is_of else Origin.ELSEWHERE
-
-
-def _is_of_attrs(cls: type) -> bool:
-    """Whether attrs has made this class, rather than one that it inherits from."""
-    return "__attrs_attrs__" in vars(cls)
-
-
-def _resolved(module: str, name: str) -> Any:
-    found: Any = sys.modules.get(module)
-    for each in name.split("."):
-        found = getattr(found, each, None)
-    return found
 
 
 def _called(value: Any) -> str:
@@ -630,22 +631,7 @@ def _hash(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-# Code
-
-
-@attrs.frozen
-class Uses:
-    """What code reaches by name: globals, with the attributes that are taken of them one after the other; what it
-    imports, from how many packages above, and which names it takes from there; and the globals that it sets.
-    """
-
-    names: tuple[tuple[str, tuple[str, ...]], ...]
-    imports: tuple[tuple[str, int, tuple[str, ...]], ...]
-    sets: tuple[str, ...]
-
-
 _codes: dict[int, tuple[CodeType, str]] = {}
-_used: dict[int, tuple[CodeType, Uses]] = {}
 """By the identity of code, as its own hash takes long: this itself, so that it lives as long, and what it is."""
 
 
@@ -663,88 +649,3 @@ def _code_text(code: CodeType) -> str:
         )  # fmt: skip
         _codes[id(code)] = code, _hash(ascii(said))
     return _codes[id(code)][1]
-
-
-def _uses(code: CodeType) -> Uses:
-    """What code, and the code inside it, reaches by name."""
-    if id(code) not in _used:
-        names, imports, sets = set(), set(), set()
-        for each in _inside([code]):
-            found = _uses_of(each)
-            names |= set(found.names)
-            imports |= set(found.imports)
-            sets |= set(found.sets)
-        _used[id(code)] = code, Uses(tuple(sorted(names)), tuple(sorted(imports)), tuple(sorted(sets)))
-    return _used[id(code)][1]
-
-
-def _uses_of(code: CodeType) -> Uses:
-    names: list[tuple[str, tuple[str, ...]]] = []
-    imports, sets = [], []
-    loaded: list[Any] = [0, None]  # the last constants
-    follows = False
-    for operation, argument in _operations(code):
-        if operation in ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS"):
-            names.append((code.co_names[argument >> (operation == "LOAD_GLOBAL")], ()))
-            follows = True
-            continue
-        if operation in ("LOAD_ATTR", "LOAD_METHOD") and follows:
-            shifted = operation == "LOAD_ATTR" and sys.version_info >= (3, 12)
-            name, chain = names.pop()
-            names.append((name, (*chain, code.co_names[argument >> shifted])))
-            continue
-        follows = False
-        if operation in ("STORE_GLOBAL", "DELETE_GLOBAL"):
-            sets.append(code.co_names[argument])
-        elif operation in ("LOAD_CONST", "LOAD_SMALL_INT"):
-            loaded = [loaded[-1], code.co_consts[argument] if operation == "LOAD_CONST" else argument]
-        elif operation == "IMPORT_NAME":
-            imports.append((code.co_names[argument], loaded[0] or 0, tuple(loaded[1] or ())))
-    return Uses(tuple(names), tuple(imports), tuple(sets))
-
-
-def _operations(code: CodeType) -> Iterator[tuple[str, int]]:
-    """The instructions of code, as `dis` has them, which takes ten times as long."""
-    import dis
-
-    extended, read = 0, code.co_code
-    for at in range(0, len(read), 2):
-        name, argument = dis.opname[read[at]], read[at + 1] | extended
-        extended = argument << 8 if name == "EXTENDED_ARG" else 0
-        if name not in ("CACHE", "EXTENDED_ARG", "PUSH_NULL"):
-            yield name, argument
-
-
-_places: dict[int, tuple[CodeType, Any, str | None]] = {}
-
-
-def _place(code: CodeType, module: str, stamp: Any) -> str | None:
-    """Where code is written in the file of a module, as this is now; None if it is not."""
-    if id(code) not in _places or _places[id(code)][1] != stamp:
-        _places[id(code)] = code, stamp, _written(module, stamp).get(code)
-    return _places[id(code)][2]
-
-
-@cache
-def _written(module: str, stamp: Any) -> dict[CodeType, str]:
-    """All code in the file of a module, and where each is.
-
-    Args:
-        stamp: when the file was changed last.
-    """
-    spec = getattr(sys.modules.get(module), "__spec__", None)
-    found: dict[CodeType, str] = {}
-    places: dict[str, int] = {}
-    with suppress(ImportError, AttributeError, OSError, SyntaxError):  # some loaders have no code
-        for code in _inside([spec.loader.get_code(spec.name)]):  # type: ignore[union-attr]
-            place = f"{code.co_qualname}:{code.co_firstlineno}"
-            places[place] = places.get(place, 0) + 1
-            found[code] = f"written at {module}:{place}:{places[place]}"
-    return found
-
-
-def _inside(constants: Iterable[Any]) -> Iterator[CodeType]:
-    for each in constants:
-        if isinstance(each, CodeType):
-            yield each
-            yield from _inside(each.co_consts)

@@ -178,6 +178,7 @@ INTERRUPTED = "tests/explorer/test_faults.py::test_an_interrupt_at_any_line_of_l
 LENDING = "tests/explorer/test_lending.py"
 DESCRIBED = "tests/explorer/test_descriptions.py"
 DIFFER = f"{DESCRIBED}::test_values_that_differ_are_described_differently_and_the_same_are_described_alike"
+CHANGED = f"{DESCRIBED}::test_an_object_that_has_changed_since_an_earlier_search_is_described_anew"
 REACHED = f"{DESCRIBED}::test_whatever_a_function_reaches_is_part_of_it"
 NOT_DESCRIBED = f"{DESCRIBED}::test_what_cannot_be_described_is_refused_in_words"
 OF_PYTHON = "tests/highwater/test_one_search.py::test_options_of_python_that_decide_what_code_does_are_part_of_a_search"
@@ -724,17 +725,52 @@ DEFECTS: tuple[Defect, ...] = (
     ),
     Defect(
         "the code inside a function reaches nothing",
-        "descriptions.py",
-        "for each in _inside([code]):",
+        "code_objects.py",
+        "for each in inside([code]):",
         "for each in [code]:",
         (REACHED,),
     ),
     Defect(
         "a module is described without what is taken of it",
-        "descriptions.py",
-        "            value = getattr(value, attribute, _NOTHING)\n            taken",
-        "            value = _NOTHING\n            taken",
+        "objects.py",
+        "value = getattr(value, attribute, NOTHING)",
+        "value = NOTHING",
         (REACHED,),
+    ),
+    Defect(
+        "what was looked at before is not looked at for changes",
+        "descriptions.py",
+        "len(one) == len(other) and all(map(operator.is_, one, other))",
+        "True",
+        (CHANGED,),
+    ),
+    Defect(
+        "globals are not looked at for changes",
+        "objects.py",
+        "for name, attributes in uses.names),",
+        "for name, attributes in ()),",
+        (CHANGED,),
+    ),
+    Defect(
+        "classes are not looked at for changes",
+        "objects.py",
+        "*members, *_items(vars(cls)))",
+        "*members)",
+        (CHANGED,),
+    ),
+    Defect(
+        "a description that was made before stands, whatever became of what is reached",
+        "descriptions.py",
+        "return told.text if same else None",
+        "return told.text if told else None",
+        (CHANGED,),
+    ),
+    Defect(
+        "constants of what was looked at before are not told",
+        "descriptions.py",
+        "            return kept.node\n",
+        "            return attrs.evolve(kept.node, constants={}, distributions=set())\n",
+        (f"{DESCRIBED}::test_constants_and_distributions_are_told_of_what_was_looked_at_before",),
     ),
     Defect(
         "what a class inherits is not described",

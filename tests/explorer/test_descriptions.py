@@ -26,6 +26,7 @@ import attrs
 import numpy as np
 import pytest
 
+from explorer import descriptions
 from explorer.descriptions import Descriptions, Indescribable
 from explorer.search.fingerprint import instances_by_name
 from highwater.claims.spec import load_spec
@@ -313,3 +314,104 @@ def test_the_sentence_names_what_reaches_what(text: str, said: str) -> None:
     with pytest.raises(Indescribable) as caught:
         described(made(text, X=GENERATOR))
     assert str(caught.value).startswith(said)
+
+
+class Settings:
+    """Something that may be changed in every way."""
+
+    limit = 1
+
+    def __init__(self) -> None:
+        self.listed, self.table, self.members = [1], {"one": 1}, {1}
+        self.slotted = Slotted(1)
+        self.record = Record(1)
+
+    @property
+    def doubled(self) -> int:
+        return self.limit * 2
+
+
+def _function_to_change() -> Any:
+    settings, helper = Settings(), made("def f(at=1, *, more=2): return at + more + LIMIT", LIMIT=1)
+    text = "def f(): return helper(), settings, kind, LIMIT, box.inner.VALUE"
+    inner = types.ModuleType("inner")
+    box = types.ModuleType("box")
+    inner.VALUE, box.inner = 1, inner
+    return made(text, helper=helper, settings=settings, kind=type(settings), LIMIT=1, box=box)
+
+
+def _enclosing() -> Any:
+    held = 1
+
+    def helper() -> int:
+        return held
+
+    return made("def f(): return helper()", helper=helper)
+
+
+CHANGES: dict[str, Callable[[Any], Any]] = {
+    "a global": lambda f: f.__globals__.update(LIMIT=2),
+    "a global of what it calls": lambda f: f.__globals__["helper"].__globals__.update(LIMIT=2),
+    "a global that hides what is built in": lambda f: f.__globals__["helper"].__globals__.update(LIMIT=True),
+    "what it calls": lambda f: f.__globals__.update(helper=len),
+    "code": lambda f: setattr(f.__globals__["helper"], "__code__", (lambda at, more: 0).__code__),
+    "a default": lambda f: setattr(f.__globals__["helper"], "__defaults__", (2,)),
+    "a keyword default": lambda f: f.__globals__["helper"].__kwdefaults__.update(more=3),
+    "an attribute of a function": lambda f: setattr(f.__globals__["helper"], "seen", 1),
+    "an attribute of a module": lambda f: setattr(f.__globals__["box"].inner, "VALUE", 2),
+    "a module of a module": lambda f: setattr(f.__globals__["box"], "inner", types.SimpleNamespace(VALUE=2)),
+    "a list": lambda f: f.__globals__["settings"].listed.append(2),
+    "a dictionary": lambda f: f.__globals__["settings"].table.update(one=2),
+    "a set": lambda f: f.__globals__["settings"].members.add(2),
+    "a slot": lambda f: setattr(f.__globals__["settings"].slotted, "seen", 2),
+    "an attribute": lambda f: setattr(f.__globals__["settings"], "listed", [2]),
+    "a frozen record": lambda f: object.__setattr__(f.__globals__["settings"].record, "number", 2),
+    "a class": lambda f: setattr(f.__globals__["kind"], "limit", 2),
+    "a method": lambda f: setattr(f.__globals__["kind"], "doubled", property(lambda self: 3)),
+    "a new method": lambda f: setattr(f.__globals__["kind"], "__len__", lambda self: 3),
+}
+
+
+@pytest.mark.parametrize("what", CHANGES)
+def test_an_object_that_has_changed_since_an_earlier_search_is_described_anew(
+    what: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("limit", "doubled"):
+        monkeypatch.setattr(Settings, name, vars(Settings)[name])  # put back at the end
+    monkeypatch.setattr(Settings, "__len__", None, raising=False)
+    function = _function_to_change()
+    before = described(function)
+    assert described(function) == before
+    CHANGES[what](function)
+    after = described(function)
+    descriptions._looked_at.clear()
+    descriptions._told.clear()
+    assert after == described(function) != before
+
+
+def test_what_a_function_encloses_may_change_between_two_searches() -> None:
+    function = _enclosing()
+    before = described(function)
+    function.__globals__["helper"].__closure__[0].cell_contents = 2
+    assert described(function) != before
+
+
+def test_what_did_not_change_is_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    function = _function_to_change()
+    before = described(function)
+    looked_at = []
+    look = Descriptions._look
+    monkeypatch.setattr(Descriptions, "_look", lambda self, value: looked_at.append(value) or look(self, value))
+    assert described(function) == before
+    assert not any(isinstance(each, types.FunctionType | Record) for each in looked_at)
+
+
+def test_constants_and_distributions_are_told_of_what_was_looked_at_before() -> None:
+    function = made("def f(): return LIMIT, attrs.evolve", LIMIT=7, attrs=attrs)
+    found = []
+    for each in (Descriptions(), Descriptions()):
+        each.of(function)
+        found.append((each.constants, each.distributions))
+    assert found[0] == found[1]
+    assert "7" in found[0][0].values()
+    assert "attr" in found[0][1] or "attrs" in found[0][1]
