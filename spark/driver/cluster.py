@@ -28,6 +28,7 @@ from spark.worker.graph import (
     Shards,
     Wanted,
     in_spark,
+    premises_task,
     states_schema,
     states_task,
     steps_task,
@@ -134,10 +135,8 @@ class Cluster:
         Args:
             levels: all levels.
         """
-        self._share(levels)
         self._spark.conf.set("spark.sql.shuffle.partitions", self.partitions)
-        shards, homes = Shards(len(levels), tuple(self._digests)), self._homes_of_partitions()
-        numbers = numbers_at_home(self._spark.sparkContext, self.partitions, homes)
+        shards, homes, numbers = self._shards(levels)
         schema = states_schema(self._engine.layout.words, wanted)
         states = self._table(numbers, "number int").mapInArrow(
             states_task(self._shared, shards, wanted), in_spark(schema)
@@ -146,6 +145,23 @@ class Cluster:
         blocks = exchanged(sent, self.partitions, homes).filter(bool)
         steps = self._table(blocks, "block binary").mapInArrow(targets_task(self._shared, shards), STEPS_IN_SPARK)
         return states, steps
+
+    def premises(self, levels: Sequence[Level]) -> list[bool]:
+        """Whether each of the system's premises is true in any state.
+
+        Args:
+            levels: all levels.
+        """
+        shards, _, numbers = self._shards(levels)
+        found = numbers.mapPartitionsWithIndex(premises_task(self._shared, shards)).collect()
+        return [any(of_partitions) for of_partitions in zip(*found, strict=True)]
+
+    def _shards(self, levels: Sequence[Level]) -> tuple[Shards, Any, RDD[Any]]:
+        """What all shards hold, where they are at home, and their numbers there."""
+        self._share(levels)
+        homes = self._homes_of_partitions()
+        numbers = numbers_at_home(self._spark.sparkContext, self.partitions, homes)
+        return Shards(len(levels), tuple(self._digests)), homes, numbers
 
     def _table(self, values: RDD[Any], column: str) -> DataFrame:
         """A table of one column."""

@@ -124,6 +124,7 @@ class _Search:
         self.levels: list[Level] = []
         self.lassos: list[Violation] = []
         self.held_back: dict[str, int] = {}
+        self.vacuous: dict[str, str] = {}
         self.warnings: tuple[str, ...] = ()
         self.counts = Counts.none(len(self.system.actions))
         self.took = ""
@@ -211,7 +212,7 @@ class _Search:
         known = {violation.property for violation in self.violations.all}
         self.took = ""
         try:
-            self.lassos, self.held_back = lassos_on(
+            self.lassos, self.held_back, self.vacuous = lassos_on(
                 self.engine, self.store, self.levels, self.cluster, known, self._report
             )
         except NoRoom as missing:
@@ -315,6 +316,7 @@ class _Search:
             reason=reason,
             violations=violations,
             held_back=self.held_back,
+            vacuous=self.vacuous if verdict is Verdict.HOLDS else {},
             warnings=self.warnings,
             levels=tuple(level.states for level in self.levels),
             generated=self.counts.generated,

@@ -20,6 +20,7 @@ import numpy as np
 
 from explorer.kernels.arrays import FAIR
 from explorer.partitioned.worker import PartitionWorker
+from explorer.search.coverage import NO_PREMISE, holds_for_nothing
 from explorer.search.edges import Edges, rows_of
 from explorer.search.engine import Engine
 from explorer.search.lassos import lasso_to
@@ -27,6 +28,7 @@ from explorer.search.liveness import FairRows, lassos_in
 from explorer.search.orbits import exact_fairness
 from explorer.search.store import Stopped
 from explorer.search.stored_graph import StoredGraph
+from explorer.system import System
 from explorer.verdict import Budget, Violation
 from model.language.declarations import Instance
 from spark.driver.cluster import Cluster
@@ -53,8 +55,9 @@ def lassos_on(
     cluster: Cluster,
     known: Container[str],
     on_progress: Callable[[str], None],
-) -> tuple[list[Violation], dict[str, int]]:
-    """What `explorer.search.liveness.lassos_in` finds, from levels that hold every state.
+) -> tuple[list[Violation], dict[str, int], dict[str, str]]:
+    """What `explorer.search.liveness.lassos_in` finds, from levels that hold every state; and the properties that hold
+    for nothing, each with why.
 
     Raises:
         NoRoom: the driver has no room for what trimming leaves.
@@ -63,24 +66,32 @@ def lassos_on(
     """
     wanted = [number for number, each in enumerate(worker.system.liveness) if each.of.name not in known]
     if not wanted:
-        return [], {}
+        return [], {}, {}
     engine = Engine(worker.system, Budget(), 8, os.cpu_count() or 1, symmetry=bool(worker.permutations))
     try:
         if sum(level.rows for level in levels) > ROWS_IN_THE_DRIVER:
             run = functools.partial(cluster.do, on_progress=on_progress)
             with run(lambda: Tables(cluster, levels, worker.layout.words, wanted)) as tables:
                 instances = [worker.system.liveness[number] for number in wanted]
-                return _Trimmed(worker, engine, Traces(worker, store), tables, run).lassos(instances)
+                found = _Trimmed(worker, engine, Traces(worker, store), tables, run).lassos(instances)
+                return *found, run(lambda: _without_premise(worker.system, tables.premises()))
         on_progress("liveness is judged on the driver")
         parts = (worker.rows_of(store.words_of(part, worker.layout.words)) for part in _parts(levels))
         hold(engine, parts, [0, *np.cumsum([level.rows for level in levels]).tolist()])
-        return lassos_in(engine, known)
+        return *lassos_in(engine, known), holds_for_nothing(engine)
     except Stopped as stopped:
         if isinstance(stopped, NoRoom):
             raise
         raise NoRoom("its graph") from None
     finally:
         engine.close()
+
+
+def _without_premise(system: System, premises: Sequence[bool]) -> dict[str, str]:
+    """The properties of which no instance has a premise that is ever true."""
+    of_premise = {each.premise: each.of.name for each in system.liveness if each.premise is not None}
+    met = {of_premise[premise] for premise, is_met in zip(system.premises, premises, strict=True) if is_met}
+    return {name: NO_PREMISE for name in of_premise.values() if name not in met}
 
 
 def _parts(levels: Sequence[Level]) -> Iterator[Part]:

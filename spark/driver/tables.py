@@ -85,6 +85,10 @@ class Tables:
         self.states.unpersist()
         self.steps.unpersist()
 
+    def premises(self) -> list[bool]:
+        """Whether each premise is true in any state."""
+        return self.do("looking for premises", lambda: self._cluster.premises(self._levels))
+
     @contextmanager
     def below(self, level: int) -> Iterator[tuple[DataFrame, DataFrame]]:
         """All states of the levels before one, and the steps from these."""

@@ -18,7 +18,7 @@ import pyarrow as pa
 from explorer.kernels.arrays import ONLY_CUT, RECORD_EXTRA
 from explorer.partitioned.worker import PartitionWorker
 from explorer.search.orbits import exact_fairness
-from explorer.search.owed import Marks
+from explorer.search.owed import Marks, false_in
 from explorer.system import ModelError
 from spark.worker.level import LARGEST_BLOCK
 from spark.worker.shard import Shard
@@ -145,6 +145,19 @@ def steps_task(shared: Any, shards: Shards, wanted: Wanted) -> Task:
                     yield from sent(owner, partition, 0, memoryview(records[first : first + most]).cast("B"))
 
     return ready_for_more(steps)
+
+
+def premises_task(shared: Any, shards: Shards) -> Task:
+    """A task that says of each premise of the system, in order, whether it is true in a state of its partition."""
+
+    def premises(partition: int, nothing: Iterator[Any]) -> Iterator[list[bool]]:
+        exhaust(nothing)
+        with _opened(shared.value, shards, partition) as (engine, shard):
+            engine.use(shard.whole, shard.end, shard.level_ends)
+            program = engine.engine.premises
+            yield [not false_in(engine.engine, program, number).all() for number in range(len(program.instances))]
+
+    return ready_for_more(premises)
 
 
 def targets_task(shared: Any, shards: Shards) -> Task:

@@ -86,6 +86,14 @@ def test_a_met_claim_exits_0(highwater: Run, write_spec: Write) -> None:
     assert "depth 11" in lines[3]
 
 
+def test_a_search_that_ends_before_a_bound_cuts_a_step_names_no_bound(highwater: Run, write_spec: Write) -> None:
+    """Though the trees that an earlier search has left know which bounds cut steps later."""
+    spec = write_spec("two_brokers.toml", expect={"distinct_states": 277})
+    assert "steps cut: leader_epoch_max " in highwater("check", spec).stdout
+    early = highwater("check", spec, "--max-depth", 1)
+    assert "leader_epoch_max 1; none of them cut a step" in early.stdout
+
+
 @pytest.mark.parametrize(
     ("keys", "words"),
     [

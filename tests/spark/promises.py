@@ -155,3 +155,18 @@ def lock_that_raises() -> System:
 def lock_for_each() -> System:
     """What is promised to each client."""
     return lock(OF_EACH)
+
+
+@leads_to(somebody_asks, fair=[count])
+def it_is_counted(lock: Lock) -> bool:
+    return lock.taken >= 0
+
+
+@leads_to(lambda lock: lock.taken < 0, fair=[count])
+def nothing_is_asked_of_it(lock: Lock) -> bool:
+    return lock.taken >= 0
+
+
+def lock_for_nobody() -> System:
+    """One of two promises is never owed, the other one always kept."""
+    return lock((it_is_counted, nothing_is_asked_of_it))

@@ -13,11 +13,15 @@ import pytest
 from explorer.search import breadth_first
 from explorer.search.store import Store
 from explorer.system import ModelError, System
-from explorer.verdict import Budget, Outcome, Verdict
+from explorer.verdict import NO_PREMISE, Budget, Outcome, Verdict
 from spark.driver.explore import explore
 from spark.driver.tables import Rows, Waiting
 
-LOCKS = {"promised to all": promises.lock_for_all, "promised to each": promises.lock_for_each}
+LOCKS = {
+    "promised to all": promises.lock_for_all,
+    "promised to each": promises.lock_for_each,
+    "never owed": promises.lock_for_nobody,
+}
 PAIRS = (
     "a_follower_that_remembers_an_epoch_without_records_truncates_for_ever",
     "a_follower_that_forgets_epochs_without_records_catches_up",
@@ -32,6 +36,7 @@ def judged(outcome: Outcome) -> dict[str, Any]:
         "verdict": outcome.verdict,
         "states": outcome.distinct_states,
         "held back": outcome.held_back,
+        "vacuous": outcome.vacuous,
         "lassos": {
             each.property: (
                 each.arguments,
@@ -91,6 +96,11 @@ def test_what_trimming_leaves_is_judged_as_the_local_search_does(
 ) -> None:
     found = explore(make, spark=spark, partitions=2, symmetry=symmetry, keep_going=True)
     assert judged(found) == locally(make, symmetry)
+
+
+def test_a_premise_that_is_never_true_is_found_by_the_executors(spark: Any, trimming: None) -> None:
+    found = explore(promises.lock_for_nobody, spark=spark, partitions=2, symmetry=False)
+    assert (found.verdict, found.vacuous) == (Verdict.HOLDS, {"nothing_is_asked_of_it": NO_PREMISE})
 
 
 @pytest.mark.slow
