@@ -1,7 +1,8 @@
 """Defects of Kafka's controller as an operator meets them: requests and failures that bring each about on a cluster,
 and controls in which one circumstance differs and nothing happens.
 
-Each was found by driving Kafka's real controller at random, in one thread. docs/findings.md has the stories.
+Most were found by driving Kafka's real controller, or its Raft client, at random in one thread; a reassignment that
+never completes by the model `kraft`. docs/findings.md has the stories.
 """
 
 from __future__ import annotations
@@ -33,10 +34,13 @@ LEADERLESS_SECONDS = 60.0
 OTHER = "other"
 SLOW_SECONDS = 1.9  # a leader asks a slow voter within 1 s (4.1) or 2 s (4.3), and waits 2 s for the answer
 ENDED_SECONDS = 10.0
+MEANWHILE_MS = 10_000
 REASSIGNING_SECONDS = 30.0
 ACTIVE = re.compile(r"Becoming the active controller at epoch (\d+)")
 FATAL = re.compile(r"Encountered fatal fault|Unexpected acknowledgement from non-voter")
 STARTS = 3
+SNAPSHOT_SECONDS, CLEANED_SECONDS = 1.0, 90.0
+NO_EPOCH = re.compile(r"Log doesn't have a last fetch epoch")
 LEARNED_LEADER = r"Completed transition to FollowerState\("
 NOT_FOLLOWER = re.compile(r"Expected to be Follower, but the current state is")
 RENOUNCING = re.compile(r"registerBroker: event failed.*Renouncing leadership")
@@ -534,7 +538,7 @@ def _without_the_ended(stage: Stage, ended: int) -> str:
 
     with stage.deed("create a topic"):
         try:
-            cluster.ask("create", at=stage.address(0), topic="meanwhile", replicas=[[0]], limit=10_000)
+            cluster.ask("create", at=stage.address(0), topic="meanwhile", replicas=[[0]], limit=MEANWHILE_MS)
             created = "a topic is created without it"
         except ClientError as error:
             created = "no topic is created without it"
@@ -576,7 +580,11 @@ def _stored_a_leader(stage: Stage, killed: bool) -> Verdict:
             cluster.ask_one_controller(new, active)
             mark = node.mark()
             node.start()
-            until(lambda mark=mark: node.find(STARTED, mark) or not node.running, 60, f"{own} is up, or has ended")
+            until(
+                lambda mark=mark: node.find(STARTED, mark) or not node.running,
+                cluster.settings.step_seconds,
+                f"{own} is up, or has ended",
+            )
             for line in node.lines(mark):
                 if NOT_FOLLOWER.search(line):
                     stage.note(f"{own}: {line}")
@@ -593,11 +601,71 @@ def _stored_a_leader(stage: Stage, killed: bool) -> Verdict:
     )
 
 
+def _truncated_to_its_snapshot(stage: Stage, cleaned: bool) -> Verdict:
+    """An active controller has a snapshot at the end of its log and appends a record that nobody else gets. It is
+    killed, another one becomes active, and it starts again.
+    """
+    cluster = stage.cluster
+    active = _active(cluster)
+    leader = cluster.controllers[active]
+    others = [each for each in cluster.controllers if each is not leader]
+    with stage.deed(f"create two topics, and wait until {leader.name} has a snapshot of all"):
+        for number in range(2):
+            time.sleep(2 * SNAPSHOT_SECONDS)
+            cluster.ask("create", at=stage.address(0), topic=f"s{number}", replicas=[[0]])
+        time.sleep(2 * SNAPSHOT_SECONDS)
+        stage.note(f"{leader.name} has snapshots {' '.join(_snapshots(leader))}")
+    if cleaned:
+        with stage.deed(f"wait until {leader.name} has deleted the older snapshots (it looks every minute)"):
+            until(lambda: len(_snapshots(leader)) == 1, CLEANED_SECONDS, "one snapshot is left")
+            stage.note(f"{leader.name} has the snapshot {' '.join(_snapshots(leader))}")
+    with stage.deed(f"kill the others, create a topic, kill {leader.name}, start the others"):
+        for each in others:
+            each.kill()
+        with suppress(ClientError):
+            cluster.ask("create", at=stage.address(0), topic="uncommitted", replicas=[[0]], limit=1_000)
+        leader.kill()
+        marks = {each.name: each.mark() for each in others}
+        for each in others:
+            each.start()
+    with stage.deed("wait until another controller is active"):
+        until(
+            lambda: any(each.find(ACTIVE.pattern, marks[each.name]) for each in others),
+            cluster.settings.step_seconds,
+            "another controller is active",
+        )
+    ended = 0
+    for _ in range(STARTS):
+        with stage.deed(f"start {leader.name} again"):
+            mark = leader.mark()
+            leader.start()
+            until(
+                lambda mark=mark: leader.find(STARTED, mark) or not leader.running,
+                cluster.settings.step_seconds,
+                f"{leader.name} is up, or has ended",
+            )
+            goes_on = not _ends(leader, SNAPSHOT_SECONDS)
+            for line in leader.lines(mark):
+                if NO_EPOCH.search(line):
+                    stage.note(f"{leader.name}: {line}")
+        if goes_on:
+            break
+        ended += 1
+    return Verdict(ended > 0, f"{leader.name} ended by itself in {ended} of {ended + goes_on} starts")
+
+
+def _snapshots(node: Node) -> list[str]:
+    """The names of a controller's snapshots, without that with which its folder was formatted."""
+    names = sorted(each.stem for each in (node.folder / "data").rglob("*.checkpoint"))
+    return [name for name in names if "-" in name and not name.startswith("0" * 20)]
+
+
 def _has_snapshot(node: Node, since: float) -> bool:
     """Whether a controller has a snapshot that was written after some time, in seconds since 1970."""
     return any(each.stat().st_mtime > since for each in (node.folder / "data").rglob("*.checkpoint"))
 
 
+OFTEN = {"metadata.log.max.snapshot.interval.ms": "1000", "metadata.max.idle.interval.ms": "0"}  # and no idle records
 PATIENT = {"controller.quorum.fetch.timeout.ms": "30000"}  # nobody is elected while the leader is paused
 
 DEFECTS = {
@@ -717,6 +785,25 @@ DEFECTS = {
                 _cluster(2),
                 0,
                 lambda stage: _reassigned_back(stage, None),
+                control=True,
+            ),
+        },
+    ),
+    "ends-a-restarted-controller": Defect(
+        "A controller that has to truncate its metadata log to a snapshot ends once.",
+        {
+            "cleaned": Way(
+                "a controller that has cleaned its log up to a snapshot alone has more records, is killed, and starts",
+                _cluster(1, controllers=3, eligible_replicas=None, others={**OFTEN, "metadata.max.retention.ms": "1"}),
+                0,
+                lambda stage: _truncated_to_its_snapshot(stage, cleaned=True),
+                since=(3, 9),
+            ),
+            "not-cleaned": Way(
+                "the same with a log that begins at its beginning",
+                _cluster(1, controllers=3, eligible_replicas=None, others=OFTEN),
+                0,
+                lambda stage: _truncated_to_its_snapshot(stage, cleaned=False),
                 control=True,
             ),
         },

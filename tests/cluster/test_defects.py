@@ -175,7 +175,8 @@ def test_the_newest_release_leaves_a_partition_without_a_leader(
 
 @pytest.mark.xdist_group("kafka")  # with others that resolve a release
 @pytest.mark.slow
-def test_the_newest_release_ends_its_active_controller(tmp_path: Path) -> None:
+def test_the_newest_release_ends_its_active_controller(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(defects, "MEANWHILE_MS", 2_000)
     code, found = bring_about(tmp_path, "ends-the-active-controller")
     (run,) = found["runs"]
     assert code == 0 and run["reproduced"], run["verdict"]
