@@ -70,7 +70,8 @@ def explore(
         resume: go on from the last snapshot in that folder.
         symmetry: keep one state for all that differ by interchangeable names only, where the system declares any and no
             prospect is about one of them.
-        coverage: find the statements of actions, too, that ran on no reached state.
+        coverage: find the statements of actions, too, that ran on no reached state, and which functions were called.
+            What earlier searches have learned is not used then.
         keep_trees: begin with what an earlier search of the same has learned, and keep what this one does; see
             `explorer.search.kept_trees`.
 
@@ -102,7 +103,7 @@ def explore(
             outcome = attrs.evolve(outcome, warnings=(*outcome.warnings, *filter(None, [kept.warning])))
         return outcome
 
-    return searched(True)
+    return searched(not coverage)  # a search for other properties may have learned in states that this one never sees
 
 
 def reach(

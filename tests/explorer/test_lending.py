@@ -82,8 +82,7 @@ def told(outcome: Outcome) -> Any:
 def test_what_is_lent_is_what_would_be_learned(names: tuple[str, ...], symmetry: bool, lent: list[str]) -> None:
     systems = [load_spec(path).system() for path in found(names)]
     for system in systems:
-        options = {"symmetry": symmetry, "coverage": True}
-        assert told(explored(system, **options)) == told(breadth_first.explore(system, **options))
+        assert told(explored(system, symmetry=symmetry)) == told(breadth_first.explore(system, symmetry=symmetry))
     assert len(lent) > 30
 
 
