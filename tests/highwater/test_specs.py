@@ -22,6 +22,7 @@ from highwater.claims.positions import line_of_key
 from highwater.claims.spec import find_specs, load_spec
 from highwater.reports.replaying import read_report, replay
 from highwater.reports.results import report, write_json
+from tests.model.test_what_claims_reach import UNREACHED, place_of
 
 SPECS = Path(__file__).parents[2] / "specs"
 SMALL = 30_000  # states of a claim that is explored once more, without symmetry
@@ -49,8 +50,9 @@ others are slow, which they are together.
 
 @functools.cache
 def checked(path: Path) -> Result:
-    """What comes out of a claim as it is."""
-    return check_spec(load_spec(path))
+    """What comes out of a claim as it is, and what it reaches, if that is asked."""
+    spec = load_spec(path)
+    return check_spec(spec, coverage=spec.file.model in UNREACHED)
 
 
 @pytest.mark.parametrize("path", CLAIMS)
@@ -60,6 +62,7 @@ def test_every_claim_comes_out_and_its_counterexample_is_whole_in_a_report(path:
     assert result.mismatches == ()
     assert result.status is Status.MET
     assert result.outcome.vacuous == {}
+    it_reaches_nothing_that_is_said_to_stay_unreached(result)
     if result.violation is None:
         return
     write_json(tmp_path / "report.json", report([result]))
@@ -89,10 +92,23 @@ def test_symmetry_changes_nothing_that_a_claim_tells(path: Path) -> None:
 def told(outcome: Outcome) -> dict[str, Any]:
     """All that does not depend on how the search was done."""
     how = {"stored_states", "compiled_paths", "seconds", "compile_seconds", "memory", "words", "bits", "violations"}
+    how |= {"functions", "unreached"}
+    of_properties = [each for each in outcome.unreached if each.of not in outcome.enabled]
     traces = [[each.property, *((str(step.action), step.state) for step in each.trace)] for each in outcome.violations]
-    return {"traces": traces} | {
+    return {"traces": traces, "unreached": of_properties} | {
         name: value for name, value in attrs.asdict(outcome, recurse=False).items() if name not in how
     }
+
+
+def it_reaches_nothing_that_is_said_to_stay_unreached(result: Result) -> None:
+    lines = result.outcome.lines
+    reached = [
+        name
+        for name in UNREACHED.get(result.spec.file.model, {})
+        for file, line in [place_of(name)]
+        if lines.get(file, {}).get(line)
+    ]
+    assert reached == [], "take it out of tests/model/unreached.toml"
 
 
 def changes_are_told_where_there_are_any(entry: dict[str, Any]) -> None:
