@@ -44,9 +44,9 @@ from tests.mutations import OPERATORS, ROOT, Mutation
 MODELS = ("partition", "controller", "kraft")
 KNOWN = ROOT / "build" / "lines_of_claims.json"
 PAGE = ROOT / "docs" / "testing.md"
-LARGEST = 5_000  # states of a claim that is asked
+LARGEST = 30_000  # states of a claim that is asked
 LONGEST = 60  # seconds of the processor for one claim; ten times as many for all tests
-OF_PARTITION = ("disturbing", "fetching", "isr", "leadership", "logs", "rules")
+OF_PARTITION = ("disturbing", "fetching", "isr", "leadership", "logs", "rules", "shutdowns")
 TESTS = {
     "partition": [f"tests/model/test_partition_{name}.py" for name in OF_PARTITION],
     "controller": ["tests/model/controller"],
@@ -231,7 +231,11 @@ def failing_test(mutation: Mutation, tree: Path) -> str | None:
     """The first quick test of the model that fails."""
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-n", "0", "-p", "no:cacheprovider", "--tb=no", "-rfE"]
     environment = {**os.environ, "PYTHONPATH": str(tree), "PYTHONDONTWRITEBYTECODE": "1"}
-    tests = [*TESTS[mutation.file.split("/")[1]], "tests/model/test_every_property.py"]
+    tests = [
+        *TESTS[mutation.file.split("/")[1]],
+        "tests/model/test_every_property.py",
+        "tests/model/test_every_exemption.py",
+    ]
     done = subprocess.run(
         [*command, "-m", "not slow", f"--rootdir={tree}", *tests],
         cwd=tree, env=environment, capture_output=True, text=True, check=False, preexec_fn=limited,

@@ -54,6 +54,11 @@ BOUNDS = bounds_of(brokers=3, controlled_shutdowns=2, process_crashes=1, spuriou
         ),
         pytest.param(
             "kafka-3.5-zookeeper",
+            "crash b2, fence b2 none, not begin_controlled_shutdown b0 none",
+            id="with ZooKeeper a leader leaves without a successor only where there is none at all",
+        ),
+        pytest.param(
+            "kafka-3.5-zookeeper",
             "begin_controlled_shutdown b1 none, end_controlled_shutdown b1",
             id="with ZooKeeper nobody is waited for",
         ),

@@ -52,6 +52,7 @@ LARGER: dict[str, tuple[str, ...]] = {
         "a_reassignment_that_waits_for_added_replicas_alone_leaves_too_few_in_sync",
         "a_cancelled_reassignment_loses_the_only_complete_replica",
         "a_topic_is_not_created_while_all_its_replicas_are_fenced",
+        "kafka_4_3_never_registers_a_broker_that_was_eligible",
     ),
 }  # fmt: skip
 """Claims of more states that together reach what the small ones do not."""

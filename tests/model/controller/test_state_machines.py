@@ -17,7 +17,7 @@ from model.controller.releases import REPAIRED
 from model.controller.replica_states import ReplicaState
 from model.controller.state import Cluster
 from model.controller.state_machines import move_partition, move_replicas
-from model.controller.zookeeper import Leadership
+from model.controller.zookeeper import Leadership, Reassignment
 from tests.model.controller.walk import Walk
 
 R, P = ReplicaState, PartitionState
@@ -184,6 +184,21 @@ def test_a_shutdown_takes_the_leaving_broker_out_of_the_isr_and_tells_it_too() -
     end = move_partition(start, 0, P.ONLINE, TELLING, Strategy.CONTROLLED_SHUTDOWN)
     assert (end.zk.leadership.leader, end.zk.leadership.isr) == (1, {1})
     assert sent(end) == ([LAI, TOLD], [LAI, TOLD])
+
+
+def test_brokers_that_expire_in_one_pass_have_their_replicas_offline_whoever_leads() -> None:
+    walk = Walk(attrs.evolve(REPAIRED, one_expiry_at_a_time=False), brokers=3, replication_factor=3)
+    walk("crash_broker", broker=0)("crash_broker", broker=2)("notice_brokers", controller=0)
+    assert walk.cluster.controllers[0].replicas == (R.OFFLINE, R.ONLINE, R.OFFLINE)
+
+
+def test_an_election_during_a_reassignment_tells_the_target_only_if_the_reassignment_is_its_reason() -> None:
+    """KafkaController#moveReassignedPartitionLeaderIfRequired against #triggerOnlinePartitionStateChange."""
+    start = cluster(partition=P.ONLINE, reassignment=Reassignment((1,), frozenset({0, 1})))
+    moved = move_partition(start, 0, P.ONLINE, TELLING, Strategy.REASSIGNMENT)
+    assert sent(moved) == ([TOLD], [LAI, TOLD])
+    offline = start.with_context(0, partition=P.OFFLINE)
+    assert sent(move_partition(offline, 0, P.ONLINE, TELLING)) == ([LAI, TOLD], [LAI, TOLD])
 
 
 def test_a_preferred_election_of_the_leader_there_is_bumps_the_leader_epoch() -> None:

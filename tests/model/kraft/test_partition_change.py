@@ -20,6 +20,7 @@ ELIGIBLE = PartitionRegistration(replicas=(0, 1, 2), isr=(), leader=None, elr=(1
 LOST = PartitionRegistration(replicas=(0, 1, 2), isr=(), leader=None, last_known_elr=(1,))
 MOVING = PartitionRegistration(replicas=(3, 1, 2, 0), isr=(0, 1), leader=0, removing=(0,), adding=(3,))
 ALL = frozenset({0, 1, 2, 3})
+PARTIAL = attrs.evolve(NEWEST, elects_last_known_leader=False)
 
 
 def recorded(
@@ -68,6 +69,22 @@ def recorded(
             recorded(THREE, isr=(0,), min_isr=2),
             PartitionChange(isr=(0,), elr=(1, 2)),
             id="who leaves an ISR below min.insync.replicas is eligible",
+        ),
+        pytest.param(
+            recorded(
+                attrs.evolve(THREE, last_known_elr=(0, 3)),
+                PARTIAL,
+                isr=(0,),
+                min_isr=2,
+                shut_down_uncleanly=frozenset({2}),
+            ),
+            PartitionChange(isr=(0,), elr=(1,), last_known_elr=(2, 3)),
+            id="and last known is who was eligible or known, and is neither eligible nor in the ISR now",
+        ),
+        pytest.param(
+            recorded(attrs.evolve(ELIGIBLE, isr=(0,), leader=0, last_known_elr=(3,)), PARTIAL, isr=(0, 1), min_isr=2),
+            PartitionChange(isr=(0, 1), elr=(), last_known_elr=()),
+            id="with min.insync.replicas members nobody is eligible or last known",
         ),
         pytest.param(
             recorded(THREE, isr=(0,), min_isr=2, shut_down_uncleanly=frozenset({2})),

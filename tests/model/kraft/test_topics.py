@@ -21,6 +21,12 @@ DEPOSED = "an active controller that found a deleted topic in its index and reno
 
 ROWS = [
     fact(
+        "BrokerHeartbeatManager#remove: nobody has heard of an unregistered broker",
+        "4.3",
+        "unregister_broker b1",
+        {"heartbeats.contacted": {0, 2, 3}},
+    ),
+    fact(
         "handleBrokerUncleanShutdown: 'existed in isrMembers, but not in the topics map', for every controller",
         "4.3",
         f"{CLEARED}, start b1, read_metadata b1, not unfence b1, fail_over 0, register_again b1, not unfence b1",

@@ -20,6 +20,14 @@ HALF_OUT_OF_DATE = (
 
 ROWS = [
     fact(
+        "a machine fails that has one of two logs whole: that one is lost",
+        "4.3",
+        "crash b1, fence b1, read_metadata b0, commit b0 p0, commit b0 p1, start b1, read_metadata b1, "
+        "catch_up b0 b1 p0, crash_with_loss b1",
+        {"b1.p0.complete": False, "b1.p1.complete": False},
+        **BOTH,
+    ),
+    fact(
         "StripedReplicaPlacer: the second partition prefers the next broker",
         "4.3",
         "",

@@ -1,0 +1,209 @@
+"""What a property exempts: a state in which it is false, and the same with one thing more that makes it true.
+
+A property that exempts too little is wrong in the same way as one that exempts too much. Here is each exemption that no
+claim needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import attrs
+import pytest
+
+from invariants.controller import clients, fencing, goals, in_sync_replicas
+from invariants.kraft import elections, liveness, safety
+from model.controller.brokers import Role
+from model.controller.context import Step
+from model.controller.releases import REPAIRED
+from model.controller.state import Cluster
+from model.kraft.presets import PRESETS
+from model.kraft.protocol import KraftProtocol
+from model.kraft.state import Cluster as KraftCluster
+from model.log import NO_EPOCH
+from tests.model.controller.walk import Walk
+from tests.model.test_every_property import KRAFT, changed, system_of
+
+Changes = Mapping[str, Any]
+NONE: Changes = {}
+NOBODY = frozenset[int]()
+
+CONTROLLER: Cluster = Walk(brokers=3, replication_factor=3, controllers=2).cluster
+(IN_KRAFT,) = system_of(KRAFT, "leaders_are_in_the_isr").initial
+COUNTS_WHO_WAS_OUTSIDE: KraftProtocol = PRESETS["kafka-4.0"]
+
+
+@attrs.frozen
+class Case:
+    """A property is false of some states, and true with a change more.
+
+    Attributes:
+        holds: the property, or a part of one.
+        states: each as what differs from the start; a step has two.
+        unless: for each state, what else differs where the exemption is due.
+        rest: the other arguments.
+    """
+
+    holds: Callable[..., Any]
+    states: tuple[Changes, ...]
+    unless: tuple[Changes, ...]
+    rest: tuple[Any, ...] = ()
+
+
+LEADS = {"brokers.1.role": Role.LEADER}
+DEPOSED = {"zk.leadership.leader": 1}
+SECOND = {"controllers.1.active": True, "controllers.1.epoch": 1}
+DEAD = {"brokers.1.running": False, "controllers.0.live": (0, None, 0)}
+STOPPED = {"brokers.0.running": False}
+TARGET = {"history.target": frozenset({1})}
+METADATA = "brokers.1.metadata"
+WITH_METADATA = attrs.evolve(REPAIRED, update_metadata=True)
+GONE = {"zk.deletion": True}
+
+OF_CONTROLLER = [
+    Case(
+        clients.brokers_act_on_the_newest_request,
+        ({"brokers.1.role": Role.LEADER},),
+        ({"brokers.1.role": Role.STOPPED, "brokers.1.leader": 1},),
+        (1,),
+    ),
+    Case(
+        clients.brokers_act_on_the_newest_request,
+        ({"brokers.1.leader": 1},),
+        ({"brokers.1.role": Role.NONE},),
+        (1,),
+    ),
+    Case(
+        clients.served_metadata_never_goes_back,
+        ({f"{METADATA}.leader_epoch": 1}, {f"{METADATA}.leader_epoch": 0}),
+        (NONE, {"zk.topic_id": 2}),
+        (1,),
+    ),
+    Case(
+        clients.served_metadata_never_goes_back, ({f"{METADATA}.leader_epoch": 1}, NONE), (NONE, {METADATA: None}), (1,)
+    ),
+    Case(clients.only_leaders_coordinate, ({"brokers.1.coordinates": True},), ({"brokers.1.running": False},), (1,)),
+    Case(clients.only_leaders_coordinate, ({"brokers.1.coordinates": True},), ({"brokers.1.resigning": 0},), (1,)),
+    Case(fencing.one_leader_per_epoch, (LEADS,), ({"brokers.1.topic_id": 2},), (0, 1)),
+    Case(fencing.one_leader_per_epoch, (LEADS,), ({"brokers.1.leader_epoch": 1},), (0, 1)),
+    Case(fencing.a_leader_epoch_keeps_its_leader, (NONE, DEPOSED), (NONE, {"zk.topic_id": 2}), (0,)),
+    Case(fencing.a_leader_epoch_keeps_its_leader, (NONE, LEADS), (NONE, {"brokers.1.topic_id": 2}), (1,)),
+    Case(fencing.a_leader_epoch_keeps_its_leader, (NONE, LEADS), (LEADS, NONE), (1,)),
+    Case(fencing.one_controller_per_epoch, (SECOND,), ({"controllers.0.active": False},), (0, 1)),
+    Case(fencing.one_controller_per_epoch, (SECOND,), ({"controllers.1.active": False},), (0, 1)),
+    Case(fencing.one_controller_per_epoch, (SECOND,), ({"controllers.1.epoch": 2},), (0, 1)),
+    Case(
+        fencing.known_epochs_never_decrease,
+        (NONE, {"brokers.1.controller_epoch": 0}),
+        (NONE, {"brokers.1.epoch": 1}),
+        (1,),
+    ),
+    Case(
+        fencing.known_epochs_never_decrease,
+        ({"brokers.1.leader_epoch": 1}, NONE),
+        (NONE, {"brokers.1.leader_epoch": NO_EPOCH}),
+        (1,),
+    ),
+    Case(
+        fencing.known_epochs_never_decrease,
+        ({"brokers.1.leader_epoch": 1}, NONE),
+        (NONE, {"brokers.1.topic_id": 2}),
+        (1,),
+    ),
+    Case(goals.is_reassigned, (TARGET,), (GONE,)),
+    Case(goals.is_reassigned, (TARGET,), ({"zk.assignment": (1,)},)),
+    Case(goals.has_current_metadata, ({METADATA: None},), (GONE,), (1, WITH_METADATA)),
+    Case(goals.has_current_metadata, ({METADATA: None},), ({"zk.leadership": None},), (1, WITH_METADATA)),
+    Case(goals.has_shut_down, (STOPPED,), (GONE,), (0,)),
+    Case(goals.has_shut_down, (STOPPED,), ({"zk.leadership": None},), (0,)),
+    Case(goals.has_shut_down, ({**STOPPED, **DEPOSED},), ({"zk.leadership.isr": frozenset({1, 2})},), (0,)),
+    Case(goals.has_shut_down, ({**STOPPED, **DEPOSED},), ({"zk.leadership.isr": frozenset({0})},), (0,)),
+    Case(in_sync_replicas.known_dead_brokers_leave_the_isr, (DEAD,), ({"brokers.1.running": True},), (0, 1)),
+    Case(
+        in_sync_replicas.known_dead_brokers_leave_the_isr,
+        (DEAD,),
+        ({"controllers.0.step": Step.DELETE_LEADERSHIP},),
+        (0, 1),
+    ),
+    Case(in_sync_replicas.known_dead_brokers_leave_the_isr, (DEAD,), (GONE,), (0, 1)),
+    Case(in_sync_replicas.known_dead_brokers_leave_the_isr, (DEAD,), ({"zk.leadership": None},), (0, 1)),
+    Case(in_sync_replicas.known_dead_brokers_leave_the_isr, (DEAD,), ({"zk.leadership.isr": frozenset({1})},), (0, 1)),
+    Case(
+        in_sync_replicas.online_partition_has_live_leader_in_isr,
+        ({"controllers.0.leadership": None},),
+        ({"zk.controller_epoch": 2},),
+        (0,),
+    ),
+    Case(in_sync_replicas.running_leaders_keep_leading, (NONE, DEPOSED), ({"zk.preferred_election": True}, NONE), (0,)),
+    Case(in_sync_replicas.running_leaders_keep_leading, (NONE, DEPOSED), (GONE, NONE), (0,)),
+    Case(in_sync_replicas.running_leaders_keep_leading, (NONE, DEPOSED), (NONE, {"brokers.0.leaving": True}), (0,)),
+    Case(in_sync_replicas.isr_within_assignment, ({"zk.assignment": (0, 2)},), ({"zk.leadership": None},), (1,)),
+    Case(in_sync_replicas.isr_within_assignment, ({"zk.assignment": (0, 2)},), ({"zk.assignment": ()},), (1,)),
+]
+
+P = "partitions.0"
+RECOVERS = {f"{P}.recovering": True}
+SHRINKS = {f"{P}.isr": frozenset({0}), f"{P}.leader_epoch": 1}
+ELECTED = {f"{P}.leader": 1}
+OUTSIDE = {f"{P}.isr": frozenset({0})}
+LOST = {"brokers.1.replicas.0.complete": False}
+REMOVES = {f"{P}.removing": frozenset({0}), f"{P}.adding": frozenset({1})}
+
+OF_KRAFT = [
+    *(
+        Case(elections.unclean_elections_follow_crashes, (RECOVERS,), ({f"used.{why}": 1},))
+        for why in ("crashes", "lossy_crashes", "directory_failures", "min_isr_changes", "unclean_elections")
+    ),
+    Case(elections.unclean_elections_follow_crashes, (RECOVERS,), ({f"{P}.recovering": False},)),
+    Case(elections.smaller_isrs_begin_no_leader_epoch, (NONE, SHRINKS), (OUTSIDE, NONE)),
+    Case(elections.smaller_isrs_begin_no_leader_epoch, (NONE, SHRINKS), (NONE, ELECTED)),
+    Case(elections.clean_elections_are_counted_so, (OUTSIDE, ELECTED), (NONE, RECOVERS), (COUNTS_WHO_WAS_OUTSIDE,)),
+    Case(
+        elections.clean_elections_are_counted_so,
+        (OUTSIDE, ELECTED),
+        (NONE, {f"{P}.topic_id": 1}),
+        (COUNTS_WHO_WAS_OUTSIDE,),
+    ),
+    Case(elections.clean_elections_are_counted_so, (OUTSIDE, ELECTED), (ELECTED, NONE), (COUNTS_WHO_WAS_OUTSIDE,)),
+    Case(
+        elections.clean_elections_are_counted_so,
+        (OUTSIDE, ELECTED),
+        (NONE, {f"{P}.leader": None}),
+        (COUNTS_WHO_WAS_OUTSIDE,),
+    ),
+    Case(elections.elections_give_up_no_records, (NONE, {**ELECTED, **LOST}), (ELECTED, NONE)),
+    Case(elections.elections_give_up_no_records, (NONE, {**ELECTED, **LOST}), (NONE, {f"{P}.leader": None})),
+    Case(
+        elections.elections_give_up_no_records,
+        (NONE, {**ELECTED, **LOST}),
+        (NONE, {"brokers.0.replicas.0.complete": False}),
+    ),
+    Case(lambda *given: not liveness._is_left_out(*given), (OUTSIDE,), ({f"{P}.replicas": (0,)},), (1,)),
+    Case(lambda *given: not liveness._is_left_out(*given), (OUTSIDE,), ({f"{P}.leader": None},), (1,)),
+    Case(lambda *given: not liveness._is_replaced(*given), (REMOVES,), ({"brokers.1.running": False},)),
+    Case(liveness.replacements_complete.function, (REMOVES,), ({f"{P}.leader": None},)),
+    Case(
+        lambda *given: not safety._leads_without_records(*given),
+        ({"brokers.0.replicas.0.complete": False},),
+        (ELECTED,),
+        (0, 0),
+    ),
+]
+
+
+@pytest.mark.parametrize("case", OF_CONTROLLER, ids=lambda case: getattr(case.holds, "name", case.holds.__name__))
+def test_a_property_of_the_controller_exempts_what_it_should(case: Case) -> None:
+    exempts(CONTROLLER, case)
+
+
+@pytest.mark.parametrize("case", OF_KRAFT, ids=lambda case: getattr(case.holds, "name", case.holds.__name__))
+def test_a_property_of_kraft_exempts_what_it_should(case: Case) -> None:
+    exempts(IN_KRAFT, case)
+
+
+def exempts(start: Cluster | KraftCluster, case: Case) -> None:
+    states = [changed(start, changes) for changes in case.states]
+    assert not case.holds(*states, *case.rest), "it is true without an exemption"
+    exempt = [changed(state, changes) for state, changes in zip(states, case.unless, strict=True)]
+    assert case.holds(*exempt, *case.rest) is True
