@@ -14,22 +14,30 @@ import pytest
 
 from invariants.controller import clients, fencing, goals, in_sync_replicas
 from invariants.kraft import elections, liveness, safety
+from invariants.partition import agreement
+from invariants.partition import clients as clients_of_partition
 from model.controller.brokers import Role
 from model.controller.context import Step
 from model.controller.releases import REPAIRED
 from model.controller.state import Cluster
+from model.controller.zookeeper import Reassignment
 from model.kraft.presets import PRESETS
 from model.kraft.protocol import KraftProtocol
-from model.kraft.state import Cluster as KraftCluster
 from model.log import NO_EPOCH
+from model.partition.bounds import PartitionBounds
+from model.partition.releases import PRESETS as OF_RELEASES
 from tests.model.controller.walk import Walk
-from tests.model.test_every_property import KRAFT, changed, system_of
+from tests.model.test_every_property import KRAFT, PARTITION, R0, R1, changed, system_of
 
 Changes = Mapping[str, Any]
 NONE: Changes = {}
 NOBODY = frozenset[int]()
 
 CONTROLLER: Cluster = Walk(brokers=3, replication_factor=3, controllers=2).cluster
+(IN_PARTITION,) = system_of(PARTITION, "a_possible_leader_is_known").initial
+SIZES = {"brokers": 2, "log_length_max": 2, "records_max": 2, "leader_epoch_max": 2}
+SETTINGS = OF_RELEASES["repaired"], PartitionBounds(**SIZES)
+OF_TWO = OF_RELEASES["repaired"], PartitionBounds(**SIZES, min_insync_replicas=2)
 (IN_KRAFT,) = system_of(KRAFT, "leaders_are_in_the_isr").initial
 COUNTS_WHO_WAS_OUTSIDE: KraftProtocol = PRESETS["kafka-4.0"]
 
@@ -60,6 +68,8 @@ TARGET = {"history.target": frozenset({1})}
 METADATA = "brokers.1.metadata"
 WITH_METADATA = attrs.evolve(REPAIRED, update_metadata=True)
 GONE = {"zk.deletion": True}
+
+MOVES = Reassignment((0,), frozenset({0, 1, 2}))
 
 OF_CONTROLLER = [
     Case(
@@ -127,7 +137,17 @@ OF_CONTROLLER = [
         (0, 1),
     ),
     Case(in_sync_replicas.known_dead_brokers_leave_the_isr, (DEAD,), (GONE,), (0, 1)),
-    Case(in_sync_replicas.known_dead_brokers_leave_the_isr, (DEAD,), ({"zk.leadership": None},), (0, 1)),
+    *(
+        Case(in_sync_replicas.known_dead_brokers_leave_the_isr, (DEAD,), ({path: value},), (0, 1))
+        for path, value in (
+            ("zk.leadership", None),
+            ("zk.controller_epoch", 2),
+            ("zk.reassignment", MOVES),
+            ("controllers.0.active", False),
+            ("controllers.0.deleting", True),
+            ("controllers.0.live", (0, 0, 0)),
+        )
+    ),
     Case(in_sync_replicas.known_dead_brokers_leave_the_isr, (DEAD,), ({"zk.leadership.isr": frozenset({1})},), (0, 1)),
     Case(
         in_sync_replicas.online_partition_has_live_leader_in_isr,
@@ -137,6 +157,15 @@ OF_CONTROLLER = [
     ),
     Case(in_sync_replicas.running_leaders_keep_leading, (NONE, DEPOSED), ({"zk.preferred_election": True}, NONE), (0,)),
     Case(in_sync_replicas.running_leaders_keep_leading, (NONE, DEPOSED), (GONE, NONE), (0,)),
+    *(
+        Case(in_sync_replicas.running_leaders_keep_leading, (NONE, DEPOSED), ({path: value}, NONE), (0,))
+        for path, value in (
+            ("zk.reassignment", MOVES),
+            ("zk.registrations", (None, 0, 0)),
+            ("brokers.0.role", Role.FOLLOWER),
+            ("brokers.0.leader_epoch", 1),
+        )
+    ),
     Case(in_sync_replicas.running_leaders_keep_leading, (NONE, DEPOSED), (NONE, {"brokers.0.leaving": True}), (0,)),
     Case(in_sync_replicas.isr_within_assignment, ({"zk.assignment": (0, 2)},), ({"zk.leadership": None},), (1,)),
     Case(in_sync_replicas.isr_within_assignment, ({"zk.assignment": (0, 2)},), ({"zk.assignment": ()},), (1,)),
@@ -192,6 +221,57 @@ OF_KRAFT = [
 ]
 
 
+APPENDED = {"replicas.0.log": (R0,), "clients.commit_epoch": 1}
+EXPOSES = {"replicas.0.high_watermark": 1}
+ALONE = {"replicas.0.leadership.isr": frozenset({0})}
+REFUSED = {**ALONE, "replicas.0.log": (R0,), "clients.rejected": frozenset({0})}
+EXPOSES_REFUSED = {**REFUSED, **EXPOSES, "clients.exposed": (R0,)}
+
+OF_PARTITION = [
+    Case(agreement.a_possible_leader_is_known, ({"quorum.isr": NOBODY},), ({"quorum.elr": frozenset({1})},)),
+    Case(agreement.a_possible_leader_is_known, ({"quorum.isr": NOBODY},), ({"quorum.last_known_leader": 1},)),
+    Case(agreement.stale_leaders_expose_nothing, (APPENDED, EXPOSES), (NONE, {"replicas.0.leader": 1}), (0,)),
+    Case(agreement.stale_leaders_expose_nothing, (APPENDED, EXPOSES), ({"clients.commit_epoch": 0}, NONE), (0,)),
+    Case(agreement.stale_leaders_expose_nothing, (APPENDED, EXPOSES), (EXPOSES, NONE), (0,)),
+    Case(agreement.commits_wait_for_every_candidate, (ALONE,), ({"quorum.isr": frozenset({0})},), (0, 1, *SETTINGS)),
+    Case(
+        agreement.commits_wait_for_every_candidate,
+        ({**ALONE, "quorum.isr": frozenset({0}), "quorum.elr": frozenset({1})},),
+        ({"quorum.elr": NOBODY},),
+        (0, 1, *SETTINGS),
+    ),
+    Case(
+        clients_of_partition.refused_records_are_not_exposed,
+        (REFUSED, EXPOSES_REFUSED),
+        (NONE, {"clients.rejected": frozenset()}),
+        (0, 0, *OF_TWO),
+    ),
+    Case(
+        clients_of_partition.refused_records_are_not_exposed,
+        (REFUSED, EXPOSES_REFUSED),
+        ({"clients.exposed": (R0,)}, NONE),
+        (0, 0, *OF_TWO),
+    ),
+    Case(
+        clients_of_partition.refused_records_are_not_exposed,
+        (REFUSED, EXPOSES_REFUSED),
+        ({"clients.exposed": (R0,)}, {"clients.exposed": (R0, R1)}),
+        (0, 0, *OF_TWO),
+    ),
+    Case(
+        clients_of_partition.refused_records_are_not_exposed,
+        (REFUSED, EXPOSES_REFUSED),
+        (NONE, {"clients.exposed": (R1,)}),
+        (0, 0, *OF_TWO),
+    ),
+]
+
+
+@pytest.mark.parametrize("case", OF_PARTITION, ids=lambda case: case.holds.name)
+def test_a_property_of_partition_exempts_what_it_should(case: Case) -> None:
+    exempts(IN_PARTITION, case)
+
+
 @pytest.mark.parametrize("case", OF_CONTROLLER, ids=lambda case: getattr(case.holds, "name", case.holds.__name__))
 def test_a_property_of_the_controller_exempts_what_it_should(case: Case) -> None:
     exempts(CONTROLLER, case)
@@ -202,7 +282,7 @@ def test_a_property_of_kraft_exempts_what_it_should(case: Case) -> None:
     exempts(IN_KRAFT, case)
 
 
-def exempts(start: Cluster | KraftCluster, case: Case) -> None:
+def exempts(start: Any, case: Case) -> None:
     states = [changed(start, changes) for changes in case.states]
     assert not case.holds(*states, *case.rest), "it is true without an exemption"
     exempt = [changed(state, changes) for state, changes in zip(states, case.unless, strict=True)]

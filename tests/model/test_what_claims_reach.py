@@ -30,6 +30,7 @@ LARGER: dict[str, tuple[str, ...]] = {
         "counting_followers_of_an_old_epoch_commits_too_early",
         "a_slow_follower_joins_an_isr_that_is_large_enough_again_and_again",
         "until_3_5_the_high_watermark_waits_for_fenced_replicas_too",
+        "a_removed_replica_is_elected_with_an_empty_log",
     ),
     "controller": (
         "a_leader_epoch_noted_after_the_role_change_can_be_sent_again",
