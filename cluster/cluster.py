@@ -155,6 +155,10 @@ class Cluster:
     def controller_port(self) -> int:
         return self._controller_ports[0]
 
+    def port_of_controller(self, number: int) -> int:
+        """Where a controller listens. They count from 0."""
+        return self._controller_ports[number]
+
     def remove_voter(self, voter: int, through: int) -> None:
         """Take a controller out of the metadata quorum, by a request to the active one. Both count from 0.
 

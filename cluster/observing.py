@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
 
 import attrs
 
@@ -23,6 +25,8 @@ TELLING = (
     r"|Renouncing leadership|Becoming the active controller at epoch"
 )
 LONGEST_LINE = 400
+CONNECTIONS = ("/proc/net/tcp", "/proc/net/tcp6")
+ESTABLISHED = "01"
 
 
 @attrs.frozen
@@ -81,6 +85,18 @@ def telling_lines(cluster: Cluster, marks: dict[str, int], topic: str = TOPIC, p
 def marks(cluster: Cluster) -> dict[str, int]:
     """Where each process's lines end now."""
     return {node.name: node.mark() for node in (*cluster.controllers, *cluster.brokers)}
+
+
+def has_unread_request(port: int) -> bool:
+    """Whether bytes that a process has not read wait at a connection to its port, as the kernel says (Linux)."""
+    for file in CONNECTIONS:
+        with suppress(FileNotFoundError):
+            for line in Path(file).read_text().splitlines()[1:]:
+                _, local, _, state, queues, *_ = line.split()
+                unread = int(queues.rpartition(":")[2], 16)
+                if unread and state == ESTABLISHED and int(local.rpartition(":")[2], 16) == port:
+                    return True
+    return False
 
 
 def _short(line: str) -> str:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import shutil
+import socket
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from cluster.nodes import Node
-from cluster.observing import Control, control, learned, telling_lines
+from cluster.nodes import Node, until
+from cluster.observing import Control, control, has_unread_request, learned, telling_lines
 from cluster.replica_logs import SEGMENT, cut, stored
 from tests.cluster.conftest import RECORDED
 
@@ -90,3 +91,15 @@ def test_half_a_batch_is_no_record(tmp_path: Path) -> None:
     (tmp_path / SEGMENT).write_bytes(data[:100])
     assert [each.value for each in stored(tmp_path)] == ["s1"]
     assert stored(tmp_path / "nowhere") == ()
+
+
+def test_a_request_is_seen_at_a_port_until_it_is_read() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        with socket.create_connection(("127.0.0.1", port)) as asking, server.accept()[0] as asked:
+            assert not has_unread_request(port)
+            asking.sendall(b"request")
+            assert until(lambda: has_unread_request(port), 10, "the request is there")
+            assert not has_unread_request(asking.getsockname()[1])
+            asked.recv(100)
+            assert not has_unread_request(port)
