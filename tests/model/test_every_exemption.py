@@ -123,6 +123,11 @@ OF_CONTROLLER = [
     ),
     Case(goals.is_reassigned, (TARGET,), (GONE,)),
     Case(goals.is_reassigned, (TARGET,), ({"zk.assignment": (1,)},)),
+    Case(
+        lambda *given: not goals.lacks_what_a_reassignment_needs(*given),
+        ({"zk.reassignment": Reassignment((1, 2), frozenset({0})), "brokers.1.running": False},),
+        ({"brokers.1.running": True},),
+    ),
     Case(goals.has_current_metadata, ({METADATA: None},), (GONE,), (1, WITH_METADATA)),
     Case(goals.has_current_metadata, ({METADATA: None},), ({"zk.leadership": None},), (1, WITH_METADATA)),
     Case(goals.has_shut_down, (STOPPED,), (GONE,), (0,)),
