@@ -1053,6 +1053,16 @@ DEFECTS: tuple[Defect, ...] = (
         "spark",
     ),
     Defect(
+        "every function of highwater's own models is taken for what is written there",
+        "compiler/questions.py",
+        "return place_of(function.__code__, module, changed_last(module)) is not None",
+        "return True",
+        (
+            "tests/explorer/test_views_answer_or_refuse.py::"
+            "test_what_is_not_as_it_is_written_in_highwaters_own_models_is_looked_through",
+        ),
+    ),
+    Defect(
         "premises are not looked through for questions that no view can answer",
         "compiler/questions.py",
         "dict.fromkeys(each.of for each in system.functions)",

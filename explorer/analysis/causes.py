@@ -308,7 +308,8 @@ class _Slice:
         level, depth = set(looked_at), 1
         while level or depth == 1:
             self.seen |= level
-            before = set().union(*(self._written_by(leaf, at, depth) for leaf, at in level))
+            in_order = sorted(level, key=lambda look: (look[0].path, look[1]))  # of steps that are kept at once
+            before = set().union(*(self._written_by(leaf, at, depth) for leaf, at in in_order))
             if depth == 1:
                 before = before.union(*(looks | self.keep(step, 2) for step, looks in kept.items()))
             level, depth = before - self.seen, depth + 1

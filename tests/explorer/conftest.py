@@ -9,6 +9,7 @@ import pytest
 
 from explorer.kernels import compiling
 from explorer.search import breadth_first, plain_python
+from explorer.search.kept_trees import KeptTrees
 from explorer.system import System
 from explorer.verdict import Outcome
 from model.language.declarations import Invariant, Quantified, StepProperty
@@ -59,3 +60,15 @@ def compiled(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     monkeypatch.setattr(compiling, "object_code", note)
     return names
+
+
+@pytest.fixture
+def first_try(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A search that finds its kept trees to be wrong ends with that, in place of searching again without them."""
+    load = KeptTrees.load
+
+    def loaded(kept: KeptTrees) -> None:
+        load(kept)
+        kept.are_used = False
+
+    monkeypatch.setattr(KeptTrees, "load", loaded)

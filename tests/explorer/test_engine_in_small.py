@@ -246,6 +246,7 @@ def test_two_threads_find_the_same(name: str, monkeypatch: pytest.MonkeyPatch) -
     agree(breadth_first.explore(system, DEPTH, check_deadlock=True, keep_going=True, workers=2), expected(False, name))
 
 
+@pytest.mark.usefixtures("first_try")
 @pytest.mark.parametrize("name", ["invariant", "step"])
 def test_a_search_goes_on_with_kept_trees(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """From those of a search that went half as deep, and did not hold them against plain Python."""

@@ -377,6 +377,7 @@ def not_negative(counter: Any) -> bool:
     return counter.number >= 0
 
 
+@pytest.mark.usefixtures("first_try")
 def test_properties_in_another_order_have_trees_of_their_own(
     model: Callable[..., System], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -352,6 +352,12 @@ def light_and_copy(board: Board) -> Board | None:
 
 
 @action(actor="hand")
+def light_and_note(board: Board) -> Board | None:
+    """The same, but what is needed is followed before the step is kept."""
+    return None if board.red else evolve(board, red=True, noted=board.right)
+
+
+@action(actor="hand")
 def light_if_right(board: Board) -> Board | None:
     return evolve(board, blue=True) if board.right.number == 1 else None
 
@@ -360,6 +366,7 @@ def light_if_right(board: Board) -> Board | None:
     ("taken", "holds"),
     [
         ((set_right, set_noted, light_and_copy), lambda board: not (board.red and board.right.number == 1)),
+        ((set_right, set_noted, light_and_note), lambda board: not (board.red and board.noted.number == 1)),
         ((set_right, set_noted, light_and_copy, light_if_right), lambda board: not (board.red and board.blue)),
     ],
 )

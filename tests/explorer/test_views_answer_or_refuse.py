@@ -18,16 +18,19 @@ import attrs
 import pytest
 
 from explorer.analysis import simulate
+from explorer.compiler.questions import refuse_questions
 from explorer.partitioned.worker import PartitionWorker
 from explorer.search import breadth_first, counterexamples, plain_python
 from explorer.system import Contradiction, ModelError, System
 from explorer.verdict import Verdict
+from highwater.claims.spec import load_spec
 from model.language.declarations import Action, Invariant, action, invariant
 from model.language.domain import BOOLEAN, ArrayOf, Integers, Limit, SequenceOf, SetOf
 from model.language.graph_properties import always_eventually, eventually, eventually_always, leads_to, prospect
 from model.language.records import DOMAIN, domain_of, evolve, within
 
 SystemOf = Callable[..., System]
+SPECS = Path(__file__).parents[2] / "specs"
 
 
 @attrs.frozen
@@ -541,3 +544,29 @@ def test_a_counterexample_that_plain_python_does_not_replay_is_an_error(
         simulate.simulate(system, walks=1, depth=5, seed=1) if walks else breadth_first.explore(system)
     assert "does not replay" in str(error.value)
     assert "this is a defect\n  of Highwater" in str(error.value)
+
+
+@pytest.mark.parametrize("folder", sorted({path.parent.relative_to(SPECS) for path in SPECS.rglob("*.toml")}), ids=str)
+def test_highwaters_own_models_ask_nothing_that_a_view_cannot_answer(folder: Path) -> None:
+    """As searches of these do not look through them."""
+    for path in sorted((SPECS / folder).glob("*.toml")):
+        refuse_questions(load_spec(path).system(), trusting=False)
+
+
+def test_what_is_not_as_it_is_written_in_highwaters_own_models_is_looked_through(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    spec = tmp_path / "spec.toml"
+    bounds = "brokers = 2, log_length_max = 1, records_max = 1, leader_epoch_max = 1"
+    spec.write_text(
+        f'model = "reference"\nprotocol = {{ variant = "kip-320" }}\nbounds = {{ {bounds} }}\ncheck = ["weak_isr"]'
+    )
+    system = load_spec(spec).system()
+
+    def asks(state: Any) -> bool:
+        return type(state) is tuple
+
+    refuse_questions(system)
+    monkeypatch.setattr(system.invariants[0].of.function, "__code__", asks.__code__)
+    with pytest.raises(ModelError, match="cannot be answered for a part of the state"):
+        refuse_questions(system)
