@@ -1,4 +1,5 @@
-"""Random walks of Kafka's own controllers, brokers and metadata loaders, step by step in one thread.
+"""Random walks of Kafka's own code, step by step in one thread: of controllers with brokers and metadata loaders, or of
+the quorum that keeps the metadata log.
 
 The Java side, `harness/walk/`, draws steps from a seed, takes them, and checks invariants after each. What it breaks is
 made short there. A defect of Kafka that is known is recognised by its cause (`KnownDefect.java`), and only counted.
@@ -34,6 +35,7 @@ class Who(Enum):
     """What walks."""
 
     CONTROLLER = "controller"
+    QUORUM = "quorum"
 
 
 class Walker(Harness):
@@ -61,8 +63,8 @@ class Setting:
     """What walks, and which known defects count as new.
 
     Attributes:
-        who: controllers with brokers.
-        elr: whether eligible leader replicas are on.
+        who: controllers with brokers, or replicas of the metadata log.
+        elr: whether eligible leader replicas are on; controllers have them.
         new: names of known defects that are to be treated as new ones.
     """
 
@@ -123,7 +125,7 @@ def refuse_unless_possible(setting: Setting, release: str) -> None:
     """
     oldest = OLDEST[setting.elr]
     if tuple(map(int, re.findall(r"\d+", release)[:2])) < oldest:
-        what = "eligible leader replicas are walked" if setting.elr else "controllers are walked"
+        what = "eligible leader replicas are walked" if setting.elr else f"the {setting.who.value} is walked"
         raise KafkaError(f"--kafka {release}: {what} from Kafka {'.'.join(map(str, oldest))} on")
 
 

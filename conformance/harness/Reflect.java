@@ -20,9 +20,10 @@ final class Reflect {
 
     private static final Map<String, Class<?>> CLASSES = new ConcurrentHashMap<>();
 
-    /** What was looked up in a class: methods by name and number of arguments, and the longest constructor. */
+    /** What was looked up in a class: methods by name and number of arguments, fields, and the longest constructor. */
     private static final class Known {
         final Map<String, Method[]> methods = new ConcurrentHashMap<>();
+        final Map<String, Field> fields = new ConcurrentHashMap<>();
         volatile Constructor<?> longest;
     }
 
@@ -181,6 +182,10 @@ final class Reflect {
     }
 
     static Field field(Class<?> type, String name) {
+        return KNOWN.get(type).fields.computeIfAbsent(name, key -> declared(type, key));
+    }
+
+    private static Field declared(Class<?> type, String name) {
         for (Class<?> at = type; at != null; at = at.getSuperclass()) {
             try {
                 Field found = at.getDeclaredField(name);

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("who", metavar="WHO", type=click.Choice(["controller"]))
+@click.argument("who", metavar="WHO", type=click.Choice(["controller", "quorum"]))
 @click.option(
     "--kafka",
     "where",
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     metavar="WHERE",
     help="A folder of Kafka, a class path, or a release such as 4.4.0.",
 )
-@click.option("--elr", is_flag=True, help="Switch eligible leader replicas on.")
+@click.option("--elr", is_flag=True, help="Switch eligible leader replicas on, for the controller.")
 @click.option(
     "--steps", type=Count(min=1), default=100_000, show_default=True, metavar="N", help="Take N steps, or a few more."
 )
@@ -60,8 +60,8 @@ def walk(
     schedule_path: Path | None,
     json_path: Path | None,
 ) -> None:
-    """Drive Kafka's own controllers and brokers through random schedules, step by step in one thread, and check
-    invariants after each step. WHO is controller.
+    """Drive Kafka's own classes through random schedules, step by step in one thread, and check invariants after each
+    step. WHO is controller (controllers and brokers) or quorum (replicas of the metadata log).
 
     What breaks one is made short and printed. Equal seeds print equal bytes.
 
@@ -77,6 +77,8 @@ def walk(
 
     if schedule_path is not None and json_path is not None:
         raise click.UsageError("--json goes with random walks, not with --schedule")
+    if elr and who != Who.CONTROLLER.value:
+        raise click.UsageError(f"--elr goes with controller, not with {who}")
     try:
         setting = Setting(Who(who), elr, new)
         schedules = read(schedule_path, setting) if schedule_path is not None else []

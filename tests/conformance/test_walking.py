@@ -15,12 +15,27 @@ import pytest
 
 from conformance import programs
 from conformance.distribution import Distribution, KafkaError, find
-from conformance.walking import OLDEST, Schedule, Setting, Walker, WalkFault, Who, follow, refuse_unless_possible, walk
+from conformance.walking import (
+    OLDEST,
+    RUN_STEPS,
+    Schedule,
+    Setting,
+    Walker,
+    WalkFault,
+    Who,
+    follow,
+    refuse_unless_possible,
+    walk,
+)
 
 NEWEST = "4.4.0"
 CI_STEPS = 200_000
-CONTROLLER, WITH_ELR = Setting(Who.CONTROLLER), Setting(Who.CONTROLLER, elr=True)
-LOSS, LOSING_SEED = "elects-an-emptied-replica", 515
+CONTROLLER, WITH_ELR, QUORUM = Setting(Who.CONTROLLER), Setting(Who.CONTROLLER, elr=True), Setting(Who.QUORUM)
+TAKEN = {
+    Who.CONTROLLER: {"deliver", "commit", "fail_over", "kill", "start", "reassign", "delete", "join", "fetch"},
+    Who.QUORUM: {"deliver", "expire", "append", "kill", "start", "snapshot", "add", "remove", "resign"},
+}
+LOSS, LOSING_SEED = "elects-an-emptied-replica", 237
 OTHER_INDEX = """package org.apache.kafka.controller;
 
 import java.util.Map;
@@ -90,6 +105,10 @@ def patched(distribution: Distribution, folder: Path, wrong: str) -> Distributio
         ("4.1.1", CONTROLLER, 30_000, set()),
         ("4.1.1", WITH_ELR, 30_000, {"keeps-a-stale-index", "forgets-who-may-lead"}),
         ("3.9.2", CONTROLLER, 100_000, {"keeps-a-restarted-broker-in-sync"}),
+        (NEWEST, QUORUM, CI_STEPS, {"ends-a-replica-that-truncates"}),
+        ("4.3.1", QUORUM, 30_000, set()),
+        ("4.1.1", QUORUM, 30_000, set()),
+        ("3.9.2", QUORUM, 30_000, set()),
     ],
 )
 def test_a_long_walk_breaks_nothing_but_by_known_defects(
@@ -99,11 +118,9 @@ def test_a_long_walk_breaks_nothing_but_by_known_defects(
         walked = walk(walker, setting, 1, steps)
     assert not walked.found, {name: each.violation for name, (_, each) in walked.found.items()}
     assert known <= walked.known.keys()
-    assert walked.known.keys() <= known or setting.elr
+    assert walked.known.keys() <= known or setting != CONTROLLER
     assert walked.steps >= steps
-    assert {"deliver", "commit", "fail_over", "kill", "start", "reassign", "delete", "join", "fetch"} <= set(
-        walked.taken
-    )
+    assert TAKEN[setting.who] <= set(walked.taken)
 
 
 # ---- schedules
@@ -145,9 +162,30 @@ def test_a_last_known_leader_beside_a_removed_replica_does_not_lead() -> None:
 
 
 @pytest.mark.xdist_group("kafka")
+@pytest.mark.parametrize(
+    ("name", "seed", "said"),
+    [
+        ("ends-a-new-broker", 31, "Expected to be Follower, but the current state is UnattachedState"),
+        ("ends-a-replica-that-truncates", 40, "Log doesn't have a last fetch epoch and there is a snapshot"),
+        ("ends-the-active-controller", 91, "Unexpected acknowledgement from non-voter"),
+        ("ends-a-voter-that-lags", 67, "Unknown leader endpoints"),
+    ],
+)
+def test_exceptions_that_end_a_replica_are_found_made_short_and_replayed(name: str, seed: int, said: str) -> None:
+    setting = attrs.evolve(QUORUM, new=(name,))
+    with Walker(kafka(NEWEST)) as walker:
+        walked = walk(walker, setting, seed, RUN_STEPS)
+        ((_, schedule),) = [each for each in walked.found.values() if said in each[1].violation]
+        assert schedule.invariant.startswith("nothing_is_thrown by ")
+        assert len(schedule.steps) < 300
+        assert follow(walker, setting, schedule) == schedule
+        assert follow(walker, QUORUM, schedule) is None, "a known defect breaks nothing"
+
+
+@pytest.mark.xdist_group("kafka")
 def test_equal_seeds_print_equal_bytes_and_the_file_replays(tmp_path: Path) -> None:
     kafka(NEWEST)
-    words = ["controller", "--kafka", NEWEST, "--elr", "--seed", 2, "--steps", 1500, "--show", "keeps-a-stale-index"]
+    words = ["controller", "--kafka", NEWEST, "--elr", "--seed", 1, "--steps", 1500, "--show", "keeps-a-stale-index"]
     first, second = tmp_path / "first.json", tmp_path / "second.json"
     printed = [highwater(*words, "--json", path, code=1).stdout for path in (first, second)]
     assert printed[0] == printed[1]
@@ -168,7 +206,7 @@ def test_equal_seeds_print_equal_bytes_and_the_file_replays(tmp_path: Path) -> N
 def test_a_release_that_the_table_of_known_defects_does_not_have_has_new_ones() -> None:
     later = attrs.evolve(kafka(NEWEST), release="4.5.0")
     with Walker(later) as walker:
-        walked = walk(walker, WITH_ELR, 2, 1_000)
+        walked = walk(walker, WITH_ELR, 1, 1_000)
     assert walked.found
     assert not walked.known
 
@@ -212,7 +250,7 @@ def test_a_fault_of_the_walk_is_none_of_kafka(tmp_path: Path, monkeypatch: pytes
 
 
 def test_releases_that_are_too_old_are_refused() -> None:
-    for setting, oldest in ((CONTROLLER, (3, 9)), (WITH_ELR, (4, 1))):
+    for setting, oldest in ((CONTROLLER, (3, 9)), (QUORUM, (3, 9)), (WITH_ELR, (4, 1))):
         assert OLDEST[setting.elr] == oldest
         refuse_unless_possible(setting, ".".join(map(str, oldest)))
         with pytest.raises(KafkaError, match="from Kafka"):
@@ -267,6 +305,7 @@ def test_a_line_that_is_no_step_is_refused(tmp_path: Path) -> None:
         (["controller", "--kafka", NEWEST, "--steps", "-1"], "-1 is not in the range x>=1"),
         (["controller", "--kafka", NEWEST, "--schedule", "/no/such/file"], "/no/such/file: No such file or directory"),
         (["broker", "--kafka", NEWEST], "'broker' is not"),
+        (["quorum", "--kafka", NEWEST, "--elr"], "--elr goes with controller, not with quorum"),
     ],
 )
 def test_bad_options_exit_2_with_one_line(words: list[str], said: str) -> None:

@@ -60,14 +60,27 @@ final class Blame {
     /** An exception in a line: what was reported, the innermost cause, and the method of Kafka's that threw it. Topic ids differ by seed, and are left out. */
     static String told(Throwable thrown) {
         Throwable innermost = innermost(thrown);
-        String where = "";
-        for (StackTraceElement each : innermost.getStackTrace())
-            if (each.getClassName().startsWith("org.apache.kafka.") || each.getClassName().startsWith("kafka.")) {
-                where = " (" + each.getClassName().replaceAll(".*\\.", "") + "#" + each.getMethodName() + ", line " + each.getLineNumber() + ")";
-                break;
-            }
+        StackTraceElement frame = frame(innermost);
+        String where = frame == null ? "" : " (" + method(frame) + ", line " + frame.getLineNumber() + ")";
         String reported = innermost == thrown ? "" : said(thrown) + ": ";
         return reported + innermost.getClass().getSimpleName() + ": " + said(innermost) + where;
+    }
+
+    /** The method of Kafka's that threw the innermost cause, or the name of the exception. */
+    static String where(Throwable thrown) {
+        StackTraceElement frame = frame(innermost(thrown));
+        return frame == null ? innermost(thrown).getClass().getSimpleName() : method(frame);
+    }
+
+    private static StackTraceElement frame(Throwable thrown) {
+        for (StackTraceElement each : thrown.getStackTrace())
+            if (each.getClassName().startsWith("org.apache.kafka.") || each.getClassName().startsWith("kafka."))
+                return each;
+        return null;
+    }
+
+    private static String method(StackTraceElement frame) {
+        return frame.getClassName().replaceAll(".*\\.", "") + "#" + frame.getMethodName();
     }
 
     private static String said(Throwable thrown) {

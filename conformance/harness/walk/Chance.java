@@ -3,11 +3,13 @@ import java.security.Provider;
 import java.security.SecureRandomSpi;
 import java.security.Security;
 import java.util.Random;
+import java.util.SplittableRandom;
 import java.util.concurrent.ThreadLocalRandom;
+import sun.misc.Unsafe;
 
 /**
  * What Kafka draws by itself, made to follow from a seed: topic ids come from SecureRandom, the delays of retries from
- * ThreadLocalRandom. The latter needs `--add-opens java.base/java.lang=ALL-UNNAMED`.
+ * ThreadLocalRandom, the order of immutable sets from the start of Java. ThreadLocalRandom needs `--add-opens java.base/java.lang=ALL-UNNAMED`.
  */
 public final class Chance extends Provider {
     private static final Random DRAWN = new Random();
@@ -33,9 +35,30 @@ public final class Chance extends Provider {
         }
     }
 
-    /** Before any of Kafka's classes draws. */
+    /** Numbers that differ from the first on: those of `Random` are much alike for seeds that are. */
+    static Random of(long seed) {
+        return new Random(new SplittableRandom(seed).nextLong());
+    }
+
+    /** Before any of Kafka's classes draws, or iterates. */
     static void install() {
         Security.insertProviderAt(new Chance(), 1);
+        orderSets();
+    }
+
+    /** Java iterates `Set.of` and `Map.of` in an order that it draws when it starts. It decides nothing but the order. */
+    private static void orderSets() {
+        try {
+            Field unsafe = Unsafe.class.getDeclaredField("theUnsafe");
+            unsafe.setAccessible(true);
+            Unsafe memory = (Unsafe) unsafe.get(null);
+            Class<?> immutable = Class.forName("java.util.ImmutableCollections");
+            Field salt = immutable.getDeclaredField("SALT32L"), reverse = immutable.getDeclaredField("REVERSE");
+            memory.putLong(memory.staticFieldBase(salt), memory.staticFieldOffset(salt), 0L);
+            memory.putBoolean(memory.staticFieldBase(reverse), memory.staticFieldOffset(reverse), false);
+        } catch (ReflectiveOperationException e) {
+            throw new Reflect.Missing("the order of Java's immutable sets: " + e);
+        }
     }
 
     static void follow(long seed) {

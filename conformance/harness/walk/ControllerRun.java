@@ -83,7 +83,7 @@ final class ControllerRun extends Run {
     ControllerRun(String release, Set<String> newOnes, boolean elr, long seed) {
         super(release, newOnes);
         Chance.follow(seed);
-        random = new Random(seed);
+        random = Chance.of(seed);
         List<Kind> group = any(2) == 0 ? GROUPS.get(any(GROUPS.size())) : List.of();
         for (Kind each : Kind.values()) {
             boolean varied = GROUPS.stream().anyMatch(kinds -> kinds.contains(each));
@@ -227,8 +227,8 @@ final class ControllerRun extends Run {
         return live;
     }
 
-    /** Two steps in one, if time passes in both; or null. */
-    static Step merged(Step first, Step second) {
+    @Override
+    Step merged(Step first, Step second) {
         return first.kind == Kind.PASS && second.kind == Kind.PASS ? new Step(Kind.PASS, null, first.numbers[0] + second.numbers[0]) : null;
     }
 
@@ -381,7 +381,7 @@ final class ControllerRun extends Run {
 
     /** Since 4.4 the elements of such collections have another ancestor, which their methods name. */
     @SuppressWarnings("unchecked")
-    private static void add(Object collection, Object element) {
+    static void add(Object collection, Object element) {
         ((java.util.Collection<Object>) collection).add(element);
     }
 

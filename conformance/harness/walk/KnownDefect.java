@@ -41,7 +41,26 @@ enum KnownDefect {
     }),
 
     /** KAFKA-18106: until 4.0 ClusterControlManager#registerBroker fences a broker that was killed and returns, and leaves it in the ISR. */
-    KEEPS_A_RESTARTED_BROKER_IN_SYNC("3.9", "3.9", List.of("isr_members_are_active"), each -> each.is("registered again"));
+    KEEPS_A_RESTARTED_BROKER_IN_SYNC("3.9", "3.9", List.of("isr_members_are_active"), each -> each.is("registered again")),
+
+    /** LeaderState#addAcknowledgementFrom: the answer to BeginQuorumEpoch of a voter that was removed meanwhile. */
+    ENDS_THE_ACTIVE_CONTROLLER("3.9", "4.4", List.of(Run.NOTHING_IS_THROWN), each -> each.is("leads") && each.word("delivered").equals("begin quorum epoch answer")
+        && !each.is("sender votes") && each.getMessage().contains("Unexpected acknowledgement from non-voter")),
+
+    /** KafkaRaftClient#maybeHandleCommonResponse: who has stored a leader, and no voters, does not become its follower by its answer. */
+    ENDS_A_NEW_BROKER("3.9", "4.4", List.of(Run.NOTHING_IS_THROWN), each -> each.word("role").equals("Unattached") && each.word("delivered").matches("fetch( snapshot)? answer")
+        && each.getMessage().contains("Expected to be Follower, but the current state is UnattachedState(")),
+
+    /** KafkaRaftLog#lastFetchedEpoch: a log that begins before its snapshot, and is truncated to the snapshot's end. */
+    ENDS_A_REPLICA_THAT_TRUNCATES("3.9", "4.4", List.of(Run.NOTHING_IS_THROWN), each -> each.is("ends at its snapshot")
+        && each.getMessage().contains("Log doesn't have a last fetch epoch and there is a snapshot")),
+
+    /**
+     * RaftUtil#singletonEndQuorumEpochRequest names no endpoints, and KafkaRaftClient#handleEndQuorumEpochRequest looks for them among
+     * the voters: a leader that was added a short time ago resigns, and a voter that has not read of it yet throws.
+     */
+    ENDS_A_VOTER_THAT_LAGS("4.1", "4.4", List.of(Run.NOTHING_IS_THROWN), each -> each.word("delivered").equals("end quorum epoch")
+        && !each.is("sender votes") && each.getMessage().contains("Unknown leader endpoints"));
 
     private final int[] first, last;
     private final List<String> invariants;
@@ -60,7 +79,7 @@ enum KnownDefect {
 
     /** The defect that a violation on a release is of, if it is known. */
     static Optional<KnownDefect> of(Violation violation, String release) {
-        return Arrays.stream(values()).filter(each -> each.in(release) && each.invariants.contains(violation.invariant) && each.recogniser.test(violation)).findFirst();
+        return Arrays.stream(values()).filter(each -> each.in(release) && each.invariants.contains(violation.invariant.replaceFirst(" by .*", "")) && each.recogniser.test(violation)).findFirst();
     }
 
     private boolean in(String release) {

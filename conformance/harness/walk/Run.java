@@ -14,6 +14,7 @@ abstract class Run {
         }
     }
 
+    static final String NOTHING_IS_THROWN = "nothing_is_thrown";
     private static final int MOST_IN_VAIN = 10_000;
 
     final String release;
@@ -54,6 +55,12 @@ abstract class Run {
     /** What a schedule shows, by name. */
     abstract Map<String, String> seen();
 
+    /** Two steps in one, if time passes in both; or null. */
+    abstract Step merged(Step first, Step second);
+
+    /** When the run is over. */
+    void close() { }
+
     // ---- what they share
 
     private interface Part {
@@ -90,8 +97,28 @@ abstract class Run {
         } catch (RuntimeException | Error thrown) {
             if (Blame.isOwn(thrown))
                 throw new Blame.Own(thrown);
-            violation = new Violation("nothing_is_thrown", Blame.told(thrown));
+            take(explained(thrown));
+        } finally {
+            close();
         }
+    }
+
+    private void take(Violation found) {
+        try {
+            broken(found);
+        } catch (Violation fresh) {
+            violation = fresh;
+        }
+    }
+
+    /** What Kafka has thrown, and what recognisers of known defects ask about it. */
+    Violation explained(Throwable thrown) {
+        return new Violation(NOTHING_IS_THROWN + " by " + Blame.where(thrown), Blame.told(thrown));
+    }
+
+    /** The step that is performed, or the last one; null before the first. */
+    Step performing() {
+        return done.isEmpty() ? null : done.get(done.size() - 1);
     }
 
     /** Do a step and check what must hold then. A step counts before it is checked: it may be the one that breaks something. */

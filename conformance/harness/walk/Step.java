@@ -67,7 +67,7 @@ final class Step {
     private static String matching(String part) {
         switch (part) {
             case "%w":
-                return "(?<word>[a-z]+(?: [a-z]+)?)";
+                return "(?<word>[a-z]+(?: [a-z]+)*)";
             case "%d":
                 return "\\d{1,9}";
             case "%b":

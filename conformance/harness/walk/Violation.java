@@ -21,6 +21,10 @@ final class Violation extends RuntimeException {
         return Boolean.TRUE.equals(facts.get(fact));
     }
 
+    String word(String fact) {
+        return (String) facts.getOrDefault(fact, "");
+    }
+
     int number(String fact) {
         return (Integer) facts.getOrDefault(fact, -1);
     }

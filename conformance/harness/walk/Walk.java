@@ -1,6 +1,7 @@
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import java.io.BufferedReader;
+import java.io.File;
 import java.io.InputStreamReader;
 import java.io.PrintStream;
 import java.lang.management.ManagementFactory;
@@ -17,17 +18,20 @@ import java.util.function.Function;
 import java.util.stream.Collectors;
 
 /**
- * Random walks of Kafka's own controllers. Standard input has a batch of operations on each line, and standard output a list with
+ * Random walks of Kafka's own controllers and quorums, whose logs are in the folder that is named. Standard input has a batch of operations on each line, and standard output a list with
  * the result of each: `walk` makes one run from a seed, `shrink` makes the run of a seed short, `follow` does given steps.
  */
 public final class Walk {
     private static final ObjectMapper JSON = new ObjectMapper();
+
+    private static File folder;
 
     private Walk() { }
 
     public static void main(String[] arguments) throws Exception {
         PrintStream out = System.out;
         System.setOut(System.err);  // nothing else is printed between answers
+        folder = new File(arguments[0]);
         Chance.install();
         BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
         for (String line = in.readLine(); line != null; line = in.readLine()) {
@@ -61,7 +65,7 @@ public final class Walk {
     private static Object answer(JsonNode o) {
         switch (o.get("do").asText()) {
             case "walk":
-                return told(walked(o), o, false);
+                return told(walked(o), o, o.has("shown"));
             case "shrink":
                 return shrunk(o);
             case "known":
@@ -74,7 +78,13 @@ public final class Walk {
     private static Run begun(JsonNode o) {
         Set<String> newOnes = new TreeSet<>();
         o.path("new").forEach(each -> newOnes.add(each.asText()));
-        return new ControllerRun(o.get("release").asText(), newOnes, o.get("elr").asBoolean(), o.get("seed").asLong());
+        String release = o.get("release").asText();
+        long seed = o.get("seed").asLong();
+        return ofQuorum(o) ? new QuorumRun(release, newOnes, seed, new File(folder, "run")) : new ControllerRun(release, newOnes, o.get("elr").asBoolean(), seed);
+    }
+
+    private static boolean ofQuorum(JsonNode o) {
+        return o.get("who").asText().equals("quorum");
     }
 
     private static Run walked(JsonNode o) {
@@ -95,7 +105,7 @@ public final class Walk {
             return run.violation != null && run.violation.invariant.equals(whole.violation.invariant) ? run.done : null;
         };
         List<Step> least = Shrinking.shrink(whole.done, still);
-        List<Step> merged = Shrinking.merge(least, ControllerRun::merged, still);
+        List<Step> merged = Shrinking.merge(least, whole::merged, still);
         return followed(o, Shrinking.shrink(merged, still), true);
     }
 
@@ -109,7 +119,7 @@ public final class Walk {
     private static Object replayed(JsonNode o) {
         List<Step> steps = new ArrayList<>();
         for (JsonNode each : o.get("schedule")) {
-            Step step = Step.parse(each.asText(), ControllerRun.Kind.values());
+            Step step = Step.parse(each.asText(), ofQuorum(o) ? QuorumRun.Kind.values() : ControllerRun.Kind.values());
             if (step == null)
                 return Map.of("bad", each.asText());
             steps.add(step);
