@@ -9,6 +9,8 @@ import attrs
 import pytest
 
 from model.partition.alter_partition import answer_to
+from model.partition.controlling import with_elr
+from model.partition.definition import initial_states
 from model.partition.messages import Answer, IsrChange
 from model.partition.releases import PRESETS
 from tests.model.partition_story import Row, bounds_of, told
@@ -402,3 +404,12 @@ def test_a_leader_of_another_epoch_is_refused_even_what_is_so_already() -> None:
     assert answer_to(before, 0, asked, KAFKA_3_5) is Answer.SUCCESS
     assert answer_to(before, 0, attrs.evolve(asked, leader_epoch=1), KAFKA_3_5) is Answer.STALE
     assert answer_to(before, 1, asked, KAFKA_3_5) is Answer.STALE
+
+
+def test_who_leaves_a_small_isr_is_eligible_and_who_is_in_it_is_not() -> None:
+    bounds = bounds_of(brokers=3, min_insync_replicas=3)
+    (start,) = initial_states(bounds, PRESETS["kafka-4.1"])
+    quorum = with_elr(start.quorum, frozenset({0, 1}), frozenset(), PRESETS["kafka-4.1"], bounds)
+    assert (quorum.isr, quorum.elr) == ({0, 1}, {2})
+    quorum = with_elr(quorum, frozenset({0}), frozenset({1}), PRESETS["kafka-4.1"], bounds)
+    assert (quorum.isr, quorum.elr) == ({0}, {2})
