@@ -26,12 +26,12 @@ import struct
 import sys
 import zlib
 from collections.abc import Callable, Iterator, Sequence
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import attrs
 import numpy as np
-import pyarrow as pa
 
 from explorer.partitioned.worker import PartitionWorker
 from explorer.search.counts import Counts
@@ -169,7 +169,7 @@ def tasks_code() -> str:
 
 def versions() -> dict[str, str]:
     """What the engine is built on. Spark itself compares the versions of Python."""
-    return {module.__name__: module.__version__ for module in (np, pa)}
+    return {name: metadata.version(name) for name in ("numpy", "pyarrow", "numba", "llvmlite")}
 
 
 def prints_of(engine: PartitionWorker, options: dict[str, Any]) -> Fingerprint:

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import pyarrow
 import pytest
 
 from explorer.search import breadth_first
@@ -25,7 +24,7 @@ from highwater.claims import own
 from highwater.claims.on_spark import system_of
 from spark.driver import explore as driver
 from spark.driver.explore import explore
-from spark.worker.tasks import OF_TASKS
+from spark.worker.tasks import OF_TASKS, versions
 
 STEPS = "def ahead(number):\n    return number + 1 if number != 7 else 8\n"
 MODEL = """
@@ -172,9 +171,12 @@ def test_all_of_highwater_that_a_task_imports_counts() -> None:
     assert packages <= {*ENGINE, *OF_TASKS}
 
 
-def test_executors_with_another_numpy_are_refused(spark: Any, model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("spark.driver.cluster.versions", lambda: {"numpy": "1.0", "pyarrow": pyarrow.__version__})
-    with pytest.raises(ModelError, match=r"executor .* has numpy .*, and the driver numpy 1\.0, pyarrow .*: install"):
+@pytest.mark.parametrize("name", ["numpy", "pyarrow", "numba", "llvmlite"])
+def test_executors_with_another_version_of_what_the_engine_is_built_on_are_refused(
+    spark: Any, model: Any, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setattr("spark.driver.cluster.versions", lambda: versions() | {name: "1.0"})
+    with pytest.raises(ModelError, match=rf"executor .* has {name} .*, and the driver .*{name} 1\.0.*: install"):
         explore(model, spark=spark, partitions=2)
 
 
