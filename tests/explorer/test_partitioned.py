@@ -8,6 +8,7 @@ import attrs
 import numpy as np
 import pytest
 
+from explorer.kernels.arrays import FlatRows
 from explorer.partitioned import worker
 from explorer.partitioned.visited import Visited
 from explorer.partitioned.worker import PartitionWorker
@@ -106,6 +107,10 @@ def test_a_branch_that_is_missed_though_it_is_known_ends_the_search(monkeypatch:
     monkeypatch.setattr(engine.engine.actions, "learn", lambda *arguments: None)
     with pytest.raises(Contradiction, match="machine code does not find a branch of"):
         list(engine.expand(rows, 1))
+    engine.use(FlatRows(rows), 1)
+    sources, none = np.ones(1, np.uint8), np.zeros((0, len(engine.system.actions)), np.uint8)
+    with pytest.raises(Contradiction, match="machine code does not find a branch of"):
+        list(engine.steps(sources, none, np.zeros((0, 1), np.uint8), 1))
 
 
 def test_rows_and_columns_of_words_are_the_same(rows: int = 50) -> None:
