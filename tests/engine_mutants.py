@@ -1055,7 +1055,7 @@ DEFECTS: tuple[Defect, ...] = (
     Defect(
         "every function of highwater's own models is taken for what is written there",
         "compiler/questions.py",
-        "return place_of(function.__code__, module, changed_last(module)) is not None",
+        "return place_of(code, module, changed_last(module)) is not None",
         "return True",
         (
             "tests/explorer/test_views_answer_or_refuse.py::"

@@ -66,8 +66,8 @@ def refuse_questions(system: System, of_views: bool = True, trusting: bool = Tru
 
     Args:
         of_views: also for questions of identity and of exact types that a part of a state may be asked.
-        trusting: leave out the functions of Highwater's own models, as they are written, about states of their own: a
-            test looks through those.
+        trusting: leave out the functions of Highwater's own models, as they are written, about states of their own,
+            and what these name: a test looks through those.
 
     Raises:
         ModelError: there is one; names file and line.
@@ -75,20 +75,21 @@ def refuse_questions(system: System, of_views: bool = True, trusting: bool = Tru
     trusting &= origin_of(system.domain.cls.__module__) == Origin.MODELS
     parts = _Parts(system)
     beside = [system.values_beside]
-    for function, of in _functions([*dict.fromkeys(each.of for each in system.functions), *parts.classes]):
-        if trusting and _is_written(function):
-            continue
+    asked = [*dict.fromkeys(each.of for each in system.functions), *parts.classes]
+    for function, of in _functions(each for each in asked if not (trusting and _is_written(each))):
         reader = _Reader(function, of, parts)
         for question in (*(_unanswered(reader, parts) if of_views else ()), *_never_found(reader, beside)):
             raise ModelError(question)
 
 
-def _is_written(function: FunctionType) -> bool:
+def _is_written(asked: Quantified | type) -> bool:
     """Whether it is of Highwater's own models, and as it is written there."""
-    module = str(function.__globals__.get("__name__"))
-    if origin_of(module) != Origin.MODELS:
+    if isinstance(asked, type):
+        return origin_of(asked.__module__) == Origin.MODELS
+    module, code = asked.function.__module__, getattr(asked.function, "__code__", None)
+    if origin_of(module) != Origin.MODELS or code is None or code.co_freevars:
         return False
-    return place_of(function.__code__, module, changed_last(module)) is not None
+    return place_of(code, module, changed_last(module)) is not None
 
 
 def refuse_steps_that_never_happen(actions: Iterable[Instance]) -> None:
