@@ -61,6 +61,19 @@ final class WalkedReplica {
     /** Shared, since each batch takes 8 MiB. */
     private static final Object POOL = Reflect.make(Reflect.longest(Reflect.type(RAFT + "internals.BatchMemoryPool")), 16, MOST_BYTES);
 
+    private static final ClassValue<String> WORDS = new ClassValue<>() {
+        @Override
+        protected String computeValue(Class<?> data) {
+            return data.getSimpleName().replaceAll("(Request|Response)Data$", "").replaceAll("(?<=[a-z])(?=[A-Z])", " ").toLowerCase();
+        }
+    };
+    private static final ClassValue<String> ROLES = new ClassValue<>() {
+        @Override
+        protected String computeValue(Class<?> state) {
+            return state.getSimpleName().replace("State", "");
+        }
+    };
+
     /** A request or an answer on its way. */
     static final class Message {
         final WalkedReplica from, to;
@@ -70,6 +83,7 @@ final class WalkedReplica {
         /** Whom the sender of the request takes it to be for: bootstrap servers have ids below zero. */
         private final Node asked;
         private final CompletableFuture<Object> completion;
+        private final String word;
 
         Message(WalkedReplica from, WalkedReplica to, int correlation, ApiMessage data, boolean answer, Node asked, CompletableFuture<Object> completion) {
             this.from = from;
@@ -79,12 +93,12 @@ final class WalkedReplica {
             this.answer = answer;
             this.asked = asked;
             this.completion = completion;
+            word = WORDS.get(data.getClass()) + (answer ? " answer" : "");
         }
 
         /** The word by which steps name it: "begin quorum epoch answer". */
         String word() {
-            String name = data.getClass().getSimpleName().replaceAll("(Request|Response)Data$", "").replaceAll("(?<=[a-z])(?=[A-Z])", " ").toLowerCase();
-            return answer ? name + " answer" : name;
+            return word;
         }
     }
 
@@ -477,7 +491,7 @@ final class WalkedReplica {
 
     /** Leader, Follower, Candidate, Prospective (since 4.0), Unattached or Resigned; Down if its process does not run. */
     String role() {
-        return runs() ? Reflect.read(state(), "state").getClass().getSimpleName().replace("State", "") : "Down";
+        return runs() ? ROLES.get(Reflect.read(state(), "state").getClass()) : "Down";
     }
 
     boolean leads() {
