@@ -82,7 +82,9 @@ def told(outcome: Outcome) -> Any:
 def test_what_is_lent_is_what_would_be_learned(names: tuple[str, ...], symmetry: bool, lent: list[str]) -> None:
     systems = [load_spec(path).system() for path in found(names)]
     for system in systems:
-        assert told(explored(system, symmetry=symmetry)) == told(breadth_first.explore(system, symmetry=symmetry))
+        ours, alone = explored(system, symmetry=symmetry), breadth_first.explore(system, symmetry=symmetry)
+        assert ours.compiled_paths >= alone.compiled_paths  # another claim may ask more of the same actions
+        assert told(attrs.evolve(ours, compiled_paths=alone.compiled_paths)) == told(alone)
     assert len(lent) > 30
 
 
