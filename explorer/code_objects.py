@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import dis
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from functools import cache
+from functools import cache, wraps
 from types import CodeType
-from typing import Any
+from typing import Any, TypeVar
 
 import attrs
+
+T = TypeVar("T")
 
 
 @attrs.frozen
@@ -24,21 +26,29 @@ class Uses:
     sets: tuple[str, ...]
 
 
-_used: dict[int, tuple[CodeType, Uses]] = {}
-"""By the identity of code, as its own hash takes long: this itself, so that it lives as long, and what it uses."""
+def once_for_code(of: Callable[[CodeType], T]) -> Callable[[CodeType], T]:
+    """Keep what is found for code by its identity, as its own hash takes long; and the code, so that it lives on."""
+    found: dict[int, tuple[CodeType, T]] = {}
+
+    @wraps(of)
+    def kept(code: CodeType) -> T:
+        if id(code) not in found:
+            found[id(code)] = code, of(code)
+        return found[id(code)][1]
+
+    return kept
 
 
+@once_for_code
 def uses_of(code: CodeType) -> Uses:
     """What code, and the code inside it, reaches by name."""
-    if id(code) not in _used:
-        names, imports, sets = set(), set(), set()
-        for each in inside([code]):
-            found = _uses_in(each)
-            names |= set(found.names)
-            imports |= set(found.imports)
-            sets |= set(found.sets)
-        _used[id(code)] = code, Uses(tuple(sorted(names)), tuple(sorted(imports)), tuple(sorted(sets)))
-    return _used[id(code)][1]
+    names, imports, sets = set(), set(), set()
+    for each in inside([code]):
+        found = _uses_in(each)
+        names |= set(found.names)
+        imports |= set(found.imports)
+        sets |= set(found.sets)
+    return Uses(tuple(sorted(names)), tuple(sorted(imports)), tuple(sorted(sets)))
 
 
 def _uses_in(code: CodeType) -> Uses:
@@ -105,6 +115,7 @@ def _written(module: str, stamp: Any) -> dict[CodeType, str]:
 
 
 def inside(constants: Iterable[Any]) -> Iterator[CodeType]:
+    """The code among some constants, and the code inside that."""
     for each in constants:
         if isinstance(each, CodeType):
             yield each

@@ -34,7 +34,7 @@ from typing import Any
 import attrs
 import numpy as np
 
-from explorer.code_objects import place_of, uses_of
+from explorer.code_objects import once_for_code, place_of, uses_of
 from explorer.objects import NOTHING, WRAPPER, Content, Objects, is_of_attrs, resolved, taken
 from explorer.sources import KNOWN, Origin, noted, origin_of
 from model.language.domain import ArrayOf, Domain, Integers, Limit, Maybe, OneOf, SequenceOf, SetOf
@@ -140,7 +140,7 @@ class Kept:
 
 
 @attrs.frozen(eq=False)
-class Told:
+class Described:
     """A description that an earlier search made: of an object, and of all that it reaches."""
 
     root: Any
@@ -149,7 +149,7 @@ class Told:
 
 
 _looked_at: dict[int, Kept] = {}
-_told: dict[int, Told] = {}
+_described: dict[int, Described] = {}
 MOST_KEPT = 200_000
 
 
@@ -169,7 +169,7 @@ class Descriptions:
     def __init__(self) -> None:
         if len(_looked_at) > MOST_KEPT:
             _looked_at.clear()
-            _told.clear()
+            _described.clear()
         self.constants: dict[str, str] = {}
         self.distributions: set[str] = set()
         self._constants: dict[str, str] = {}  # of the object that is looked at
@@ -193,14 +193,14 @@ class Descriptions:
         if (text := self._plain_text(value)) is not None:
             return text if len(text) < SHOWN else _hash(text)
         if id(value) not in self._found:
-            self._found[id(value)] = value, self._told_before(value) or self._described(value, name or _called(value))
+            self._found[id(value)] = value, self._earlier(value) or self._described(value, name or _called(value))
         return self._found[id(value)][1]
 
-    def _told_before(self, root: Any) -> str | None:
+    def _earlier(self, root: Any) -> str | None:
         """An earlier description, if all that the object reaches is as it was."""
-        told = _told.get(id(root))
-        same = told is not None and all(node.is_like(self._node(value)) for value, node in told.reached)
-        return told.text if same else None
+        earlier = _described.get(id(root))
+        same = earlier is not None and all(node.is_like(self._node(value)) for value, node in earlier.reached)
+        return earlier.text if same else None
 
     def _described(self, root: Any, name: str) -> str:
         nodes, numbers, todo = self._nodes, {id(root): 0}, [root]
@@ -220,7 +220,7 @@ class Descriptions:
                 said.append(numbers[key])
         text = _hash(ascii(said))
         if not self._within and not isinstance(root, dict | Domain):  # which are made anew for each search
-            _told[id(root)] = Told(root, text, tuple((value, nodes[id(value)][1]) for value in todo))
+            _described[id(root)] = Described(root, text, tuple((value, nodes[id(value)][1]) for value in todo))
         return text
 
     def _sorted(self, value: Any, node: Node) -> Iterable[Part]:
@@ -631,21 +631,16 @@ def _hash(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-_codes: dict[int, tuple[CodeType, str]] = {}
-"""By the identity of code, as its own hash takes long: this itself, so that it lives as long, and what it is."""
-
-
+@once_for_code
 def _code_text(code: CodeType) -> str:
     """A hash of all of code but where it is written."""
-    if id(code) not in _codes:
-        plain = Descriptions()
-        constants = [
-            _code_text(each) if isinstance(each, CodeType) else str(plain._plain_text(each)) for each in code.co_consts
-        ]
-        said = (
-            code.co_qualname, code.co_code.hex(), code.co_exceptiontable.hex(), code.co_flags, code.co_argcount,
-            code.co_posonlyargcount, code.co_kwonlyargcount, code.co_names, code.co_varnames, code.co_freevars,
-            code.co_cellvars, constants,
-        )  # fmt: skip
-        _codes[id(code)] = code, _hash(ascii(said))
-    return _codes[id(code)][1]
+    plain = Descriptions()
+    constants = [
+        _code_text(each) if isinstance(each, CodeType) else str(plain._plain_text(each)) for each in code.co_consts
+    ]
+    said = (
+        code.co_qualname, code.co_code.hex(), code.co_exceptiontable.hex(), code.co_flags, code.co_argcount,
+        code.co_posonlyargcount, code.co_kwonlyargcount, code.co_names, code.co_varnames, code.co_freevars,
+        code.co_cellvars, constants,
+    )  # fmt: skip
+    return _hash(ascii(said))

@@ -52,7 +52,7 @@ class Objects:
 
     def content(self, value: Any) -> Content | None:
         """All that a description of an object depends on, but for what these objects are made of: as long as they are
-        the same ones, its own part in the description is the same. None where that cannot be told.
+        the same ones, its own part in the description is the same. None where that cannot be known.
         """
         kind = type(value)
         if kind in NEVER_CHANGE:

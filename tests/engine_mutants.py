@@ -761,16 +761,16 @@ DEFECTS: tuple[Defect, ...] = (
     Defect(
         "a description that was made before stands, whatever became of what is reached",
         "descriptions.py",
-        "return told.text if same else None",
-        "return told.text if told else None",
+        "return earlier.text if same else None",
+        "return earlier.text if earlier else None",
         (CHANGED,),
     ),
     Defect(
-        "constants of what was looked at before are not told",
+        "constants of what was looked at before are lost",
         "descriptions.py",
         "            return kept.node\n",
         "            return attrs.evolve(kept.node, constants={}, distributions=set())\n",
-        (f"{DESCRIBED}::test_constants_and_distributions_are_told_of_what_was_looked_at_before",),
+        (f"{DESCRIBED}::test_constants_and_distributions_are_known_of_what_was_looked_at_before",),
     ),
     Defect(
         "what a class inherits is not described",
@@ -1059,7 +1059,7 @@ DEFECTS: tuple[Defect, ...] = (
         "return True",
         (
             "tests/explorer/test_views_answer_or_refuse.py::"
-            "test_what_is_not_as_it_is_written_in_highwaters_own_models_is_looked_through",
+            "test_a_property_of_highwaters_own_that_is_not_as_it_is_written_is_looked_through",
         ),
     ),
     Defect(

@@ -16,22 +16,21 @@ import itertools
 import linecache
 import operator
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from enum import Enum
 from pathlib import Path
 from types import CodeType, FunctionType, MethodType, ModuleType
-from typing import Any, TypeVar
+from typing import Any
 
 import attrs
 
-from explorer.code_objects import place_of
+from explorer.code_objects import once_for_code, place_of
 from explorer.comparisons import is_never_equal, never_equal
 from explorer.sources import Origin, changed_last, origin_of, stamp_of
 from explorer.system import Beside, ModelError, System, is_machinery
 from model.language.declarations import Instance, Quantified
 from model.language.domain import ArrayOf, Maybe, OneOf, SequenceOf, SetOf, Struct, classes_in, is_scalar
 
-T = TypeVar("T")
 GIVEN = ("protocol", "bounds")
 OF_A_TYPE = ("mro", "__mro__", "__base__", "__bases__", "__dict__", "__subclasses__", "__slots__")
 """What a class says of itself that the class of a view says otherwise."""
@@ -44,19 +43,6 @@ OF_OBJECTS = (id, type, operator.is_, operator.is_not)
 _written = functools.cache(ast.unparse)
 
 
-def _once_for_code(of: Callable[[CodeType], T]) -> Callable[[CodeType], T]:
-    """Keep what is found for code by its identity, as its own hash takes long; and the code, so that it lives on."""
-    found: dict[int, tuple[CodeType, T]] = {}
-
-    @functools.wraps(of)
-    def kept(code: CodeType) -> T:
-        if id(code) not in found:
-            found[id(code)] = code, of(code)
-        return found[id(code)][1]
-
-    return kept
-
-
 def refuse_questions(system: System, of_views: bool = True, trusting: bool = True) -> None:
     """Look through the functions that a system is made of, and all that these name, for questions that cannot mean what
     they say.
@@ -66,8 +52,8 @@ def refuse_questions(system: System, of_views: bool = True, trusting: bool = Tru
 
     Args:
         of_views: also for questions of identity and of exact types that a part of a state may be asked.
-        trusting: leave out the functions of Highwater's own models, as they are written, about states of their own,
-            and what these name: a test looks through those.
+        trusting: leave out actions and properties of Highwater's own models whose functions are as they are written
+            there, about states of their own, and all that these name: a test looks through those.
 
     Raises:
         ModelError: there is one; names file and line.
@@ -83,7 +69,7 @@ def refuse_questions(system: System, of_views: bool = True, trusting: bool = Tru
 
 
 def _is_written(asked: Quantified | type) -> bool:
-    """Whether it is of Highwater's own models, and as it is written there."""
+    """Whether it is of Highwater's own models, and if it has a function, whether this is as it is written there."""
     if isinstance(asked, type):
         return origin_of(asked.__module__) == Origin.MODELS
     module, code = asked.function.__module__, getattr(asked.function, "__code__", None)
@@ -109,7 +95,7 @@ def refuse_steps_that_never_happen(actions: Iterable[Instance]) -> None:
                 )
 
 
-@_once_for_code
+@once_for_code
 def _returned(code: CodeType) -> tuple[ast.expr, ...]:
     """What a function's text returns, None at its end included; nothing where there is no text, or where it may raise,
     as the error says more then.
@@ -506,7 +492,7 @@ class _Text:
                 self._bind(each, values[number] if whole else None)
 
 
-@_once_for_code
+@once_for_code
 def _text_of(code: CodeType) -> _Text:
     by_line = _nodes_of(code.co_filename, stamp_of(code.co_filename))
     nodes = tuple(itertools.chain.from_iterable(by_line.get(line, ()) for line in _lines(code)))
@@ -557,7 +543,7 @@ def _nodes_of(file: str, stamp: Any) -> dict[int, list[ast.AST]]:
     return found
 
 
-@_once_for_code
+@once_for_code
 def _lines(code: CodeType) -> frozenset[int]:
     inner = [_lines(each) for each in code.co_consts if isinstance(each, CodeType)]
     return frozenset(line for _, _, line in code.co_lines() if line).union(*inner)
@@ -633,13 +619,13 @@ def _enclosed(function: FunctionType) -> dict[str, Any]:
     return {name: cell.cell_contents for name, cell in cells if cell != type(cell)()}
 
 
-@_once_for_code
+@once_for_code
 def _own_names(code: CodeType) -> set[str]:
     """The arguments and local names of code, and of what is defined inside it."""
     return set(code.co_varnames).union(*(_own_names(inner) for inner in code.co_consts if isinstance(inner, CodeType)))
 
 
-@_once_for_code
+@once_for_code
 def _names(code: CodeType) -> set[str]:
     """The global names and attributes that code uses, and what is defined inside it."""
     return set(code.co_names).union(*(_names(inner) for inner in code.co_consts if isinstance(inner, CodeType)))

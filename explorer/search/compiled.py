@@ -11,10 +11,7 @@ from explorer.compiler.meanings import ActionProgram, InvariantProgram
 from explorer.compiler.permutations import Image, Permutation
 from explorer.compiler.prefilter import Filter
 from explorer.compiler.programs import Program
-from explorer.compiler.questions import (
-    refuse_questions,
-    refuse_steps_that_never_happen,
-)
+from explorer.compiler.questions import refuse_questions, refuse_steps_that_never_happen
 from explorer.compiler.ranks import OrderedLeaves
 from explorer.compiler.wide_nodes import Widened
 from explorer.kernels.arrays import EffectArrays, Trees

@@ -21,6 +21,7 @@ from typing import Any
 
 import attrs
 
+from explorer.code_objects import once_for_code
 from explorer.compiler.layout import Layout
 from explorer.compiler.programs import Program
 from explorer.search.compiled import Compiled
@@ -104,13 +105,9 @@ def functions_run(programs: Iterable[Program]) -> tuple[Called, ...]:
                 first.setdefault(code, function)
                 paths.setdefault(code, Counter()).update(function.ran)
     return tuple(
-        Called(
-            seen.of.name, code.co_name, code.co_filename, code.co_firstlineno,
-            {line: paths[code][line] for line in sorted(_lines_of(code))},
-            frozenset() if isinstance(seen.of, Action) else frozenset(_spared_in(_function(code)[0], seen.names)),
-        )
+        _called(code, seen, {line: paths[code][line] for line in sorted(_lines_of(code))})
         for code, seen in first.items()
-    )  # fmt: skip
+    )
 
 
 def together(found: Iterable[Called]) -> list[Called]:
@@ -131,14 +128,12 @@ def never_ran(function: Called) -> list[Unreached]:
     """The statements of a function that never ran, and are not spared; of a block, the first one."""
     functions, texts = _functions_in(function.file)
     ran = {line for line, paths in function.lines.items() if paths}
-    missed = _missed_in(functions.get((function.name, function.first_line), []), ran)
-    return [
-        Unreached(function.of, function.file, each.lineno, texts[each.lineno - 1].strip())
-        for each in missed
-        if each.lineno not in function.spared
-    ]
+    body = functions.get((function.name, function.first_line), [])
+    missed = (each.lineno for each in _missed_in(body, ran) if each.lineno not in function.spared)
+    return [Unreached(function.of, function.file, line, texts[line - 1].strip()) for line in missed]
 
 
+@once_for_code
 def _lines_of(code: CodeType) -> set[int]:
     """The lines of a function's body."""
     return {line for _, _, line in code.co_lines() if line is not None and line > code.co_firstlineno}
@@ -193,12 +188,14 @@ def _is_machinery(file: str) -> bool:
     return is_machinery(Path(file))
 
 
-def _missed(code: CodeType, seen: Seen) -> Iterator[Unreached]:
-    body, texts = _function(code)
-    spared = frozenset() if isinstance(seen.of, Action) else _spared_in(body, seen.names)
-    for statement in _missed_in(body, seen.ran):
-        if statement.lineno not in spared:
-            yield Unreached(seen.of.name, code.co_filename, statement.lineno, texts[statement.lineno - 1].strip())
+def _missed(code: CodeType, seen: Seen) -> list[Unreached]:
+    lines = {line: int(line in seen.ran) for line in _lines_of(code)}
+    return never_ran(_called(code, seen, lines))
+
+
+def _called(code: CodeType, seen: Seen, lines: dict[int, int]) -> Called:
+    spared = frozenset() if isinstance(seen.of, Action) else frozenset(_spared_in(_body(code), seen.names))
+    return Called(seen.of.name, code.co_name, code.co_filename, code.co_firstlineno, lines, spared)
 
 
 def _missed_in(block: Sequence[ast.stmt], ran: set[int]) -> Iterator[ast.stmt]:
@@ -248,10 +245,10 @@ def _only_refuses_or_exempts(block: Sequence[ast.stmt], names: Mapping[str, Any]
     return called is Witness or getattr(called, "__annotations__", {}).get("return") in (Witness, "Witness")
 
 
-def _function(code: CodeType) -> tuple[list[ast.stmt], list[str]]:
-    """The statements of a function, and the lines of its file; none for a lambda, or where there is no source."""
-    functions, texts = _functions_in(code.co_filename)
-    return functions.get((code.co_name, code.co_firstlineno), []), texts
+def _body(code: CodeType) -> list[ast.stmt]:
+    """The statements of a function; none for a lambda, or where there is no source."""
+    functions, _ = _functions_in(code.co_filename)
+    return functions.get((code.co_name, code.co_firstlineno), [])
 
 
 @functools.cache

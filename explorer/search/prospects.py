@@ -72,9 +72,11 @@ def _mark_reaching(engine: Engine, prospect: Instance, marks: np.ndarray, *, bey
 
 
 def _effects(engine: Engine, beyond: bool) -> EffectArrays:
-    """What steps do. If nothing lies beyond the bounds, those that they cut change nothing."""
+    """What steps do. If nothing lies beyond the bounds, those that they cut change nothing. Zeros take no time: the
+    column has room for many more effects than there are.
+    """
     effects = engine.effect_arrays()
-    return effects if beyond else effects._replace(cut=np.zeros(effects.cut.shape, effects.cut.dtype))  # not written
+    return effects if beyond else effects._replace(cut=np.zeros(effects.cut.shape, effects.cut.dtype))
 
 
 def _lost(engine: Engine, prospect: Instance, marks: np.ndarray) -> Violation:

@@ -7,8 +7,7 @@ that it is about.
 A preset stands for its release and for those after it, up to the next preset: releases in between change none of these
 rules. `tests/model/kafka_releases.py` has all releases with the preset of each. `kafka-4.1` has KIP-966 enabled, as new
 clusters have it from 4.1 on; 4.2 to 4.4 change no rule. 2.7.2 is younger than 2.8.0, and 3.9.1 than 4.0.0: each has a
-fix that the other lacks. In 2.8 KRaft was early access. The newest ZooKeeper
-mode is that of 3.9.1.
+fix that the other lacks. In 2.8 KRaft was early access. The newest ZooKeeper mode is that of 3.9.1.
 
 Source: the named releases of github.com/apache/kafka, all of them compared with the next.
 """

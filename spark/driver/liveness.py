@@ -20,7 +20,7 @@ import numpy as np
 
 from explorer.kernels.arrays import FAIR
 from explorer.partitioned.worker import PartitionWorker
-from explorer.search.coverage import NO_PREMISE, holds_for_nothing
+from explorer.search.coverage import holds_for_nothing
 from explorer.search.edges import Edges, rows_of
 from explorer.search.engine import Engine
 from explorer.search.lassos import lasso_to
@@ -29,7 +29,7 @@ from explorer.search.orbits import exact_fairness
 from explorer.search.store import Stopped
 from explorer.search.stored_graph import StoredGraph
 from explorer.system import System
-from explorer.verdict import Budget, Violation
+from explorer.verdict import NO_PREMISE, Budget, Violation
 from model.language.declarations import Instance
 from spark.driver.cluster import Cluster
 from spark.driver.tables import Rows, Tables, Waiting

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from cluster import defects
+from cluster import defects, quorum_defects
 from cluster.defects import DEFECTS, _elected, way_of
 from cluster.nodes import TimeoutExceeded
 from cluster.observing import Control
@@ -176,7 +176,7 @@ def test_the_newest_release_leaves_a_partition_without_a_leader(
 @pytest.mark.xdist_group("kafka")  # with others that resolve a release
 @pytest.mark.slow
 def test_the_newest_release_ends_its_active_controller(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(defects, "MEANWHILE_MS", 2_000)
+    monkeypatch.setattr(quorum_defects, "MEANWHILE_MS", 2_000)
     code, found = bring_about(tmp_path, "ends-the-active-controller")
     (run,) = found["runs"]
     assert code == 0 and run["reproduced"], run["verdict"]
@@ -200,7 +200,7 @@ def test_the_newest_release_never_completes_a_reassignment_back(
 @pytest.mark.xdist_group("kafka")  # with others that resolve a release
 @pytest.mark.slow
 def test_the_newest_release_ends_a_new_broker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(defects, "STARTS", 1)
+    monkeypatch.setattr(quorum_defects, "STARTS", 1)
     code, found = bring_about(tmp_path, "ends-a-new-broker")
     (run,) = found["runs"]
     assert code == 0 and run["reproduced"], run["verdict"]

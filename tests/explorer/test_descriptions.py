@@ -385,7 +385,7 @@ def test_an_object_that_has_changed_since_an_earlier_search_is_described_anew(
     CHANGES[what](function)
     after = described(function)
     descriptions._looked_at.clear()
-    descriptions._told.clear()
+    descriptions._described.clear()
     assert after == described(function) != before
 
 
@@ -406,7 +406,7 @@ def test_what_did_not_change_is_looked_at_once(monkeypatch: pytest.MonkeyPatch) 
     assert not any(isinstance(each, types.FunctionType | Record) for each in looked_at)
 
 
-def test_constants_and_distributions_are_told_of_what_was_looked_at_before() -> None:
+def test_constants_and_distributions_are_known_of_what_was_looked_at_before() -> None:
     function = made("def f(): return LIMIT, attrs.evolve", LIMIT=7, attrs=attrs)
     found = []
     for each in (Descriptions(), Descriptions()):

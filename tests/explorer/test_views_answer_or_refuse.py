@@ -553,7 +553,7 @@ def test_highwaters_own_models_ask_nothing_that_a_view_cannot_answer(folder: Pat
         refuse_questions(load_spec(path).system(), trusting=False)
 
 
-def test_what_is_not_as_it_is_written_in_highwaters_own_models_is_looked_through(
+def test_a_property_of_highwaters_own_that_is_not_as_it_is_written_is_looked_through(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     spec = tmp_path / "spec.toml"

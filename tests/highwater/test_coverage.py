@@ -1,4 +1,4 @@
-"""What several claims reach together: added up, told in every report, and the same however many run at once."""
+"""What several claims reach together: added up, said in every report, and the same however many run at once."""
 
 from __future__ import annotations
 
@@ -99,22 +99,22 @@ def test_models_are_added_up_apart(safe: Spec, make_spec: Callable[..., Spec]) -
     assert [(each.model, each.claims) for each in found] == [("quorum-reference", 1), ("reference", 2)]
 
 
-def test_it_is_told_in_the_terminal_and_in_every_report_for_any_number_of_jobs(
+def test_it_is_said_in_the_terminal_and_in_every_report_for_any_number_of_jobs(
     highwater: Run, write_spec: Write, tmp_path: Path
 ) -> None:
     specs = [
         write_spec("safe.toml", **SAFE),
         write_spec("violated.toml", **UNSAFE),
     ]
-    told = []
+    said = []
     for jobs in ("1", "2"):
         report, pages = tmp_path / f"{jobs}.json", tmp_path / f"pages{jobs}"
         run = highwater("check", *specs, "--coverage", "--jobs", jobs, "--json", report, "--html", pages)
         data = json.loads(report.read_text(encoding="utf-8"))
         jsonschema.Draft202012Validator(SCHEMA).validate(data)
-        told.append((run.stdout[run.stdout.index("coverage  ") :].splitlines()[:-1], data["coverage"]))
-    assert told[0] == told[1]
-    lines, (entry,) = told[0]
+        said.append((run.stdout[run.stdout.index("coverage  ") :].splitlines()[:-1], data["coverage"]))
+    assert said[0] == said[1]
+    lines, (entry,) = said[0]
     head = f"coverage  reference: 2 claims ran {entry['ran']} of {entry['lines']} lines; "
     assert lines[0] == f"{head}{counted(len(entry['unreached']), 'statement')} never ran"
     assert len(lines) == 1 + len(entry["unreached"]) > 1
