@@ -6,7 +6,8 @@
 
 First each claim is searched once as it is, to know which lines it runs; that is kept in build/ until the model, its
 properties or the claim change. A mutation is made in a copy of `model/` and `invariants/`. There the claims run that
-run the changed line, the cheapest first, until one comes out otherwise or all have; then the quick tests of the model.
+run the changed line, the cheapest first, until one comes out otherwise or all have been asked. If one fails, as by an
+index out of range, the others are asked all the same. If none did either, the quick tests of the model are run.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import hashlib
 import json
 import multiprocessing
 import os
+import pickle
 import random
 import re
 import resource
@@ -62,6 +64,10 @@ class By(Enum):
     ERROR = "an error of a claim"
     TEST = "a quick test"
     NOBODY = "nobody"
+
+
+ANSWERS = By.VERDICT, By.COUNT
+"""Where there is one of these, no claim is asked any more. Where a claim has failed, another may still answer."""
 
 
 @attrs.frozen
@@ -165,15 +171,17 @@ def fate_of(job: tuple[Mutation, list[Claim], float]) -> Fate:
         tree = Path(folder)
         plant(mutation, tree)
         read_models_from(tree)
-        asked = 0
-        for asked, claim in enumerate(running, 1):
-            if (by := noticed(claim)) is not None:
-                return Fate(mutation, by, Path(claim.path).stem, asked, len(running), time.process_time() - started)
-            if time.process_time() - started > limit:
+        asked, by, who = 0, By.NOBODY, ""
+        for claim in running:
+            asked += 1
+            answer = noticed(claim)
+            if answer in ANSWERS or (answer is By.ERROR and by is By.NOBODY):
+                by, who = answer, Path(claim.path).stem
+            if by in ANSWERS or time.process_time() - started > limit:
                 break
-        test = failing_test(mutation, tree)
-        by = By.NOBODY if test is None else By.TEST
-        return Fate(mutation, by, test or "", asked, len(running), time.process_time() - started)
+        if by is By.NOBODY and (test := failing_test(mutation, tree)) is not None:
+            by, who = By.TEST, test
+        return Fate(mutation, by, who, asked, len(running), time.process_time() - started)
 
 
 def plant(mutation: Mutation, tree: Path) -> None:
@@ -266,12 +274,30 @@ def drawn_apart(arguments: tuple[str, int, int]) -> list[Mutation]:
     return drawn(*arguments)
 
 
-def fates(model: str, number: int, seed: int, jobs: int, limit: float) -> Iterator[Fate]:
+def fates(model: str, number: int, seed: int, jobs: int, limit: float, kept: Path | None = None) -> Iterator[Fate]:
     claims = claims_of(model, jobs)
     with multiprocessing.get_context("spawn").Pool(1) as pool:  # so that this process reads no model
         chosen = pool.apply(drawn_apart, [(model, number, seed)])
+    known = known_fates(kept)
+    yield from (known[str(each)] for each in chosen if str(each) in known)
     with multiprocessing.get_context("fork").Pool(jobs, maxtasksperchild=1) as pool:
-        yield from pool.imap_unordered(fate_of, [(each, claims, limit) for each in chosen])
+        jobs_left = [(each, claims, limit) for each in chosen if str(each) not in known]
+        for fate in pool.imap_unordered(fate_of, jobs_left):
+            if kept is not None:
+                with kept.open("ab") as file:
+                    file.write(pickle.dumps(fate))
+            yield fate
+
+
+def known_fates(kept: Path | None) -> dict[str, Fate]:
+    """What a run that was interrupted has found already."""
+    found: dict[str, Fate] = {}
+    if kept is not None and kept.exists():
+        with kept.open("rb") as file:
+            while file.peek():
+                fate = pickle.load(file)
+                found[str(fate.mutation)] = fate
+    return found
 
 
 def table(found: dict[str, list[Fate]]) -> str:
@@ -292,12 +318,13 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1, help="of what is drawn (default: 1)")
     parser.add_argument("--seconds", type=float, default=30, help="of the processor on claims for each (default: 30)")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="how many at once")
+    parser.add_argument("--keep", type=Path, help="a file of what was found, from which another run goes on")
     parser.add_argument("--write", action="store_true", help="put the table into docs/testing.md")
     given = parser.parse_args()
     found: dict[str, list[Fate]] = {}
     for model in given.models or MODELS:
         found[model] = []
-        for fate in fates(model, given.n, given.seed, given.jobs, given.seconds):
+        for fate in fates(model, given.n, given.seed, given.jobs, given.seconds, given.keep):
             print(fate, flush=True)
             found[model].append(fate)
     print(f"seed {given.seed}\n{table(found)}")

@@ -248,7 +248,7 @@ def judge_claim(spec: Spec, outcome: Outcome, *, went_on: bool = False) -> Resul
         mismatches.append(
             Mismatch("expect.property", f"expected {expect.property} to be violated, but {_found(outcome)} first")
         )
-    counts = [("distinct_states", outcome.distinct_states), ("depth", outcome.depth)]
+    counts = [(key, getattr(outcome, key)) for key in ("distinct_states", "generated", "depth")]
     comparisons = counts if comparable else []
     if violation is not None:
         comparisons.append(("trace_length", violation.trace_length))

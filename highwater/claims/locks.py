@@ -1,5 +1,5 @@
-"""The counts that a spec locks, brought up to date: `expect.distinct_states`, and `depth` and `trace_length` where they
-are given.
+"""The counts that a spec locks, brought up to date: `expect.distinct_states`, and `generated`, `depth` and
+`trace_length` where they are given.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def update_locks(results: Iterable[Result]) -> tuple[list[Result], list[str]]:
 def with_counts(text: str, result: Result) -> str:
     """A spec's text with the counts that came out; everything else, comments too, stays as it is."""
     outcome, violation = result.outcome, result.found
-    counts = {"distinct_states": outcome.distinct_states, "depth": outcome.depth}
+    counts = {key: getattr(outcome, key) for key in ("distinct_states", "generated", "depth")}
     if violation is not None:
         counts["trace_length"] = violation.trace_length
     mark, text = ("\ufeff", text[1:]) if text.startswith("\ufeff") else ("", text)

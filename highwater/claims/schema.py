@@ -11,7 +11,7 @@ import attrs
 
 from explorer.verdict import DEADLOCK, Verdict
 from highwater.claims.resolving import variants
-from highwater.claims.spec import Expectation, Mutations, SpecFile
+from highwater.claims.spec import COUNTS, Expectation, Mutations, SpecFile
 from model.catalogue import MODELS
 from model.language.definition import Model
 
@@ -63,7 +63,7 @@ def _closed(properties: dict[str, Any], cls: type) -> dict[str, Any]:
 
 def _expectation() -> dict[str, Any]:
     verdicts = [verdict.value for verdict in Verdict if verdict is not Verdict.UNKNOWN]
-    counts = dict.fromkeys(("trace_length", "distinct_states", "depth"), NUMBER)
+    counts = dict.fromkeys(COUNTS, NUMBER)
     return _closed(
         {"verdict": {"enum": verdicts}, "property": {"type": "string"}, **counts, "any_number_of": TEXTS}, Expectation
     )

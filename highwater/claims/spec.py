@@ -35,7 +35,7 @@ from model.language.definition import Definition, Model, Property
 from model.language.graph_properties import GraphProperty, Prospect
 from model.language.records import domain_of
 
-COUNTS = ("trace_length", "distinct_states", "depth")
+COUNTS = ("trace_length", "distinct_states", "generated", "depth")
 
 
 class SpecError(Exception):
@@ -63,6 +63,8 @@ class Expectation:
         property: the property that is violated; any of the checked ones if left out.
         trace_length: the number of actions of its shortest counterexample.
         distinct_states: how many states there are within the bounds; a model that silently loses states fails on this.
+        generated: how many steps there are between them, those to a known state included; a guard that is lost changes
+            it even where no state is new.
         depth: the depth of the deepest state, in actions.
         any_number_of: groups of `by_order` that are not bounded: whatever number of such epochs there is, it holds.
     """
@@ -71,6 +73,7 @@ class Expectation:
     property: str | None = None
     trace_length: int | None = None
     distinct_states: int | None = None
+    generated: int | None = None
     depth: int | None = None
     any_number_of: tuple[str, ...] = ()
 

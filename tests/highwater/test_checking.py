@@ -116,8 +116,14 @@ def violated() -> Any:
     """A spec whose counts are locked, and what came out."""
     spec = load_spec(VIOLATED)
     outcome = check_spec(spec).outcome
-    locked = attrs.evolve(spec.file.expect, distinct_states=outcome.distinct_states)
+    locked = attrs.evolve(spec.file.expect, distinct_states=outcome.distinct_states, generated=outcome.generated)
     return attrs.evolve(spec, file=attrs.evolve(spec.file, expect=locked)), outcome
+
+
+def test_a_step_more_between_the_same_states_is_not_what_was_locked(violated: Any) -> None:
+    spec, outcome = violated
+    result = judge_claim(spec, attrs.evolve(outcome, generated=outcome.generated + 1))
+    assert [mismatch.key for mismatch in result.mismatches] == ["expect.generated"]
 
 
 def test_counts_after_a_violation_are_not_held_against_those_of_a_plain_check(violated: Any) -> None:

@@ -34,6 +34,7 @@ def written(tmp_path: Path, expect: str) -> Path:
         ('expect = { verdict = "holds" }', 'expect = { verdict = "holds", distinct_states = 277 }'),
         ('expect = {verdict = "holds"}  # so', 'expect = {verdict = "holds",distinct_states = 277}  # so'),
         ("expect = { distinct_states = 3, depth = 4 } # so", "expect = { distinct_states = 277, depth = 11 } # so"),
+        ("expect = { generated = 3 }", "expect = { generated = 464, distinct_states = 277 }"),
         ("expect.depth = 11", "expect.depth = 11\nexpect.distinct_states = 277"),
         (
             '[expect]\n# so\ndepth = 4\nverdict = "holds"',

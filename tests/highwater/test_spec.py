@@ -38,7 +38,14 @@ GOOD: dict[str, Any] = {
     "protocol": {"variant": "kip-320"},
     "bounds": BOUNDS,
     "check": ["weak_isr", "no_deadlock"],
-    "expect": {"verdict": "violated", "property": "weak_isr", "trace_length": 3, "distinct_states": 4, "depth": 5},
+    "expect": {
+        "verdict": "violated",
+        "property": "weak_isr",
+        "trace_length": 3,
+        "distinct_states": 4,
+        "generated": 6,
+        "depth": 5,
+    },
     "max_depth": 9,
     "source": "a book",
 }
@@ -94,7 +101,7 @@ def test_a_good_spec_gives_the_system_that_it_speaks_of(write_spec: Write) -> No
 
 def test_every_key_that_is_given_is_kept(write_spec: Write) -> None:
     spec = load_spec(write_spec(**GOOD))
-    assert spec.file.expect == Expectation(Verdict.VIOLATED, "weak_isr", 3, 4, 5)
+    assert spec.file.expect == Expectation(Verdict.VIOLATED, "weak_isr", 3, 4, 6, 5)
     assert spec.file.max_depth == 9
     assert spec.properties == (reference.weak_isr,)
     assert spec.check_deadlock
@@ -354,7 +361,7 @@ def test_a_check_that_is_no_list_of_texts_is_refused(write_spec: Write, value: A
 def test_an_unknown_key_of_a_claim_is_named(write_spec: Write) -> None:
     line = only_refusal(write_spec(expect={"vredict": "holds"}))
     assert 'expect.vredict: unknown key (did you mean "verdict"?)' in line
-    assert "allowed are verdict, property, trace_length, distinct_states, depth" in line
+    assert "allowed are verdict, property, trace_length, distinct_states, generated, depth" in line
 
 
 def test_a_wrong_verdict_is_named_with_those_that_there_are(write_spec: Write) -> None:
@@ -390,12 +397,12 @@ def test_a_claim_that_is_no_table_is_refused_in_our_words(write_spec: Write, val
     assert "is not a table" in line
 
 
-@pytest.mark.parametrize("key", ["trace_length", "distinct_states", "depth"])
+@pytest.mark.parametrize("key", ["trace_length", "distinct_states", "generated", "depth"])
 def test_a_negative_number_in_a_claim_is_refused(write_spec: Write, key: str) -> None:
     assert f"expect.{key}: -1 is below 0" in only_refusal(write_spec(expect={**VIOLATED, key: -1}))
 
 
-@pytest.mark.parametrize("key", ["trace_length", "distinct_states", "depth"])
+@pytest.mark.parametrize("key", ["trace_length", "distinct_states", "generated", "depth"])
 @pytest.mark.parametrize("value", [1.5, "three", True, [3]])
 def test_a_claimed_number_that_is_no_whole_number_is_refused(write_spec: Write, key: str, value: Any) -> None:
     line = only_refusal(write_spec(expect={**VIOLATED, key: value}))
