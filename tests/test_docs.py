@@ -196,7 +196,11 @@ def unlisted(claims: list[Path], pages: list[Path]) -> list[Path]:
         (page.parent / target).resolve() for page in pages for target in LINK.findall(page.read_text(encoding="utf-8"))
     }
     pairs = ROOT / "specs" / "partition"
-    whole = {folder for folder in linked if folder.is_dir() and (folder.parent != pairs or folder.name == "releases")}
+    whole = {
+        folder
+        for folder in linked
+        if folder.is_dir() and (folder.parent != pairs or folder.name in ("releases", "promises"))
+    }
     return [claim for claim in claims if claim not in linked and claim.parent not in whole]
 
 

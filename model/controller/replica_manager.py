@@ -119,7 +119,7 @@ def _stopped(broker: Broker, request: Request, protocol: ControllerProtocol) -> 
         kafka.server.KafkaApis#handleStopReplicaRequest (3.5).
     """
     epoch, known = request.leader_epoch, broker.leader_epoch
-    if epoch > NO_EPOCH and broker.role is not Role.NONE:
+    if epoch > NO_EPOCH:  # a broker without a role knows no leader epoch, and so refuses none
         refused = {
             StopReplicaEpoch.ANY: False,
             StopReplicaEpoch.NEWER: epoch <= known,
