@@ -29,7 +29,7 @@ def class_after(system: System, action: Instance, before: Any) -> tuple[Any, Any
             found = successor(action, before, domain)
         cut = after is not None and domain.exceeded(after)
         _hold(action, domain, before, found, Cut(cut) if cut else after)
-    if found is None or isinstance(found, Cut):
+    if found is None or isinstance(found, Cut) or system.ranks is None:
         return found, found
     cut = system.class_domain.exceeded(found)
     return (Cut(cut), Cut(cut)) if cut else (found, system.class_of(found))

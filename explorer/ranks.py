@@ -69,6 +69,7 @@ class Ranks:
 
     domain: Struct
     groups: Mapping[str, Group] = attrs.field(hash=False)
+    _numbered: dict[int, tuple[Any, bool]] = attrs.field(factory=dict, init=False, repr=False, eq=False)
 
     def class_of(self, state: Any, domain: Any = None) -> Any:
         """The state in which each number is replaced by its rank; `domain` is the state's, if it is no state."""
@@ -103,11 +104,21 @@ class Ranks:
         found = self.declared(domain)
         return found if found is not None and domain.high >= found.first else None
 
+    def _has_numbers(self, domain: Any) -> bool:
+        """Whether there are numbers of a group inside a domain."""
+        known = self._numbered.get(id(domain))
+        if known is None or known[0] is not domain:
+            known = domain, any(each.order in self.groups for _, each, _ in ordered_in(domain))
+            self._numbered[id(domain)] = known
+        return known[1]
+
     def unlimited(self, bounds_cut: Collection[str]) -> tuple[str, ...]:
         """The groups whose bounds are not among those that cut steps."""
         return tuple(name for name, group in self.groups.items() if not group.keys & set(bounds_cut))
 
     def _collect(self, domain: Any, value: Any, found: Mapping[str, set[int]]) -> None:
+        if not self._has_numbers(domain):
+            return
         match domain:
             case Integers():
                 group = self.declared(domain)
@@ -125,6 +136,8 @@ class Ranks:
 
     def mapped(self, domain: Any, value: Any, number: Callable[[Group, int], Any]) -> Any:
         """A value in which each number of a group is replaced by what a function gives for it."""
+        if not self._has_numbers(domain):
+            return value
         match domain:
             case Integers():
                 group = self.declared(domain)

@@ -65,6 +65,30 @@ class Contradiction(Exception):
         )
 
 
+class JudgedOtherwise(Contradiction):
+    """What a search has found is not what plain Python makes of a state that it stores: an audit has met this.
+
+    Attributes:
+        parts: what it was made of.
+    """
+
+    def __init__(self, state: str, function: str, path: str, plain: str, search: str, claim: str = "") -> None:
+        """What a function does in a state along a path, as plain Python says and as the search does. The path is empty
+        where it is not about one.
+
+        Args:
+            claim: what was searched for, if that is known.
+        """
+        self.parts = (state, function, path, plain, search)
+        lines = (("state", state), ("path", path), ("plain Python", plain), ("the search", search))
+        said = "".join(f"\n  {name}: {text}" for name, text in lines if text)
+        where = f"{claim}: " if claim else ""
+        super().__init__(f"{where}the audit contradicts the search about {function}; there is no verdict{said}")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return JudgedOtherwise, self.parts
+
+
 @attrs.frozen
 class System:
     """A transition system over states of one struct.

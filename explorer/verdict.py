@@ -53,6 +53,39 @@ class Budget:
     sharers: int = 1
 
 
+class Auditing(Enum):
+    """How much of what was found to judge twice. `QUICK`: 64 states, and all learned paths in those where they were
+    learned; of more than 1,024 as many as take a tenth of the search's time, and at most half a second. `FULL`: every
+    state.
+    """
+
+    NONE = "none"
+    QUICK = "quick"
+    FULL = "full"
+
+
+@attrs.frozen
+class Audit:
+    """What was judged twice: by the search, and by `explorer.second_judge`.
+
+    Attributes:
+        states: how many stored states, with all of their steps and properties.
+        paths: how many learned paths of actions and properties, in the states in which these were learned.
+        walked: how many of the learned paths were walked.
+        seconds: how long that took.
+    """
+
+    states: int
+    paths: int
+    walked: int
+    seconds: float
+
+    @property
+    def share(self) -> float:
+        """The share of the walked paths that was judged twice."""
+        return self.paths / self.walked if self.walked else 1.0
+
+
 @attrs.frozen
 class Step:
     """One step of a trace: the action instance, and the state after it. The first step of a trace has no action."""
@@ -187,6 +220,7 @@ class Outcome:
             else ended the search. Nothing for a search that went on from a snapshot and found no violation.
         restored: how many of the distinct states a search that went on from a snapshot had found before.
         warnings: what else there is to say, such as that the disk was full.
+        audit: what was judged twice; None if nothing was.
     """
 
     verdict: Verdict
@@ -213,6 +247,7 @@ class Outcome:
     cut_alone: dict[str, int] = attrs.field(factory=dict)
     compile_seconds: float = 0.0
     functions: tuple[Called, ...] = ()
+    audit: Audit | None = None
 
     @property
     def lines(self) -> dict[str, dict[int, int]]:

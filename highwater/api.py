@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from explorer.verdict import Budget
+from explorer.verdict import Auditing, Budget
 from highwater.claims import own
 from highwater.claims.checking import Engine, check_spec
 from highwater.claims.spec import Spec as AnySpec
@@ -47,6 +47,7 @@ def check(
     symmetry: bool = True,
     keep_going: bool = False,
     keep_trees: bool = True,
+    audit: str | None = None,
     model_path: Iterable[str | PathLike[str]] = (),
 ) -> Result:
     """Check one claim: a spec file, or what `claim` made.
@@ -58,16 +59,19 @@ def check(
         symmetry: keep one state for all that differ by interchangeable names only.
         keep_going: after a violation, go on until every state is seen.
         keep_trees: begin with what earlier checks have learned of the model's functions, and keep what this one learns.
+        audit: "none", "quick" or "full": how much of what was found to judge again in plain Python where a search says
+            that all is well. "quick" if None.
         model_path: folders with models of your own.
 
     Raises:
         SpecError: the spec cannot be read or is wrong, or its model is, or an argument is out of range.
+        Contradiction: the audit does not agree with the search.
     """
-    engines = [each.value for each in Engine]
-    if engine not in engines:
-        raise SpecError(
-            f"engine: {shown(engine)} is none{did_you_mean(str(engine), engines)}; allowed are {', '.join(engines)}"
-        )
+    for name, given, kinds in (("engine", engine, Engine), ("audit", audit, Auditing)):
+        allowed = [each.value for each in kinds]
+        if given is not None and given not in allowed:
+            near = did_you_mean(str(given), allowed)
+            raise SpecError(f"{name}: {shown(given)} is none{near}; allowed are {', '.join(allowed)}")
     for name, value, least in (
         ("max_depth", max_depth, 0),
         ("max_states", max_states, 1),
@@ -81,6 +85,7 @@ def check(
     own_folders(model_path)
     budget = Budget(max_depth, max_states, memory)
     options: dict[str, Any] = {"workers": workers, "symmetry": symmetry, "keep_trees": keep_trees}
+    options["audit"] = None if audit is None else Auditing(audit)
     return _as(Result, check_spec(load(spec), Engine(engine), budget, keep_going=keep_going, **options))
 
 

@@ -14,6 +14,7 @@ import attrs
 from explorer.comparisons import refusing_what_is_never_equal
 from explorer.kernels import arrays
 from explorer.kernels.compile_times import TIMES
+from explorer.search.audit import audit as audit_of
 from explorer.search.checkpoint import Snapshot
 from explorer.search.counterexamples import broken_steps_in, deadlock_in, violations_in
 from explorer.search.counts import by_bound, by_bound_alone
@@ -26,8 +27,8 @@ from explorer.search.progress import Pace
 from explorer.search.prospects import hopeless_states
 from explorer.search.snapshots import Snapshots
 from explorer.search.store import Stopped
-from explorer.system import Contradiction, ModelError, System
-from explorer.verdict import DEADLOCK, Budget, Outcome, Progress, Unreached, Verdict, Violation
+from explorer.system import Contradiction, JudgedOtherwise, ModelError, System
+from explorer.verdict import DEADLOCK, Audit, Auditing, Budget, Outcome, Progress, Unreached, Verdict, Violation
 
 COMPILING = (
     "interrupted while machine code was compiled, once on this machine; what is compiled already is kept for the next "
@@ -49,6 +50,7 @@ def explore(
     resume: bool = False,
     coverage: bool = False,
     keep_trees: bool = False,
+    auditing: Auditing = Auditing.NONE,
 ) -> Outcome:
     """Explore every state that the system reaches, level by level; check each state's invariants and each step's
     properties.
@@ -74,16 +76,19 @@ def explore(
             What earlier searches have learned is not used then.
         keep_trees: begin with what an earlier search of the same has learned, and keep what this one does; see
             `explorer.search.kept_trees`.
+        auditing: how much of what was found to judge a second time if nothing is violated; see
+            `explorer.search.audit`.
 
     Raises:
         ModelError: a function of the model is not a pure function of the state, raised, or gave what lies outside its
             domain.
+        JudgedOtherwise: plain Python does not agree with what was found. What was kept of the trees is forgotten.
         CheckpointError: the checkpoint cannot be written, or is not one of this search.
     """
 
     def searched(begin_with_kept: bool) -> Outcome:
         engine = Engine(system, budget, audit, workers or os.cpu_count() or 1, symmetry)
-        search = _Search(engine, budget, check_deadlock, keep_going, on_progress, coverage)
+        search = _Search(engine, budget, check_deadlock, keep_going, on_progress, coverage, auditing)
         kept = KeptTrees(engine, audit) if keep_trees else None
         if kept is not None and begin_with_kept:
             kept.load()
@@ -93,6 +98,10 @@ def explore(
             search.keep(Snapshots(engine, checkpoint, options), resume)
         try:
             outcome = search.run()
+        except JudgedOtherwise:
+            if kept is not None:
+                kept.forget()
+            raise
         except (ModelError, Contradiction):
             if kept is None or not kept.are_used:
                 raise
@@ -139,6 +148,7 @@ class _Search:
         keep_going: bool,
         on_progress: Callable[[Progress], None],
         coverage: bool,
+        auditing: Auditing = Auditing.NONE,
     ) -> None:
         self.engine = engine
         self.store = engine.store
@@ -154,6 +164,8 @@ class _Search:
         self.resumed: Snapshot | None = None
         self.saw_everything = True
         self.coverage = coverage
+        self.auditing = auditing
+        self.audit: Audit | None = None
         self.cut_short = ""
         self.judges_graph = True
 
@@ -195,7 +207,30 @@ class _Search:
             found, self.held_back = hopeless_states(self.engine, known)
             self.violations += found
             reason = self._judge_liveness()
+        if Verdict.after(bool(self.violations), reason) in (Verdict.HOLDS, Verdict.HOLDS_TO_DEPTH):
+            self._judge_twice(reason)
         return reason
+
+    def _judge_twice(self, reason: str) -> None:
+        """Have some of what was found judged a second time, if that is wanted."""
+        if self.auditing is Auditing.NONE:
+            return
+        ends = self.store.level_ends
+
+        def tell(text: str) -> None:
+            self.pace.more = text
+            self.pace.report(level_ended=False)
+
+        self.audit = audit_of(
+            self.engine,
+            self.auditing,
+            self.engine.counts((self.snapshots or self.engine).cut_steps()),
+            tuple(self.level_sizes),
+            expanded=ends[-2] if reason else ends[-1],
+            no_deadlock=self.check_deadlock,
+            seconds=self.pace.watch.search_seconds,
+            on_progress=tell,
+        )
 
     def _interrupted(self) -> None:
         """Keep what was learned so far."""
@@ -328,6 +363,7 @@ class _Search:
             unreached=self._unreached() if looks else (),
             functions=functions_run(engine.programs) if covers else (),
             warnings=tuple(filter(None, [self.snapshots.warning if self.snapshots else "", self.cut_short])),
+            audit=self.audit,
         )
 
     def _unreached(self) -> tuple[Unreached, ...]:

@@ -17,8 +17,9 @@ from explorer.compiler.prefilter import Filter, filter_of
 from explorer.compiler.programs import Program
 from explorer.compiler.wide_nodes import Widened, not_widened, widened
 from explorer.kernels import entry_points
-from explorer.kernels.arrays import SPARE, STOP, Trees, Work
+from explorer.kernels.arrays import AT_REST, SPARE, STOP, STOPPED_AT_BOUND, Trees, Work
 from explorer.search.compiled import Compiled, as_arrays
+from explorer.search.counts import Counts
 from explorer.search.rows import Rows
 from explorer.search.scratch import make_work
 from explorer.search.store import Store, spread
@@ -90,6 +91,11 @@ class Engine(Compiled):
         """How many steps each set of bounds has cut, of those that have cut any."""
         counts = (sum(int(work.steps[1 + number]) for work in self.works) for number in itertools.count())
         return +Counter(dict(zip(self.effects.bounds, counts, strict=False)))
+
+    def counts(self, cut_steps: Counter[frozenset[str]]) -> Counts:
+        """All counts, with steps that were cut as they are given: a run before this one may have cut some."""
+        enabled = tuple(sum(work.enabled for work in self.works).tolist())
+        return Counts(self.generated, self.total(AT_REST), self.total(STOPPED_AT_BOUND), enabled, cut_steps)
 
     def trees(self, program: Program) -> Trees:
         """A program as the kernels read it."""

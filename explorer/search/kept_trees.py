@@ -16,7 +16,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from itertools import chain, islice
+from itertools import islice
 
 import numpy as np
 
@@ -62,6 +62,7 @@ class KeptTrees:
         self._names = {} if names is None else {ACTIONS: names.actions, PROPERTIES: names.properties}
         self._files = TreeFiles({} if names is None else names.versions)
         self._loaded = {ACTIONS: 0, PROPERTIES: 0}
+        self._lending: list[str] = []
 
     def load(self) -> None:
         """Begin with what is kept, if anything is. Only an engine that has learned nothing can."""
@@ -82,9 +83,12 @@ class KeptTrees:
         """Trees over the same layout, which other protocols or bounds had."""
         program, instances, settings = self._engine.actions, known.instances, known.settings
         names = (name for name in self._files.beginning_with(known.family) if name != known.actions)
-        for arrays in islice(chain.from_iterable(map(self._read, names)), MOST_LENDERS):
+        kept = ((name, arrays) for name in names for arrays in self._read(name))
+        for name, arrays in islice(kept, MOST_LENDERS):
             with suppress(*DAMAGED):
-                yield Lender(program, instances, settings, _part(arrays, "0"), _part(arrays, "effects"))
+                lender = Lender(program, instances, settings, _part(arrays, "0"), _part(arrays, "effects"))
+                self._lending.append(name)
+                yield lender
 
     def _read(self, name: str) -> Iterator[dict[str, np.ndarray]]:
         for data in self._files.read(name):
@@ -99,6 +103,11 @@ class KeptTrees:
             whole = all(program.is_whole for _, program in _programs(self._engine, which))
             if whole and (self._engine.has_renewed or self._paths(which) != self._loaded[which]):
                 self._files.write(name, as_bytes(learned(self._engine, which) | self._signature(which)))
+
+    def forget(self) -> None:
+        """Forget what is kept of this search, and what others have lent to it: one of them may be wrong."""
+        for name in (*self._names.values(), *self._lending):
+            self._files.forget(name)
 
     def _signature(self, which: str) -> dict[str, np.ndarray]:
         if which != ACTIONS or self._known is None:

@@ -15,9 +15,14 @@ MOST_MISSES = 4096
 RECENT = 1 << 12
 
 
-def make_work(trees: int, step_trees: int, layout: Layout) -> Work:
-    """Counters and scratch room for one thread, for so many actions and step properties."""
-    batch = max(1, min(BATCH, MOST_HITS // max(1, trees)))
+def make_work(trees: int, step_trees: int, layout: Layout, most: int | None = None, recent: int | None = None) -> Work:
+    """Counters and scratch room for one thread, for so many actions and step properties.
+
+    Args:
+        most: how many states a batch may have.
+        recent: how many states the thread keeps of those that it has met just before.
+    """
+    batch = max(1, min(most or BATCH, MOST_HITS // max(1, trees)))
     hits = batch * max(1, trees)
     return Work(
         counts=np.zeros(COUNTS, np.int64),
@@ -37,7 +42,7 @@ def make_work(trees: int, step_trees: int, layout: Layout) -> Work:
         numbers=np.zeros((most_parts(layout), batch), np.uint32),
         made_numbers=np.zeros((most_parts(layout), hits), np.uint32),
         keys=np.zeros(hits, np.uint64),
-        recent=np.zeros((RECENT, layout.words), np.uint64),
+        recent=np.zeros((recent or RECENT, layout.words), np.uint64),
         orbits=np.ones(batch, np.int64),
         moves=np.zeros(batch, np.uint8),
         pair=np.zeros((1, 2 * layout.words), np.uint64),

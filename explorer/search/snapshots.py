@@ -142,15 +142,7 @@ class Snapshots:
         return f"of {self._checkpoint.rows_written:,} states" if self._written else "still to be written"
 
     def _counts(self) -> Counts:
-        engine = self._engine
-        enabled = tuple(sum(work.enabled for work in engine.works).tolist())
-        return Counts(
-            engine.generated,
-            engine.total(arrays.AT_REST),
-            engine.total(arrays.STOPPED_AT_BOUND),
-            enabled,
-            self.cut_steps(),
-        )
+        return self._engine.counts(self.cut_steps())
 
     def cut_steps(self) -> Counter[frozenset[str]]:
         """How many steps each set of bounds has cut, in this run and in those that it goes on from."""

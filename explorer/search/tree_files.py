@@ -19,6 +19,7 @@ Highwater's own files are.
 
 MOST_VERSIONS = 4  # of Highwater
 MOST_BYTES = 1 << 29  # of one version
+FORGOTTEN = b"forgotten"
 
 
 class TreeFiles:
@@ -44,6 +45,8 @@ class TreeFiles:
                 data = kept_files.read(self.folder, name)
                 with suppress(OSError):  # of a place that can only be read
                     os.utime(self.folder / name)
+                if data == FORGOTTEN:
+                    return
                 yield data
         with suppress(OSError, ValueError):
             yield kept_files.body_of((BROUGHT / name).read_bytes(), name)
@@ -56,6 +59,10 @@ class TreeFiles:
             kept_files.make_folder(self.folder, "trees", MOST_VERSIONS)
             kept_files.write(self.folder, name, data)
             kept_files.forget_files(self.folder, MOST_BYTES)
+
+    def forget(self, name: str) -> None:
+        """Keep that what was kept by a name is not to be read again, nor what came with Highwater."""
+        self.write(name, FORGOTTEN)
 
     def beginning_with(self, beginning: str) -> Iterator[str]:
         """The names that begin so: the user's own, what was used last first, and then what came with Highwater."""

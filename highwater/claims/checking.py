@@ -12,8 +12,8 @@ import attrs
 
 from explorer.ranks import in_words
 from explorer.search.durable import CheckpointError
-from explorer.system import ModelError, System, blaming_the_model
-from explorer.verdict import Budget, Outcome, Progress, Verdict, Violation
+from explorer.system import JudgedOtherwise, ModelError, System, blaming_the_model
+from explorer.verdict import Auditing, Budget, Outcome, Progress, Verdict, Violation
 from highwater.claims.spec import Spec, SpecError
 
 
@@ -103,6 +103,7 @@ class SearchOptions:
         workers, coverage: of the local engine, see `explorer.search.breadth_first.explore`.
         symmetry, keep_trees: of the local engine and of Spark, which the plain-Python engine has no use for.
         checkpoint, resume: of both as well.
+        audit: of both, how much of what was found to judge a second time; `QUICK` if None.
         master, partitions: of Spark, see `highwater.claims.on_spark.explore`.
     """
 
@@ -114,6 +115,7 @@ class SearchOptions:
     resume: bool = False
     coverage: bool = False
     keep_trees: bool = False
+    audit: Auditing | None = None
     master: str | None = None
     partitions: int | None = None
 
@@ -130,6 +132,7 @@ class SearchOptions:
 
 
 _OF_ENGINES = {
+    "audit": (Engine.LOCAL, Engine.SPARK),
     "workers": (Engine.LOCAL,),
     "coverage": (Engine.LOCAL,),
     "checkpoint": (Engine.LOCAL, Engine.SPARK),
@@ -158,6 +161,7 @@ def _locally(spec: Spec, system: System, budget: Budget, options: SearchOptions)
         resume=options.resume,
         coverage=options.coverage,
         keep_trees=options.keep_trees,
+        auditing=options.audit or Auditing.QUICK,
     )
 
 
@@ -219,6 +223,8 @@ def check_spec(
             outcome = _ENGINES[engine](spec, system, budget, how)
     except (ModelError, CheckpointError) as error:
         raise SpecError(f"{spec.path}: {error}") from error
+    except JudgedOtherwise as error:
+        raise JudgedOtherwise(*error.parts, claim=str(spec.path)) from None
     return judge_claim(spec, outcome, went_on=how.keep_going)
 
 

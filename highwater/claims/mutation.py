@@ -16,7 +16,7 @@ from typing import Any
 import attrs
 
 from explorer.system import RAISED
-from explorer.verdict import Budget, Outcome, Progress, Verdict, Violation
+from explorer.verdict import Auditing, Budget, Outcome, Progress, Verdict, Violation
 from highwater.claims.checking import Result, check_spec
 from highwater.claims.spec import AnotherModel, Expectation, Spec, SpecError
 from highwater.claims.tables import Wrong, did_you_mean, shown
@@ -142,6 +142,7 @@ def mutate(
     every_property: bool = False,
     rules: Collection[str] = (),
     on_progress: Callable[[Progress], None] = lambda progress: None,
+    audit: Auditing | None = None,
 ) -> tuple[Result, Iterator[Mutation]]:
     """Explore the spec as it is, and then under each mutation of its protocol.
 
@@ -153,6 +154,7 @@ def mutate(
             the spec names.
         rules: the toggles to change; all if empty.
         on_progress: called now and then during each search.
+        audit: how much of what each search has found to judge a second time; `QUICK` if None.
 
     Returns:
         What came out for the spec as it is, and the mutations, each explored when it is asked for; none if a budget ran
@@ -163,7 +165,7 @@ def mutate(
         KeyboardInterrupt: the user ended it, also while the mutations are asked for.
     """
     changes = changes_of(spec, rules)
-    search = functools.partial(unjudged, budget=budget, workers=workers, on_progress=on_progress)
+    search = functools.partial(unjudged, budget=budget, workers=workers, on_progress=on_progress, audit=audit)
     if every_property:
         spec = _with_every_property(spec, search)
     base = search(spec)

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import attrs
 
 from explorer.system import ModelError
-from explorer.verdict import Budget, Outcome
+from explorer.verdict import Auditing, Budget, Outcome
 from highwater.claims.spec import Spec, SpecError
 
 STATES_MORE = 20
@@ -54,7 +54,12 @@ def may_hide(spec: Spec, outcome: Outcome) -> list[str]:
 
 
 def with_bounds_raised(
-    spec: Spec, outcome: Outcome, *, symmetry: bool = True, workers: int | None = None
+    spec: Spec,
+    outcome: Outcome,
+    *,
+    symmetry: bool = True,
+    workers: int | None = None,
+    audit: Auditing | None = None,
 ) -> Iterator[Raised]:
     """Search again with each bound that cut steps raised by one.
 
@@ -67,7 +72,14 @@ def with_bounds_raised(
         value = getattr(spec.bounds, bound) + 1
         try:
             system = spec.within(**{bound: value}).system()
-            found = explore(system, budget, check_deadlock=spec.check_deadlock, workers=workers, symmetry=symmetry)
+            found = explore(
+                system,
+                budget,
+                check_deadlock=spec.check_deadlock,
+                workers=workers,
+                symmetry=symmetry,
+                auditing=audit or Auditing.QUICK,
+            )
         except (ModelError, SpecError):  # nobody asked for these bounds, and the model need not make sense within them
             yield Raised(bound, value, None)
             continue

@@ -23,7 +23,7 @@ from explorer.search.difference import Difference, changing_fields, difference, 
 from explorer.search.engine import Engine
 from explorer.search.store import Stopped
 from explorer.system import RAISED, ModelError, System, blaming_the_model
-from explorer.verdict import DEADLOCK, Budget, Outcome, Progress, Verdict, Violation
+from explorer.verdict import DEADLOCK, Auditing, Budget, Outcome, Progress, Verdict, Violation
 from highwater.claims.checking import Result
 from highwater.claims.counterexamples import KnownCounterexamples
 from highwater.claims.mutation import Change, changed, changes_of, unjudged
@@ -159,6 +159,7 @@ def repair(
     workers: int | None = None,
     rules: Collection[str] = (),
     on_progress: Callable[[Progress], None] = lambda progress: None,
+    audit: Auditing | None = None,
 ) -> Repairing:
     """Explore the spec as it is, and then under sets of changed rules.
 
@@ -169,13 +170,14 @@ def repair(
         workers: threads.
         rules: the rules that may change; all but configuration if empty.
         on_progress: called now and then during each search.
+        audit: how much of what each search has found to judge a second time; `QUICK` if None.
 
     Raises:
         SpecError: the spec is not violated, or as `highwater.claims.mutation.changes_of` says.
         KeyboardInterrupt: the user ended it, also while attempts are asked for.
     """
     changes = changes_of(spec, rules)
-    search = functools.partial(unjudged, budget=budget, workers=workers, on_progress=on_progress)
+    search = functools.partial(unjudged, budget=budget, workers=workers, on_progress=on_progress, audit=audit)
     base = search(spec)
     if base.verdict in _COMPLETE:
         raise SpecError(f"{spec.path}: there is nothing to repair: every property holds within these bounds")

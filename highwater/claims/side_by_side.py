@@ -19,7 +19,7 @@ from typing import Any
 
 import attrs
 
-from explorer.system import Contradiction, System, successor
+from explorer.system import Contradiction, JudgedOtherwise, System, successor
 from explorer.verdict import Progress, Step, Violation
 from highwater.claims.checking import Result
 from highwater.claims.spec import Spec, SpecError
@@ -27,7 +27,7 @@ from highwater.claims.spec import Spec, SpecError
 Check = Callable[[Spec, Callable[[Progress], None]], Result]
 Answer = Result | SpecError
 
-PROGRESS, FOUND, REFUSED, AGAIN = range(4)
+PROGRESS, FOUND, REFUSED, AGAIN, CONTESTED = range(5)
 DIES_WITH_PARENT = 1  # PR_SET_PDEATHSIG of linux/prctl.h
 SECONDS_BETWEEN_PROGRESS = 0.1  # of one claim; nobody reads faster, and a small search has a level each millisecond
 
@@ -126,6 +126,8 @@ class SideBySide:
             return
         worker.busy = None
         self._on_progress(spec, None)
+        if kind == CONTESTED:
+            raise JudgedOtherwise(*what, claim=str(spec.path))
         if kind == FOUND:
             self._answers[number] = _received(spec, what)
         else:
@@ -206,6 +208,8 @@ def _checked(spec: Spec, check: Check, pipe: Connection) -> tuple[int, Any]:
         return (AGAIN, None) if result.outcome.reason == "memory" else (FOUND, _sent(spec, result))
     except SpecError as error:
         return REFUSED, str(error)
+    except JudgedOtherwise as error:  # it need not come again, as what was kept of the trees is forgotten
+        return CONTESTED, error.parts
     except BaseException:  # a defect, or the end of a search that had not begun: it comes again where it can be shown
         return AGAIN, None
     finally:

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from highwater.cli.options import PATH, USAGE, Count, Place, budgets, complain, model_path
+from highwater.cli.options import PATH, USAGE, Count, Place, audit, budgets, complain, model_path
 from highwater.limits import MOST_WORKERS
 
 
@@ -60,6 +60,7 @@ from highwater.limits import MOST_WORKERS
     show_default=True,
     help="Begin with what earlier runs learned of the model, and keep what this one learns.",
 )
+@audit
 @click.option("--keep-going", is_flag=True, help="After a violation, go on until every state is seen.")
 @click.option(
     "--advice/--no-advice",

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from highwater.cli.options import MET, PATH, UNKNOWN, UNMET, USAGE, budgets, complain, model_path
+from highwater.cli.options import MET, PATH, UNKNOWN, UNMET, USAGE, audit, budgets, complain, model_path
 
 
 @click.command()
@@ -21,6 +21,7 @@ from highwater.cli.options import MET, PATH, UNKNOWN, UNMET, USAGE, budgets, com
     "--every-property", is_flag=True, help="Check all properties that hold as it is, not only those that SPEC names."
 )
 @click.option("--json", "json_path", type=PATH, metavar="FILE", help="Write the table as JSON.")
+@audit
 @budgets
 @model_path
 def mutate(
@@ -31,6 +32,7 @@ def mutate(
     workers: int | None,
     max_states: int | None,
     memory: int | None,
+    audit: Any,
 ) -> None:
     """Switch off each rule of SPEC's protocol in turn. Show which property catches it, and which rules nothing defends.
 
@@ -57,7 +59,7 @@ def mutate(
             with Live(errors, spec.name) as live:
                 budget, options = (
                     Budget(None, max_states, memory),
-                    {"workers": workers, "every_property": every_property, "rules": rules},
+                    {"workers": workers, "every_property": every_property, "rules": rules, "audit": audit},
                 )
                 base, mutations = switch_off(spec, budget, **options, on_progress=lambda progress: live(progress))
             table.begin(base)

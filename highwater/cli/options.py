@@ -109,6 +109,20 @@ def budgets(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
+def audit(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The option that says how much of what was found is judged a second time."""
+
+    def extent(context: click.Context, parameter: click.Parameter, name: str | None) -> Any:
+        if name is None:
+            return None
+        from explorer.verdict import Auditing
+
+        return Auditing(name)
+
+    words = "Judge some states, or all, again in plain Python where a search says that all is well.  [default: quick]"
+    return click.option("--audit", type=click.Choice(["none", "quick", "full"]), callback=extent, help=words)(command)
+
+
 def complain(error: Exception) -> None:
     """Tell on stderr what is wrong, a line each."""
     from highwater.visible import visible

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 
-from highwater.cli.options import MET, PATH, UNKNOWN, UNMET, USAGE, Count, budgets, complain, model_path
+from highwater.cli.options import MET, PATH, UNKNOWN, UNMET, USAGE, Count, audit, budgets, complain, model_path
 
 
 @click.command()
@@ -25,6 +26,7 @@ from highwater.cli.options import MET, PATH, UNKNOWN, UNMET, USAGE, Count, budge
     "--rule", "rules", multiple=True, metavar="NAME", help="Change this toggle only; may be given several times."
 )
 @click.option("--json", "json_path", type=PATH, metavar="FILE", help="Write every set that was tried as JSON.")
+@audit
 @budgets
 @model_path
 def repair(
@@ -35,6 +37,7 @@ def repair(
     workers: int | None,
     max_states: int | None,
     memory: int | None,
+    audit: Any,
 ) -> None:
     """Find the smallest sets of rules that, set to other values, make the violated claim of SPEC hold. Show what each
     costs in states and steps.
@@ -66,6 +69,7 @@ def repair(
                     most_rules=max_rules,
                     workers=workers,
                     rules=rules,
+                    audit=audit,
                     on_progress=lambda progress: live(progress),
                 )
             table.begin(found.base)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from explorer.verdict import Budget, Progress, Verdict
+from explorer.verdict import Auditing, Budget, Progress, Verdict
 from highwater.claims.checking import Engine, Result, Status, check_spec
 from highwater.claims.coverage import added_up
 from highwater.claims.spec import Spec, SpecError, find_specs, load_specs
@@ -40,6 +40,7 @@ class Wanted:
     symmetry: bool
     keep_going: bool
     keep_trees: bool
+    audit: Auditing | None
     coverage: bool
     checkpoint: str | None
     resume: bool
@@ -121,6 +122,7 @@ class Run:
                     "it has one thread and no symmetry reduction",
                 )
             )
+            refused.append(({"--audit": wanted.audit and wanted.audit.value}, "it is what an audit asks"))
         if engine is not Engine.LOCAL:
             asked = {"--coverage": wanted.coverage or None, "--raise-bounds": wanted.raise_bounds or None}
             refused.append((asked, LOCAL_ONLY))
@@ -224,7 +226,8 @@ class Run:
         return check_spec(
             spec, wanted.engine, budget, keep_going=wanted.keep_going, workers=workers, symmetry=wanted.symmetry,
             checkpoint=wanted.checkpoint, resume=wanted.resume, coverage=wanted.coverage,
-            keep_trees=wanted.keep_trees, master=wanted.master, partitions=wanted.partitions, on_progress=on_progress,
+            keep_trees=wanted.keep_trees, audit=wanted.audit, master=wanted.master, partitions=wanted.partitions,
+            on_progress=on_progress,
         )  # fmt: skip
 
     def _show(self, result: Result, *, alone: bool) -> None:
@@ -252,7 +255,9 @@ class Run:
         if not wanted.raise_bounds:
             show_first_to_raise(self._console, result, bounds)
             return
-        for raised in with_bounds_raised(spec, outcome, symmetry=wanted.symmetry, workers=wanted.workers):
+        for raised in with_bounds_raised(
+            spec, outcome, symmetry=wanted.symmetry, workers=wanted.workers, audit=wanted.audit
+        ):
             show_raised(self._console, raised)
 
     def _finished(self) -> int:

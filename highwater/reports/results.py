@@ -15,7 +15,7 @@ from cattrs.preconf.json import make_converter
 
 from explorer.system import System
 from explorer.trace import changes
-from explorer.verdict import Step, Violation
+from explorer.verdict import Audit, Step, Violation
 from highwater.claims.checking import Result, Status
 from highwater.claims.coverage import Coverage, added_up
 from highwater.claims.positions import line_of_key, line_of_parser, readable
@@ -136,12 +136,23 @@ def entry_of(result: Result) -> dict[str, Any]:
         "stored_states": outcome.stored_states,
         "restored_states": outcome.restored,
         "warnings": list(outcome.warnings),
+        "audit": outcome.audit and audit_as_data(outcome.audit),
         "seconds": round(outcome.seconds, 6),
         "compile_seconds": round(outcome.compile_seconds, 6),
         "compiled_paths": outcome.compiled_paths,
         "memory_bytes": outcome.memory,
         "state_bits": outcome.bits,
         **about_violation(spec.system(), result.violation),
+    }
+
+
+def audit_as_data(audit: Audit) -> dict[str, Any]:
+    """What was judged twice."""
+    return {
+        "states": audit.states,
+        "paths": audit.paths,
+        "walked_paths": audit.walked,
+        "share": round(audit.share, 6),
     }
 
 

@@ -14,7 +14,7 @@ from explorer.memory import in_bytes
 from explorer.ranks import in_words
 from explorer.system import System
 from explorer.trace import changes
-from explorer.verdict import DEADLOCK, Outcome, Step, Unreached, Verdict, Violation
+from explorer.verdict import DEADLOCK, Audit, Outcome, Step, Unreached, Verdict, Violation
 from highwater.claims.checking import Result, Status
 from highwater.claims.coverage import Coverage
 from highwater.claims.positions import in_repository
@@ -45,6 +45,8 @@ def show_result(console: Console, result: Result, *, with_trace: bool, with_acti
         console.print(Text(f"    protocol  {protocol}", "dim"))
     console.print(Text(f"    {bounds_line(result)}", "dim"))
     console.print(Text(f"    {counts_line(outcome)}", "dim"))
+    if outcome.audit:
+        console.print(Text(f"    {audit_line(outcome.audit)}", "dim"))
     for warning in outcome.warnings:
         console.print(Text.assemble("    ", ("warning", "yellow"), f"  {visible(warning)}"))
     if advice := _advice(outcome):
@@ -207,6 +209,14 @@ def counts_line(outcome: Outcome) -> str:
         f"states  {outcome.distinct_states:,} distinct{kept}, {outcome.generated:,} generated, depth "
         f"{outcome.depth}{rest}{stopped}; "
         f"{outcome.search_seconds:.2f} s{rate}{compiled}{machine_code(outcome.compile_seconds)}"
+    )
+
+
+def audit_line(audit: Audit) -> str:
+    """What was judged twice."""
+    return (
+        f"audit  {counted(audit.states, 'state')} judged twice, and {audit.paths:,} of {audit.walked:,} walked paths "
+        f"({audit.share:.0%})"
     )
 
 

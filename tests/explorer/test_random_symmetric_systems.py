@@ -23,7 +23,7 @@ from explorer.compiler.permutations import permuted
 from explorer.compiler.tracing import _Writer
 from explorer.search import breadth_first, plain_python
 from explorer.system import Contradiction, ModelError, System
-from explorer.verdict import Budget, Outcome
+from explorer.verdict import Auditing, Budget, Outcome
 from model.language.declarations import Action, Invariant, StepProperty, Witness
 from model.language.domain import BOOLEAN, ArrayOf, Integers, Limit, Maybe, SequenceOf, SetOf, Struct
 from model.language.graph_properties import Prospect
@@ -536,8 +536,11 @@ def test_symmetry_changes_nothing_that_is_told(part: int) -> None:
         system, budget, text = built(seed)
         options = {"keep_going": seed % 3 > 0, "check_deadlock": seed % 2 > 0}
         theirs = plain_python.explore(system, budget, **options)
-        ours = breadth_first.explore(system, budget, audit=(0, 8, 1000)[seed % 7 % 3], **options)
+        ours = breadth_first.explore(
+            system, budget, audit=(0, 8, 1000)[seed % 7 % 3], auditing=Auditing.FULL, **options
+        )
         assert told(ours) == told(theirs), text
+        assert ours.audit is None or ours.audit.states == ours.stored_states, text
         fewer += ours.stored_states * 3 < ours.distinct_states
     assert fewer > SYSTEMS / 10 / 4
 

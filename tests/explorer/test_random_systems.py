@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from explorer.compiler.layout import Layout
 from explorer.search import breadth_first, plain_python, scratch
 from explorer.system import System
-from explorer.verdict import Budget
+from explorer.verdict import Auditing, Budget
 from model.language.declarations import Action, Invariant, StepProperty, Witness
 from model.language.domain import BOOLEAN, ArrayOf, Integers, Limit, Maybe, OneOf, SequenceOf, SetOf, Struct
 from model.language.graph_properties import Prospect
@@ -638,7 +638,7 @@ def test_both_engines_find_the_same(
         budget = Budget(max_depth=shallow)
     options = {"keep_going": keep_going, "check_deadlock": check_deadlock}
     theirs = plain_python.explore(system, budget, **options)
-    ours = breadth_first.explore(system, budget, audit=audit, **options)
+    ours = breadth_first.explore(system, budget, audit=audit, auditing=Auditing.FULL, **options)
     event(f"verdict {theirs.verdict.value}")
     event(f"states 10^{len(str(states)) - 1}")
     event(f"steps cut by {len(theirs.bounds_cut)} bounds")
