@@ -23,10 +23,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from explorer.search.breadth_first import explore
-from explorer.verdict import Outcome
 from highwater.claims.resolving import build_system, resolve_model
-from model.catalogue import MODELS
+from highwater.explorer.search.breadth_first import explore
+from highwater.explorer.verdict import Outcome
+from highwater.model.catalogue import MODELS
 
 BOUNDS = ("brokers", "log_length_max", "records_max", "leader_epoch_max")
 SMALL, LARGE = (3, 2, 2, 2), (3, 2, 2, 3)

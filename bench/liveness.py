@@ -24,9 +24,9 @@ import attrs
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from bench.kip_320 import LARGE, SMALL, system
-from explorer.search import breadth_first, liveness, recomputed_graph, stored_graph
-from explorer.system import System
-from model.language.graph_properties import Liveness, always_eventually
+from highwater.explorer.search import breadth_first, liveness, recomputed_graph, stored_graph
+from highwater.explorer.system import System
+from highwater.model.language.graph_properties import Liveness, always_eventually
 
 
 def promise(actions: list[Any], strong: bool) -> Liveness:

@@ -31,13 +31,13 @@ import attrs
 import rivals_on_spark
 from usage import Usage
 
-from explorer.partitioned.worker import PartitionWorker
-from explorer.search import breadth_first
-from explorer.verdict import Progress
 from highwater.claims.on_spark import system_of
-from spark.driver import explore as spark_explore
-from spark.driver.explore import explore
-from spark.driver.session import session
+from highwater.explorer.partitioned.worker import PartitionWorker
+from highwater.explorer.search import breadth_first
+from highwater.explorer.verdict import Progress
+from highwater.spark.driver import explore as spark_explore
+from highwater.spark.driver.explore import explore
+from highwater.spark.driver.session import session
 
 BOUNDS = ("brokers", "log_length_max", "records_max", "leader_epoch_max")
 TINY, SMALL, LARGE = (3, 2, 2, 1), (3, 2, 2, 2), (3, 2, 2, 3)

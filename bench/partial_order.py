@@ -27,10 +27,10 @@ from typing import Any
 
 import attrs
 
-from explorer.compiler.decision_trees import NODE, DecisionTrees
-from explorer.compiler.effects import COPY_FIELD, FIRST_EFFECT
-from explorer.search.breadth_first import reach
 from highwater.claims.spec import load_spec
+from highwater.explorer.compiler.decision_trees import NODE, DecisionTrees
+from highwater.explorer.compiler.effects import COPY_FIELD, FIRST_EFFECT
+from highwater.explorer.search.breadth_first import reach
 
 ROOT = Path(__file__).parents[1]
 SIZES, WANTED = range(400, 5_000), 20

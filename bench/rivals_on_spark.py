@@ -21,11 +21,11 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from explorer.partitioned.worker import PartitionWorker
-from explorer.system import System
-from spark.driver import cluster
-from spark.levels import Levels
-from spark.worker.tasks import REPORT, Search, Task, engine_of, prints_of, received, sent, versions
+from highwater.explorer.partitioned.worker import PartitionWorker
+from highwater.explorer.system import System
+from highwater.spark.driver import cluster
+from highwater.spark.levels import Levels
+from highwater.spark.worker.tasks import REPORT, Search, Task, engine_of, prints_of, received, sent, versions
 
 PLACE = ("owner", "source", "number")
 

@@ -18,9 +18,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from explorer.analysis.simulate import Simulation, simulate
 from highwater.claims.resolving import build_system, resolve_model
-from model.catalogue import MODELS
+from highwater.explorer.analysis.simulate import Simulation, simulate
+from highwater.model.catalogue import MODELS
 
 BOUNDS = ("brokers", "log_length_max", "records_max", "leader_epoch_max")
 SIZES = ((3, 2, 2, 2), (3, 3, 3, 4))

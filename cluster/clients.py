@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from conformance.distribution import KafkaError
+from highwater.conformance.distribution import KafkaError
 
 
 class ClientError(Exception):

@@ -22,12 +22,12 @@ from typing import Any
 
 import attrs
 
-from cluster import watchdog, wire
-from cluster.clients import Client
-from cluster.nodes import Node
-from cluster.replica_logs import Stored, stored
-from conformance.distribution import Distribution, KafkaError, java
-from conformance.programs import compiled
+from highwater.cluster import watchdog, wire
+from highwater.cluster.clients import Client
+from highwater.cluster.nodes import Node
+from highwater.cluster.replica_logs import Stored, stored
+from highwater.conformance.distribution import Distribution, KafkaError, java
+from highwater.conformance.programs import compiled
 
 PROGRAMS = Path(__file__).parent / "programs"
 IN_MEMORY = "/dev/shm"

@@ -10,17 +10,17 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 
-from cluster import wire
-from cluster.clients import ClientError
-from cluster.cluster import SCRATCH, TOPIC, Cluster
-from cluster.nodes import TimeoutExceeded, until
-from cluster.observing import control, learned, marks, telling_lines
-from cluster.replica_logs import cut
-from cluster.runs import Observed, Reading, Run, brokers, shown, words_of
-from cluster.schedule import Deed, Kind, Schedule
-from conformance.distribution import KafkaError
-from model.partition.protocol import Acks, PartitionProtocol
-from model.partition.state import Partition
+from highwater.cluster import wire
+from highwater.cluster.clients import ClientError
+from highwater.cluster.cluster import SCRATCH, TOPIC, Cluster
+from highwater.cluster.nodes import TimeoutExceeded, until
+from highwater.cluster.observing import control, learned, marks, telling_lines
+from highwater.cluster.replica_logs import cut
+from highwater.cluster.runs import Observed, Reading, Run, brokers, shown, words_of
+from highwater.cluster.schedule import Deed, Kind, Schedule
+from highwater.conformance.distribution import KafkaError
+from highwater.model.partition.protocol import Acks, PartitionProtocol
+from highwater.model.partition.state import Partition
 
 ACKS = {Acks.ALL: "all", Acks.LEADER: "1", Acks.NONE: "0"}
 

@@ -15,16 +15,16 @@ from pathlib import Path
 
 import attrs
 
-from cluster import wire
-from cluster.clients import ClientError
-from cluster.cluster import STARTED, TOPIC, Cluster, Settings
-from cluster.nodes import Node, TimeoutExceeded, until
-from cluster.observing import Control
-from cluster.quorum_defects import removed_while_slow, stored_a_leader, truncated_to_its_snapshot
-from cluster.runs import Observed, Reading, shown
-from cluster.stage import Stage, Stuck
-from cluster.verdict import Verdict
-from conformance.distribution import Distribution, KafkaError
+from highwater.cluster import wire
+from highwater.cluster.clients import ClientError
+from highwater.cluster.cluster import STARTED, TOPIC, Cluster, Settings
+from highwater.cluster.nodes import Node, TimeoutExceeded, until
+from highwater.cluster.observing import Control
+from highwater.cluster.quorum_defects import removed_while_slow, stored_a_leader, truncated_to_its_snapshot
+from highwater.cluster.runs import Observed, Reading, shown
+from highwater.cluster.stage import Stage, Stuck
+from highwater.cluster.verdict import Verdict
+from highwater.conformance.distribution import Distribution, KafkaError
 
 SESSION_MS = 9_000  # Kafka's default
 RECORDS = 3

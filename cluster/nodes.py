@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from conformance.distribution import KafkaError
+from highwater.conformance.distribution import KafkaError
 
 POLL_SECONDS = 0.02
 SHOWN_LINES = 12

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import attrs
 
-from cluster.cluster import TOPIC, Cluster
-from cluster.nodes import Node
+from highwater.cluster.cluster import TOPIC, Cluster
+from highwater.cluster.nodes import Node
 
 CREATED = re.compile(
     r"(?:new|Created) partition (\S+) with topic ID.*isr=\[([\d, ]*)\].*leader=(-?\d+).*leaderEpoch=(\d+)"

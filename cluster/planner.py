@@ -8,11 +8,11 @@ from typing import Any
 
 import attrs
 
-from cluster.schedule import DECIDED, EAGER, Deed, Kind, Schedule, concerned, may_act, missing
-from explorer.system import Cut, System, judge_end, successor
-from explorer.verdict import Step
-from model.language.declarations import Instance
-from model.partition.state import Partition
+from highwater.cluster.schedule import DECIDED, EAGER, Deed, Kind, Schedule, concerned, may_act, missing
+from highwater.explorer.system import Cut, System, judge_end, successor
+from highwater.explorer.verdict import Step
+from highwater.model.language.declarations import Instance
+from highwater.model.partition.state import Partition
 
 # steps that nobody can bring about. A trace may have them; another run of the model may do without
 UNFORCED = {

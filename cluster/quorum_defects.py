@@ -8,13 +8,13 @@ import re
 import time
 from contextlib import suppress
 
-from cluster.clients import ClientError
-from cluster.cluster import STARTED, Cluster
-from cluster.nodes import Node, TimeoutExceeded, until
-from cluster.observing import has_unread_request
-from cluster.runs import shown
-from cluster.stage import Stage
-from cluster.verdict import Verdict
+from highwater.cluster.clients import ClientError
+from highwater.cluster.cluster import STARTED, Cluster
+from highwater.cluster.nodes import Node, TimeoutExceeded, until
+from highwater.cluster.observing import has_unread_request
+from highwater.cluster.runs import shown
+from highwater.cluster.stage import Stage
+from highwater.cluster.verdict import Verdict
 
 ASKED_SECONDS = 10.0  # a leader asks a slow voter within 1 s (4.1) or 2 s (4.3), and waits 2 s for the answer
 ANSWERED_SECONDS = 3.0

@@ -6,7 +6,7 @@ from typing import Any
 
 import attrs
 
-from cluster.schedule import Deed, Kind
+from highwater.cluster.schedule import Deed, Kind
 
 MOST_NAMED = 6
 

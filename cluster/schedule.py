@@ -16,9 +16,9 @@ from enum import Enum
 
 import attrs
 
-from explorer.verdict import Step
-from model.language.declarations import Instance
-from model.partition.state import Partition, Standing
+from highwater.explorer.verdict import Step
+from highwater.model.language.declarations import Instance
+from highwater.model.partition.state import Partition, Standing
 
 # what a running broker, or the controller, does by itself, in the order in which it is tried
 EAGER = (

@@ -10,13 +10,13 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 
-from cluster import wire
-from cluster.clients import ClientError
-from cluster.cluster import TOPIC, Cluster
-from cluster.nodes import TimeoutExceeded, until
-from cluster.observing import Control, control, marks, telling_lines
-from cluster.runs import Observed, Reading, shown
-from conformance.distribution import KafkaError
+from highwater.cluster import wire
+from highwater.cluster.clients import ClientError
+from highwater.cluster.cluster import TOPIC, Cluster
+from highwater.cluster.nodes import TimeoutExceeded, until
+from highwater.cluster.observing import Control, control, marks, telling_lines
+from highwater.cluster.runs import Observed, Reading, shown
+from highwater.conformance.distribution import KafkaError
 
 
 class Stuck(Exception):

@@ -7,9 +7,9 @@ from typing import Any
 
 import attrs
 
-from cluster.runs import Run
-from cluster.schedule import DECIDED, Deed, Kind, Schedule, missing
-from explorer.verdict import Step
+from highwater.cluster.runs import Run
+from highwater.cluster.schedule import DECIDED, Deed, Kind, Schedule, missing
+from highwater.explorer.verdict import Step
 
 
 @attrs.frozen

@@ -9,10 +9,10 @@ from typing import Any
 
 import attrs
 
-from conformance import controller_side
-from model.partition.messages import Answer, Fetch, IsrChange, Stage
-from model.partition.protocol import HighWatermarkCheckpoint
-from model.partition.state import Leadership, Partition, Replica
+from highwater.conformance import controller_side
+from highwater.model.partition.messages import Answer, Fetch, IsrChange, Stage
+from highwater.model.partition.protocol import HighWatermarkCheckpoint
+from highwater.model.partition.state import Leadership, Partition, Replica
 
 NOT_SHOWN: Mapping[str, str] = {
     "clients": "what producers and consumers saw: no broker remembers it",

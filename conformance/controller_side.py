@@ -12,11 +12,11 @@ from typing import Any
 
 import attrs
 
-from explorer.system import System
-from model.partition.controlling import elects_without, may_lead
-from model.partition.elections import may_lead_again
-from model.partition.messages import Answer
-from model.partition.state import Partition, Standing
+from highwater.explorer.system import System
+from highwater.model.partition.controlling import elects_without, may_lead
+from highwater.model.partition.elections import may_lead_again
+from highwater.model.partition.messages import Answer
+from highwater.model.partition.state import Partition, Standing
 
 NAME = "controller"
 NOBODY = -1

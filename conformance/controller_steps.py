@@ -11,15 +11,15 @@ from typing import Any
 
 import attrs
 
-from model.catalogue import MODELS
-from model.language.declarations import Instance
-from model.language.records import evolve, replaced
-from model.log import NO_EPOCH
-from model.partition.bounds import PartitionBounds
-from model.partition.controlling import election_of
-from model.partition.messages import Answer, IsrChange
-from model.partition.protocol import PartitionProtocol
-from model.partition.state import Partition, Process, Registration, Standing
+from highwater.model.catalogue import MODELS
+from highwater.model.language.declarations import Instance
+from highwater.model.language.records import evolve, replaced
+from highwater.model.log import NO_EPOCH
+from highwater.model.partition.bounds import PartitionBounds
+from highwater.model.partition.controlling import election_of
+from highwater.model.partition.messages import Answer, IsrChange
+from highwater.model.partition.protocol import PartitionProtocol
+from highwater.model.partition.state import Partition, Process, Registration, Standing
 
 MOST_BROKERS, MOST_STEPS = 5, 4
 CONTROL = (

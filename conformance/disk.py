@@ -13,10 +13,10 @@ from typing import Any
 
 import attrs
 
-from conformance.distribution import Distribution, KafkaError, kept_releases
-from conformance.process import Harness
-from model.language.definition import release_number, up_to
-from model.partition.releases import LAST_RELEASES
+from highwater.conformance.distribution import Distribution, KafkaError, kept_releases
+from highwater.conformance.process import Harness
+from highwater.model.language.definition import release_number, up_to
+from highwater.model.partition.releases import LAST_RELEASES
 
 METADATA = "__cluster_metadata"
 MARK, CHECKPOINT, STARTS = "meta.properties", "replication-offset-checkpoint", "log-start-offset-checkpoint"

@@ -20,7 +20,7 @@ from typing import Any
 
 import attrs
 
-from explorer import kept_files
+from highwater.explorer import kept_files
 
 MOST_BYTES = 1 << 26  # of what is kept
 OLDEST_JAVA = 17

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import attrs
 
-from conformance.disk import METADATA, Copy, Disk, Finding, read
-from conformance.distribution import Distribution
-from conformance.history import Event, History, Recorded
-from conformance.learning import Remark, judge_learned, place, remarks
-from conformance.on_disk import judge
-from conformance.state_changes import Learned, StateChanges, read_lines
+from highwater.conformance.disk import METADATA, Copy, Disk, Finding, read
+from highwater.conformance.distribution import Distribution
+from highwater.conformance.history import Event, History, Recorded
+from highwater.conformance.learning import Remark, judge_learned, place, remarks
+from highwater.conformance.on_disk import judge
+from highwater.conformance.state_changes import Learned, StateChanges, read_lines
 
 COMPACTED = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state", METADATA})
 

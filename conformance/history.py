@@ -15,10 +15,10 @@ from typing import Any
 
 import attrs
 
-from conformance.controller_steps import Recorded, Rules, explain
-from model.catalogue import MODELS
-from model.partition.protocol import PartitionProtocol
-from model.partition.state import Standing
+from highwater.conformance.controller_steps import Recorded, Rules, explain
+from highwater.model.catalogue import MODELS
+from highwater.model.partition.protocol import PartitionProtocol
+from highwater.model.partition.state import Standing
 
 KEEPS_LEADER = -2  # of a PartitionChangeRecord: no leader is named
 OF_PARTITIONS = frozenset({"PartitionRecord", "PartitionChangeRecord"})

@@ -17,12 +17,12 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from conformance.distribution import KafkaError
-from explorer.system import System
-from explorer.verdict import Step, Violation
-from model.partition.leadership import learned
-from model.partition.messages import Answer, Election
-from model.partition.state import Partition
+from highwater.conformance.distribution import KafkaError
+from highwater.explorer.system import System
+from highwater.explorer.verdict import Step, Violation
+from highwater.model.partition.leadership import learned
+from highwater.model.partition.messages import Answer, Election
+from highwater.model.partition.state import Partition
 
 TEMPLATE = Path(__file__).parent / "templates" / "PartitionTrace.java"
 WIDTH = 112

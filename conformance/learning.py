@@ -12,9 +12,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import attrs
 
-from conformance.disk import Finding
-from conformance.history import Event, Recorded
-from conformance.state_changes import Learned
+from highwater.conformance.disk import Finding
+from highwater.conformance.history import Event, Recorded
+from highwater.conformance.state_changes import Learned
 
 
 @attrs.frozen

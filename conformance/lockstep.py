@@ -9,13 +9,13 @@ from typing import Any
 
 import attrs
 
-from conformance.abstraction import Difference, differences
-from conformance.operations import MAPPED, beginning, between_looks
-from conformance.paths import Move, Run, Words
-from conformance.process import Harness, Operation
-from explorer.compiler.layout import Layout
-from explorer.verdict import Step
-from model.language.declarations import Instance
+from highwater.conformance.abstraction import Difference, differences
+from highwater.conformance.operations import MAPPED, beginning, between_looks
+from highwater.conformance.paths import Move, Run, Words
+from highwater.conformance.process import Harness, Operation
+from highwater.explorer.compiler.layout import Layout
+from highwater.explorer.verdict import Step
+from highwater.model.language.declarations import Instance
 
 OPERATIONS_AT_ONCE = 400
 BATCHES_AHEAD = 2

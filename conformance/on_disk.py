@@ -13,7 +13,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Collection, Iterator, Sequence
 
-from conformance.disk import Copy, Finding
+from highwater.conformance.disk import Copy, Finding
 
 
 def judge(copies: Sequence[Copy], isr: Collection[int], compacted: bool) -> Iterator[Finding]:

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from conformance import controller_side
-from conformance.process import Operation
-from model.partition.leadership import learned
-from model.partition.membership import metadata_end_proposals
-from model.partition.messages import Answer, Election, Stage
-from model.partition.protocol import Acks
-from model.partition.state import Partition, Standing
+from highwater.conformance import controller_side
+from highwater.conformance.process import Operation
+from highwater.model.partition.leadership import learned
+from highwater.model.partition.membership import metadata_end_proposals
+from highwater.model.partition.messages import Answer, Election, Stage
+from highwater.model.partition.protocol import Acks
+from highwater.model.partition.state import Partition, Standing
 
 Step = Callable[..., list[Operation] | None]
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import attrs
 
-from conformance.process import Harness, Operation
-from model.kraft.partition import PartitionChange, PartitionRegistration, Unchanged
-from model.kraft.partition_change import NOBODY, Rules, ShrinkBump, Target, change_of
-from model.kraft.reassignment import begun, cancelled
+from highwater.conformance.process import Harness, Operation
+from highwater.model.kraft.partition import PartitionChange, PartitionRegistration, Unchanged
+from highwater.model.kraft.partition_change import NOBODY, Rules, ShrinkBump, Target, change_of
+from highwater.model.kraft.reassignment import begun, cancelled
 
 Shown = dict[str, Any] | None
 

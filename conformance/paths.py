@@ -16,12 +16,12 @@ from typing import Any
 import attrs
 import numpy as np
 
-from explorer.compiler.permutations import Image, renamed
-from explorer.kernels import entry_points
-from explorer.search.breadth_first import reach
-from explorer.system import Cut, System
-from explorer.verdict import Budget
-from model.language.declarations import Instance
+from highwater.explorer.compiler.permutations import Image, renamed
+from highwater.explorer.kernels import entry_points
+from highwater.explorer.search.breadth_first import reach
+from highwater.explorer.system import Cut, System
+from highwater.explorer.verdict import Budget
+from highwater.model.language.declarations import Instance
 
 LONGEST_EXTENSION = 40
 STATES_KEPT = 50_000

@@ -16,8 +16,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from conformance.distribution import Distribution, KafkaError, java
-from conformance.programs import harness
+from highwater.conformance.distribution import Distribution, KafkaError, java
+from highwater.conformance.programs import harness
 
 IN_MEMORY = Path("/dev/shm")
 PREFIX = "highwater-conform-"

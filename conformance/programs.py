@@ -1,8 +1,8 @@
 """Highwater's own Java programs, compiled for one Kafka. What was compiled is kept as a jar by what it was made from:
 sources, compiler, and class path.
 
-A jar is read as `explorer.kept_files` reads everything. Java gets a copy of it in a folder of the process that runs it,
-so that nobody can change it in between.
+A jar is read as `highwater.explorer.kept_files` reads everything. Java gets a copy of it in a folder of the process
+that runs it, so that nobody can change it in between.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from conformance.distribution import OLDEST_JAVA, Distribution, KafkaError, cache_folder, java, keep
-from explorer import kept_files
+from highwater.conformance.distribution import OLDEST_JAVA, Distribution, KafkaError, cache_folder, java, keep
+from highwater.explorer import kept_files
 
 HARNESS = Path(__file__).parent / "harness"
 

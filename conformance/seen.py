@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from conformance.controller_side import NAME, NOBODY
-from model.language.records import evolve
-from model.partition.state import Leadership, Partition, Process, Quorum, Record, Replica, Standing
+from highwater.conformance.controller_side import NAME, NOBODY
+from highwater.model.language.records import evolve
+from highwater.model.partition.state import Leadership, Partition, Process, Quorum, Record, Replica, Standing
 
 
 def as_seen(partition: Partition, seen: Mapping[str, Any]) -> Partition:

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import attrs
 
-from conformance.disk import Finding
+from highwater.conformance.disk import Finding
 
 KINDS = (".log", ".out", ".txt")  # in the names of files that may have such lines
 SEGMENT = re.compile(r"\d{20}")

@@ -16,9 +16,9 @@ from typing import Any
 
 import attrs
 
-from conformance.distribution import KafkaError
-from conformance.process import Harness
-from conformance.programs import walk_harness
+from highwater.conformance.distribution import KafkaError
+from highwater.conformance.process import Harness
+from highwater.conformance.programs import walk_harness
 
 # of Kafka, without and with eligible leader replicas: they are on for new clusters since 4.1
 OLDEST = {False: (3, 9), True: (4, 1)}

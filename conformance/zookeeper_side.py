@@ -14,10 +14,10 @@ from typing import Any
 
 import attrs
 
-from conformance.process import Harness
-from conformance.programs import zookeeper_harness
-from model.controller.brokers import DURING_DELETION, Kind, Request
-from model.controller.elections import (
+from highwater.conformance.process import Harness
+from highwater.conformance.programs import zookeeper_harness
+from highwater.model.controller.brokers import DURING_DELETION, Kind, Request
+from highwater.model.controller.elections import (
     Elected,
     Strategy,
     elect_for_reassignment,
@@ -25,12 +25,12 @@ from model.controller.elections import (
     elect_offline,
     elect_preferred,
 )
-from model.controller.partition_states import PartitionState
-from model.controller.protocol import ControllerProtocol
-from model.controller.replica_states import ReplicaState
-from model.controller.state import Cluster
-from model.controller.state_machines import ControllerMoved, move_partition, move_replicas
-from model.controller.zookeeper import Leadership, Reassignment
+from highwater.model.controller.partition_states import PartitionState
+from highwater.model.controller.protocol import ControllerProtocol
+from highwater.model.controller.replica_states import ReplicaState
+from highwater.model.controller.state import Cluster
+from highwater.model.controller.state_machines import ControllerMoved, move_partition, move_replicas
+from highwater.model.controller.zookeeper import Leadership, Reassignment
 
 Shown = dict[str, Any]
 

@@ -9,12 +9,12 @@ import textwrap
 from collections import Counter
 from pathlib import Path
 
-from conformance.distribution import find
-from conformance.operations import MAPPED
-from conformance.process import Harness
 from highwater.claims.conformance import Conformance, Said, Session, Wanted, with_another_preset
 from highwater.claims.mutation import changes_of
 from highwater.claims.spec import Spec, load_spec
+from highwater.conformance.distribution import find
+from highwater.conformance.operations import MAPPED
+from highwater.conformance.process import Harness
 
 ROOT = Path(__file__).parents[1]
 RELEASES = (

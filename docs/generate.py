@@ -17,18 +17,18 @@ import click
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from explorer.compiler.decision_trees import NODE, NOTHING, PENDING, UNKNOWN
-from explorer.compiler.effects import FIRST_EFFECT, Effects
-from explorer.compiler.layout import Layout
-from explorer.compiler.meanings import ActionProgram
-from explorer.compiler.tracing import OutOfBounds
-from explorer.system import System
 from highwater.claims.resolving import build_system, resolve_model, variants
 from highwater.claims.schema import documented, schema
 from highwater.claims.spec import Expectation, Mutations, SpecFile
 from highwater.cli.listing import grouped
 from highwater.cli.main import main as command_line
-from model.catalogue import MODELS
+from highwater.explorer.compiler.decision_trees import NODE, NOTHING, PENDING, UNKNOWN
+from highwater.explorer.compiler.effects import FIRST_EFFECT, Effects
+from highwater.explorer.compiler.layout import Layout
+from highwater.explorer.compiler.meanings import ActionProgram
+from highwater.explorer.compiler.tracing import OutOfBounds
+from highwater.explorer.system import System
+from highwater.model.catalogue import MODELS
 
 DOCS = Path(__file__).parent
 NOTE = "<!-- Written by docs/generate.py from the code; change the code instead. -->\n"

@@ -1,4 +1,4 @@
-"""Steps and verdicts of classes of states in plain Python, see `explorer.ranks`.
+"""Steps and verdicts of classes of states in plain Python, see `highwater.explorer.ranks`.
 
 Each function runs twice: on the state with opaque numbers, so that it is refused if it looks at more than their order,
 and on the state itself, which is one of its class. Both must give the same. A system that abstracts from nothing has
@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from explorer.opaque import Numbers, refusing, seen_in, written_in
-from explorer.system import RAISED, Cut, ModelError, System, failed, judge, successor, where
-from model.language.declarations import Instance, StepProperty
+from highwater.explorer.opaque import Numbers, refusing, seen_in, written_in
+from highwater.explorer.system import RAISED, Cut, ModelError, System, failed, judge, successor, where
+from highwater.model.language.declarations import Instance, StepProperty
 
 
 def class_after(system: System, action: Instance, before: Any) -> tuple[Any, Any]:

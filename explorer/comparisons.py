@@ -19,7 +19,8 @@ from typing import Any
 
 import attrs
 
-from explorer.system import HOUSE, Beside, System, is_machinery
+from highwater.explorer.sources import HOUSE
+from highwater.explorer.system import Beside, System, is_machinery
 
 VALUES = (str, bytes, int, float, complex, tuple, frozenset, list, set, dict, Enum)
 LISTENED_TO = ("progress.py", "plain_python.py")

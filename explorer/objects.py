@@ -14,8 +14,8 @@ from typing import Any
 
 import attrs
 
-from explorer.code_objects import uses_of
-from explorer.sources import Stamp, changed_last
+from highwater.explorer.code_objects import uses_of
+from highwater.explorer.sources import Stamp, changed_last
 
 CONTENT = (int, float, complex, str, bytes, bytearray, tuple, list, dict, set, frozenset)
 WRAPPER = {*functools.WRAPPER_ASSIGNMENTS, "__wrapped__", "__annotate__", "__type_params__", "_attrs_cached_hash"}

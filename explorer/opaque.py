@@ -5,7 +5,7 @@ if it is the greatest of the state, be counted up by 1. An order-preserving rena
 docs/liveness.md has the proof. Whatever else a function does with one raises `MoreThanOrder`.
 
 `OrderedNumber` is no `int`, so that nothing reaches its value behind its back. Internal names have two underscores, as
-in `explorer.compiler.views`.
+in `highwater.explorer.compiler.views`.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from explorer.ranks import Group, Ranks, in_words
-from explorer.system import RAISED, ModelError, line_of, where
-from model.language.declarations import Instance
-from model.language.domain import ArrayOf, Integers, Maybe, SequenceOf, Struct, build
+from highwater.explorer.ranks import Group, Ranks, in_words
+from highwater.explorer.system import RAISED, ModelError, line_of, where
+from highwater.model.language.declarations import Instance
+from highwater.model.language.domain import ArrayOf, Integers, Maybe, SequenceOf, Struct, build
 
 _noticed = threading.local()
 

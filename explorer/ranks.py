@@ -10,7 +10,7 @@ The bound of the group says how large a number may be in such a class, a new one
 was found holds for any number of epochs.
 
 All of that is right only if actions and properties look at nothing but the order. They cannot look at more: the numbers
-that they are given are opaque, see `explorer.opaque`.
+that they are given are opaque, see `highwater.explorer.opaque`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any
 
 import attrs
 
-from model.language.domain import ArrayOf, Integers, Limit, Maybe, SequenceOf, SetOf, Struct, build
+from highwater.model.language.domain import ArrayOf, Integers, Limit, Maybe, SequenceOf, SetOf, Struct, build
 
 ROOM = 4095
 """The largest number in a state that is shown: traces are in real numbers, and no bound cuts them before."""

@@ -19,10 +19,10 @@ from typing import Any, NoReturn, Protocol
 
 import attrs
 
-from explorer.system import RAISED, Cut, JudgedOtherwise, ModelError, System, judge, said_by
-from explorer.verdict import DEADLOCK
-from model.language.declarations import Instance, Transition, Witness
-from model.language.domain import ArrayOf, Integers, Maybe, SequenceOf, SetOf, Struct, build
+from highwater.explorer.system import RAISED, Cut, JudgedOtherwise, ModelError, System, judge, said_by
+from highwater.explorer.verdict import DEADLOCK
+from highwater.model.language.declarations import Instance, Transition, Witness
+from highwater.model.language.domain import ArrayOf, Integers, Maybe, SequenceOf, SetOf, Struct, build
 
 Permutation = Mapping[str, Mapping[int, int]]
 Bounds = frozenset[str]

@@ -26,12 +26,11 @@ from typing import Any
 
 import attrs
 
-from explorer.kept_files import make_folder, own_folder, read, write
+from highwater.explorer.kept_files import make_folder, own_folder, read, write
 
 HOUSE = Path(__file__).parent.parent
-MACHINERY = ("explorer", "spark", "highwater")
-MODELS = ("invariants", "model")
-SCAFFOLD = HOUSE / "highwater" / "scaffold"
+"""The folder of the package `highwater`, in which everything of Highwater is."""
+SCAFFOLD = HOUSE / "scaffold"
 LANGUAGE = HOUSE / "model" / "language"
 INSTALLED = {"site-packages", "dist-packages"}
 ANSWERS, NAME = "sources", "answers-1"
@@ -207,9 +206,10 @@ def _origin_of(module: str, file: str | None, has_location: bool) -> Origin:
     if file is None or not has_location:  # built in, frozen, or of no file at all
         return Origin.STANDARD if file and _top(module) in sys.stdlib_module_names else Origin.ELSEWHERE
     path = Path(file)
-    if _is_of_highwater(path) and not path.is_relative_to(SCAFFOLD):
-        is_model = path.parts[len(HOUSE.parts)] in MODELS and not path.is_relative_to(LANGUAGE)
-        return Origin.MODELS if is_model else Origin.MACHINERY
+    if is_machinery(path):
+        return Origin.MACHINERY
+    if _is_of_highwater(path):
+        return Origin.MODELS
     if _is_left_out(path):
         return Origin.STANDARD
     return Origin.INSTALLED if _is_installed(_top(module)) else Origin.ELSEWHERE
@@ -228,7 +228,7 @@ def files_of(*packages: str) -> list[Any]:
 
 def folder_of(package: str) -> Any:
     """Where the files of one of Highwater's packages are, be it a folder or in an archive."""
-    return HOUSE.joinpath(*package.split(".")) if HOUSE.is_dir() else importlib.resources.files(package)
+    return HOUSE.parent.joinpath(*package.split(".")) if HOUSE.is_dir() else importlib.resources.files(package)
 
 
 def digest(parts: Iterable[bytes]) -> str:
@@ -266,14 +266,22 @@ def _package_of(spec: ModuleSpec) -> str:
 
 def _is_left_out(path: Path) -> bool:
     """Whether a file is of the standard library or of Highwater's machinery."""
-    if _is_of_highwater(path) and path.parts[len(HOUSE.parts)] in MACHINERY:
-        return not path.is_relative_to(SCAFFOLD)
+    if path.is_relative_to(HOUSE):
+        return is_machinery(path) and not path.is_relative_to(LANGUAGE)
     return not INSTALLED.intersection(path.parts) and any(map(path.is_relative_to, STANDARD))
 
 
 def _is_of_highwater(path: Path) -> bool:
-    """Whether a file is of one of Highwater's packages, which are the same code wherever they are installed."""
-    return path.is_relative_to(HOUSE) and path.parts[len(HOUSE.parts)] in (*MACHINERY, *MODELS)
+    """Whether a file is of Highwater itself, which is the same code wherever it is installed; the model that it writes
+    for a start is its user's.
+    """
+    return path.is_relative_to(HOUSE) and not path.is_relative_to(SCAFFOLD)
+
+
+def is_machinery(path: Path) -> bool:
+    """Whether a file is of Highwater and of none of its models and properties."""
+    models = path.is_relative_to(HOUSE / "invariants") or path.is_relative_to(HOUSE / "model")
+    return _is_of_highwater(path) and (path.is_relative_to(LANGUAGE) or not models)
 
 
 @cache

@@ -12,10 +12,11 @@ from typing import Any
 
 import attrs
 
-from explorer.ranks import RankError, Ranks, named_in, ranks_of, roomy
-from model.language import declarations
-from model.language.declarations import Instance, Quantified, StepProperty, Transition, Witness
-from model.language.domain import ArrayOf, DomainError, Maybe, OneOf, SequenceOf, SetOf, Struct
+from highwater.explorer.ranks import RankError, Ranks, named_in, ranks_of, roomy
+from highwater.explorer.sources import HOUSE
+from highwater.explorer.sources import is_machinery as is_of_house
+from highwater.model.language.declarations import Instance, Quantified, StepProperty, Transition, Witness
+from highwater.model.language.domain import ArrayOf, DomainError, Maybe, OneOf, SequenceOf, SetOf, Struct
 
 Beside = Mapping[type, Sequence[Any]]
 
@@ -24,10 +25,6 @@ RAISED = (Exception, SystemExit)
 claim that was met.
 """
 
-HOUSE = Path(__file__).parent.parent
-SHARED = Path(declarations.__file__).parent
-MACHINERY = {"cluster", "conformance", "explorer", "highwater", "spark"}
-"""The folders of the house whose defects are none of a model's."""
 LIBRARIES = {
     "attr",
     "attrs",
@@ -103,8 +100,8 @@ class System:
         prospects: one instance per prospect and parameter values, each judged on the whole graph of states.
         liveness: one instance per liveness property and parameter values, each judged on the whole graph of states.
         interchangeable: by set of names, those that can be exchanged without any action or invariant noticing.
-        ranks: what the search abstracts from, see `explorer.ranks`; None if every state is its own class. Then the
-            domain is that of real states, which have room for numbers that the bounds do not allow in a class.
+        ranks: what the search abstracts from, see `highwater.explorer.ranks`; None if every state is its own class.
+            Then the domain is that of real states, which have room for numbers that the bounds do not allow in a class.
         protocol, bounds: what the system was made from. The engine does not look at them, but they are part of what a
             search is.
         modules: the modules that made it, besides those of its functions and its state.
@@ -299,7 +296,7 @@ def judge_end(system: System, instance: Instance, before: Any, after: Any) -> An
     """One property on the end of a trace: an invariant on the state after its last step, a step property on that step.
 
     Of a prospect this says whether it is true there. It does not say whether it is lost:
-    `explorer.analysis.outlook` does.
+    `highwater.explorer.analysis.outlook` does.
 
     Args:
         before: the state before the last step; None where the trace has no step, and so nothing that breaks a step
@@ -384,10 +381,10 @@ def _is_machinery(path: Path, libraries: tuple[str, ...]) -> bool:
     """The same by the files of the libraries that are imported, which with `spark-submit --py-files` come from no
     site-packages.
     """
-    if not path.exists() or path.parent == SHARED:
+    if not path.exists():
         return True
-    if path.is_relative_to(HOUSE) and path.parts[len(HOUSE.parts)] in MACHINERY:
-        return not path.is_relative_to(HOUSE / "highwater" / "scaffold")
+    if path.is_relative_to(HOUSE):
+        return is_of_house(path)
     if any(path.is_relative_to(Path(file).parent) for file in libraries if Path(file).stem == "__init__"):
         return True
     if "site-packages" in path.parts:

@@ -7,10 +7,10 @@ from typing import Any
 
 import attrs
 
-from explorer.system import RAISED, Contradiction, ModelError, System, judge_end, successor, where
-from explorer.verdict import DEADLOCK, Step, Violation
-from model.language.declarations import Instance, Witness
-from model.language.domain import ArrayOf, Maybe, OneOf, SequenceOf, SetOf, Struct
+from highwater.explorer.system import RAISED, Contradiction, ModelError, System, judge_end, successor, where
+from highwater.explorer.verdict import DEADLOCK, Step, Violation
+from highwater.model.language.declarations import Instance, Witness
+from highwater.model.language.domain import ArrayOf, Maybe, OneOf, SequenceOf, SetOf, Struct
 
 
 def retrace(system: System, path: Sequence[Any]) -> tuple[Step, ...]:

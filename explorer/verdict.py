@@ -8,7 +8,7 @@ from typing import Any
 
 import attrs
 
-from model.language.declarations import Instance
+from highwater.model.language.declarations import Instance
 
 DEADLOCK = "no_deadlock"
 NO_PREMISE = "its premise is never true"
@@ -66,7 +66,7 @@ class Auditing(Enum):
 
 @attrs.frozen
 class Audit:
-    """What was judged twice: by the search, and by `explorer.second_judge`.
+    """What was judged twice: by the search, and by `highwater.explorer.second_judge`.
 
     Attributes:
         states: how many stored states, with all of their steps and properties.

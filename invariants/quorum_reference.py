@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from model.language.declarations import Witness, invariant
-from model.language.graph_properties import always_eventually
-from model.quorum_reference import electing, replicating
-from model.quorum_reference.bounds import QuorumBounds, servers, values
-from model.quorum_reference.state import Quorum, Standing
+from highwater.model.language.declarations import Witness, invariant
+from highwater.model.language.graph_properties import always_eventually
+from highwater.model.quorum_reference import electing, replicating
+from highwater.model.quorum_reference.bounds import QuorumBounds, servers, values
+from highwater.model.quorum_reference.state import Quorum, Standing
 
 
 @invariant(server=servers)

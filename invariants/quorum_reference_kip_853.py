@@ -5,10 +5,10 @@ Where both specifications say the same of servers, it is said once.
 
 from __future__ import annotations
 
-from invariants import quorum_reference
-from model.language.declarations import Witness, invariant
-from model.quorum_reference.kip_853.bounds import servers, values
-from model.quorum_reference.kip_853.state import ChangingQuorum, Role, Server, Standing
+from highwater.invariants import quorum_reference
+from highwater.model.language.declarations import Witness, invariant
+from highwater.model.quorum_reference.kip_853.bounds import servers, values
+from highwater.model.quorum_reference.kip_853.state import ChangingQuorum, Role, Server, Standing
 
 OBSERVERS = (Standing.LEADER, Standing.FOLLOWER, Standing.UNATTACHED, Standing.VOTED)
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from model.language.declarations import Witness, invariant
-from model.log import brokers
-from model.reference.async_isr import Agreement
-from model.reference.state import Cluster
+from highwater.model.language.declarations import Witness, invariant
+from highwater.model.log import brokers
+from highwater.model.reference.async_isr import Agreement
+from highwater.model.reference.state import Cluster
 
 
 def missing_below_high_watermark(cluster: Cluster, leader: int, members: frozenset[int], where: str) -> bool | Witness:

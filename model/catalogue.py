@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import MutableMapping
 
-from model.language.definition import Model
-from model.language.registration import Catalogue
+from highwater.model.language.definition import Model
+from highwater.model.language.registration import Catalogue
 
 MODELS: MutableMapping[str, Model] = Catalogue(
     {
-        "reference": "model.reference.protocols:REFERENCE",
-        "kraft-reference": "model.kraft_reference.definition:KRAFT_REFERENCE",
-        "quorum-reference": "model.quorum_reference.definition:QUORUM_REFERENCE",
-        "partition": "model.partition.definition:PARTITION",
-        "controller": "model.controller.definition:CONTROLLER",
-        "kraft": "model.kraft.definition:KRAFT",
+        "reference": "highwater.model.reference.protocols:REFERENCE",
+        "kraft-reference": "highwater.model.kraft_reference.definition:KRAFT_REFERENCE",
+        "quorum-reference": "highwater.model.quorum_reference.definition:QUORUM_REFERENCE",
+        "partition": "highwater.model.partition.definition:PARTITION",
+        "controller": "highwater.model.controller.definition:CONTROLLER",
+        "kraft": "highwater.model.kraft.definition:KRAFT",
     }
 )

@@ -6,8 +6,8 @@ from typing import Any
 
 import attrs
 
-from model.language.domain import Integers
-from model.language.records import within
+from highwater.model.language.domain import Integers
+from highwater.model.language.records import within
 
 NO_EPOCH = -1
 

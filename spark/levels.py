@@ -26,10 +26,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from explorer.search.counts import Counts
-from explorer.search.durable import CheckpointError, Lock, seal, unseal
-from explorer.search.fingerprint import Fingerprint, differences, in_one_line
-from spark.files import Folder, RemoteLock, for_spark
+from highwater.explorer.search.counts import Counts
+from highwater.explorer.search.durable import CheckpointError, Lock, seal, unseal
+from highwater.explorer.search.fingerprint import Fingerprint, differences, in_one_line
+from highwater.spark.files import Folder, RemoteLock, for_spark
 
 FORMAT, VERSION = "highwater-levels", 3
 MANIFEST = "manifest.json"

@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-from explorer.analysis.shrink import shrink
-from explorer.kernels import entry_points
-from explorer.kernels.entry_points import EntryPoint, name_of
-from explorer.kernels.signatures import ANY_WIDTH, FOLDED_ROWS, ONE_WIDTH
-from explorer.memory import machine_memory
 from highwater.claims.advice import advise
+from highwater.explorer.analysis.shrink import shrink
+from highwater.explorer.kernels import entry_points
+from highwater.explorer.kernels.entry_points import EntryPoint, name_of
+from highwater.explorer.kernels.signatures import ANY_WIDTH, FOLDED_ROWS, ONE_WIDTH
+from highwater.explorer.memory import machine_memory
 
 HERE = Path(__file__).parent
 
@@ -92,7 +92,7 @@ def kernels_are_called_as_their_signatures_say() -> Iterator[None]:
         listed += [ANY_WIDTH[of]] if of in ANY_WIDTH else []
         called, *wanted = (name_of(entry_point._module, entry_point._name, each) for each in (arguments, *listed))
         assert called in wanted or not wanted, (
-            f"{of} is called with other arguments than `explorer.kernels.signatures` says"
+            f"{of} is called with other arguments than `highwater.explorer.kernels.signatures` says"
         )
         return load(entry_point, kinds, arguments)
 
@@ -105,9 +105,9 @@ def kernels_are_called_as_their_signatures_say() -> Iterator[None]:
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """A Spark session on two cores of this machine, started by the first test that needs it."""
     pytest.importorskip("pyspark")
-    from spark.driver.session import session
+    from highwater.spark.driver.session import session
 
-    paths = [str(HERE / "spark"), str(HERE.parent), *filter(None, [os.environ.get("PYTHONPATH")])]
+    paths = [str(HERE / "spark"), str(HERE.parent / "src"), *filter(None, [os.environ.get("PYTHONPATH")])]
     folder = tmp_path_factory.mktemp("spark")
     settings = {"spark.driver.memory": "1g", "spark.ui.port": "0", "spark.local.dir": str(folder)}
     with pytest.MonkeyPatch.context() as patch:

@@ -27,7 +27,7 @@ import attrs
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "testing.md"
-COPIED = ("explorer", "model", "invariants", "spark", "conformance", "cluster", "highwater", "tests", "pyproject.toml")
+COPIED = ("explorer", "model", "invariants", "spark", "conformance", "cluster", "src", "tests", "pyproject.toml")
 SECONDS = 600
 
 COMPILING = """
@@ -91,7 +91,8 @@ prefetch_at = prefetch
 """
 DOOR = "        if self._dispatcher:\n            return self._dispatcher(*arguments)\n"
 INTERPRETED = (
-    '        found = getattr(importlib.import_module(f"explorer.kernels.{self._module}"), self._name)(*arguments)\n'
+    '        module = importlib.import_module(f"highwater.explorer.kernels.{self._module}")\n'
+    "        found = getattr(module, self._name)(*arguments)\n"
     "        return found if found is None or isinstance(found, tuple) else int(found)\n"
 )
 
@@ -1208,7 +1209,7 @@ DEFECTS: tuple[Defect, ...] = (
         "theirs[each.name] if each in ours else each",
         "each",
         ("tests/highwater/test_mutate.py::test_the_property_is_the_one_of_the_changed_protocol",),
-        "highwater",
+        "src/highwater",
     ),
     Defect(
         "a vacuous repair hides a larger one",
@@ -1216,7 +1217,7 @@ DEFECTS: tuple[Defect, ...] = (
         "if attempt.repairs:",
         "if attempt.ending is Ending.REPAIRED:",
         (f"{REPAIR}::test_a_vacuous_repair_hides_no_good_one[keys0]",),
-        "highwater",
+        "src/highwater",
     ),
     Defect(
         "prospects and premises may look at less after a repair",
@@ -1238,7 +1239,7 @@ DEFECTS: tuple[Defect, ...] = (
         "attrs.evolve(budget, max_depth=spec.file.max_depth)",
         "budget",
         (f"{REPAIR}::test_what_happens_only_beyond_the_depth_of_a_claim_is_not_missed",),
-        "highwater",
+        "src/highwater",
     ),
     Defect(
         "a known counterexample need not violate",
@@ -1246,7 +1247,7 @@ DEFECTS: tuple[Defect, ...] = (
         "            not judge_end(system, each, before, state)\n",
         "            True\n",
         (f"{REPAIR}::test_the_property_is_the_one_of_the_changed_protocol",),
-        "highwater",
+        "src/highwater",
     ),
 )
 
@@ -1255,9 +1256,10 @@ def copy_of_the_tree(to: Path) -> None:
     """A copy whose kernels Python interprets."""
     for name in COPIED:
         ignored = shutil.ignore_patterns("__pycache__")
-        shutil.copytree(ROOT / name, to / name, ignore=ignored) if (ROOT / name).is_dir() else shutil.copy(
-            ROOT / name, to / name
-        )
+        if (ROOT / name).is_dir():
+            shutil.copytree(ROOT / name, to / name, symlinks=True, ignore=ignored)
+        else:
+            shutil.copy(ROOT / name, to / name)
     kernels = to / "explorer" / "kernels"
     (kernels / "compiling.py").write_text(COMPILING)
     (kernels / "intrinsics.py").write_text(INTRINSICS)
@@ -1272,7 +1274,7 @@ def first_failure(tree: Path, tests: tuple[str, ...]) -> str | None:
     options = ["-x", "-q", "-n", "0", "-p", "no:cacheprovider", "--tb=no", "-rfE"]
     environment = {
         **os.environ,
-        "PYTHONPATH": str(tree),
+        "PYTHONPATH": f"{tree}/src",
         "PYTHONDONTWRITEBYTECODE": "1",
         "HYPOTHESIS_STORAGE_DIRECTORY": f"{tree}/h",
     }

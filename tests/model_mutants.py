@@ -30,16 +30,17 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from enum import Enum
+from importlib import import_module
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
 import attrs
 
-from explorer.search import breadth_first  # noqa: F401 - loaded once, before processes are forked
-from explorer.verdict import Budget
 from highwater.claims.checking import Status, check_spec
 from highwater.claims.spec import load_spec
+from highwater.explorer.search import breadth_first  # noqa: F401 - loaded once, before processes are forked
+from highwater.explorer.verdict import Budget
 from tests import mutations
 from tests.mutations import OPERATORS, ROOT, Mutation
 
@@ -152,7 +153,7 @@ def tracing(ran: dict[str, set[int]]) -> Callable[..., Any]:
     def at_call(frame: FrameType, event: str, argument: Any) -> Any:
         name = frame.f_code.co_filename
         if name not in files:
-            path = Path(name)
+            path = Path(name).resolve()
             inside = any(path.is_relative_to(ROOT / folder) for folder in ("model", "invariants"))
             files[name] = ran[named(path)] if inside else None
         return None if files[name] is None else at_line
@@ -187,8 +188,8 @@ def fate_of(job: tuple[Mutation, list[Claim], float]) -> Fate:
 def plant(mutation: Mutation, tree: Path) -> None:
     """A copy of the models with a mutation, and beside it what the tests read."""
     for path in ROOT.iterdir():
-        if path.name in ("model", "invariants"):
-            shutil.copytree(path, tree / path.name, ignore=shutil.ignore_patterns("__pycache__"))
+        if path.name in ("model", "invariants", "src"):  # the links in src lead to the copies
+            shutil.copytree(path, tree / path.name, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
         elif not path.name.startswith(".") and path.name != "build":
             (tree / path.name).symlink_to(path)
     path = tree / mutation.file
@@ -197,12 +198,11 @@ def plant(mutation: Mutation, tree: Path) -> None:
 
 def read_models_from(tree: Path) -> None:
     """Let this process read models and properties from a tree; the language and the catalogue are as they are."""
-    names = [f"{folder}.{model}" for folder in ("model", "invariants") for model in MODELS]
+    names = [f"highwater.{folder}.{model}" for folder in ("model", "invariants") for model in MODELS]
     read = [name for name in sys.modules if name.startswith(tuple(names))]
     assert not read, f"a model was read before it was changed: {read}"
     for folder in ("model", "invariants"):
-        __import__(folder)
-        sys.modules[folder].__path__ = [str(tree / folder)]
+        import_module(f"highwater.{folder}").__path__ = [str(tree / folder)]
 
 
 def noticed(claim: Claim) -> By | None:
@@ -238,7 +238,7 @@ def limited() -> None:
 def failing_test(mutation: Mutation, tree: Path) -> str | None:
     """The first quick test of the model that fails."""
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-n", "0", "-p", "no:cacheprovider", "--tb=no", "-rfE"]
-    environment = {**os.environ, "PYTHONPATH": str(tree), "PYTHONDONTWRITEBYTECODE": "1"}
+    environment = {**os.environ, "PYTHONPATH": f"{tree}/src", "PYTHONDONTWRITEBYTECODE": "1"}
     tests = [
         *TESTS[mutation.file.split("/")[1]],
         "tests/model/test_every_property.py",

@@ -204,7 +204,7 @@ def mutations_of(path: Path) -> dict[str, list[Mutation]]:
     starts = [0]
     for line in text.encode().splitlines(keepends=True):
         starts.append(starts[-1] + len(line))
-    module = import_module(".".join(path.relative_to(ROOT).with_suffix("").parts))
+    module = import_module(".".join(("highwater", *path.relative_to(ROOT).with_suffix("").parts)))
     found: dict[str, list[Mutation]] = {name: [] for name in OPERATORS}
     for name, function in functions(ast.parse(text)):
         around = Around(function, vars(module), fields_of_the_same_type(module))

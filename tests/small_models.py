@@ -10,10 +10,10 @@ import attrs
 import pytest
 from hypothesis import strategies as st
 
-from explorer.search.breadth_first import reach
-from explorer.system import Cut, System, successor
 from highwater.claims.resolving import build_system, variants
-from model.catalogue import MODELS
+from highwater.explorer.search.breadth_first import reach
+from highwater.explorer.system import Cut, System, successor
+from highwater.model.catalogue import MODELS
 
 CHOSEN = {
     "partition": ("kafka-0.10.2", "kafka-2.1", "kafka-2.8.0", "repaired"),

@@ -5,6 +5,7 @@ environment of its own and in any folder, and that nothing stays behind.
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -17,8 +18,9 @@ from pathlib import Path
 import attrs
 import pytest
 
-from explorer.kernels import code_cache
 from highwater.distribution import NAME, VERSION
+from highwater.explorer.kernels import code_cache
+from tests.conformance.conftest import NEWEST, harness_of
 
 ROOT = Path(__file__).parents[1]
 SPECS = sorted((ROOT / "specs").rglob("*.toml"))
@@ -44,9 +46,10 @@ def only(folder: Path, pattern: str) -> Path:
 def test_the_wheel_has_the_packages_their_data_and_the_gallery(built: Path) -> None:
     with zipfile.ZipFile(only(built, "*.whl")) as wheel:
         names = {name for name in wheel.namelist() if ".dist-info/" not in name}
-    packages = ("cluster", "conformance", "explorer", "highwater", "invariants", "model", "spark")
-    files = [path for package in packages for path in (ROOT / package).rglob("*") if path.is_file()]
-    wanted = {path.relative_to(ROOT).as_posix() for path in files if "__pycache__" not in path.parts}
+    front = ROOT / "src" / "highwater"
+    folders = [(front, front), *((ROOT / path.name, ROOT) for path in front.iterdir() if path.is_symlink())]
+    files = [path.relative_to(above) for folder, above in folders for path in folder.rglob("*") if path.is_file()]
+    wanted = {f"highwater/{path.as_posix()}" for path in files if "__pycache__" not in path.parts}
     gallery = {f"highwater/gallery/{path.relative_to(ROOT / 'specs').as_posix()}" for path in SPECS}
     assert len(gallery) > 100
     assert wanted | gallery | {"highwater/gallery/README.md"} == names
@@ -61,7 +64,7 @@ def test_the_source_distribution_has_all_that_it_takes_to_build_and_test(built: 
 
 
 NAMES = """
-from explorer.search import engine, tree_names
+from highwater.explorer.search import engine, tree_names
 from highwater.claims.spec import load_spec
 from highwater.distribution import gallery
 for path in sorted(gallery().rglob("kip_101_fails_*.toml")) + sorted(gallery().rglob("a_fenced_broker_*.toml")):
@@ -96,16 +99,29 @@ class Installed:
         paths = (path.relative_to(self.folder).as_posix() for path in self.folder.rglob("*"))
         return {path for path in paths if "site-packages/pip/" not in path and "site-packages/setuptools" not in path}
 
-    def run(self, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-        environment = {"PATH": "/usr/bin:/bin", "HOME": str(folder), "XDG_CACHE_HOME": str(folder / "cache")}
+    def run(
+        self, folder: Path, *arguments: str, program: tuple[str, ...] = ("highwater",), **environment: str
+    ) -> subprocess.CompletedProcess[str]:
+        """What one of the environment's programs does in a folder, with an empty home."""
+        first, *rest = program
+        own = {"PATH": "/usr/bin:/bin", "HOME": str(folder), "XDG_CACHE_HOME": str(folder / "cache")}
         return subprocess.run(
-            [self.folder / "bin" / "highwater", *arguments],
+            [self.folder / "bin" / first, *rest, *arguments],
             cwd=folder,
-            env=environment,
+            env={**own, **environment},
             capture_output=True,
             text=True,
             check=False,
         )
+
+
+@pytest.fixture(scope="module")
+def installed(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Installed:
+    """An environment with the wheel, beside it a cache that has the machine code of this checkout."""
+    folder = tmp_path_factory.mktemp("installed")
+    if (made := code_cache.BESIDE_SOURCES / code_cache._made_of()).is_dir():
+        shutil.copytree(made, folder / "cache" / "highwater" / made.name)
+    return Installed(folder / "environment", only(built, "*.whl"))
 
 
 @pytest.mark.slow
@@ -138,6 +154,79 @@ def test_the_installed_command_works_in_any_folder_and_leaves_nothing_when_unins
     assert installed.run(here / "mine", "check", "--model-path", ".").returncode == 0, "specs/ of one's own"
     installed.pip("uninstall", "--yes", NAME)
     assert installed.files() == installed.before
+
+
+FOLDERS = ("model", "invariants", "explorer", "spark", "conformance", "cluster")
+CELL = """
+import importlib
+theirs = [importlib.import_module(name) for name in NAMES]
+assert all(module.__file__ is None or "mine" in module.__file__ for module in theirs), theirs
+from highwater import action, check, claim, invariant
+from highwater.model.catalogue import MODELS
+assert check("claim.toml").ok
+assert [importlib.import_module(name) for name in NAMES] == theirs
+print("both are there")
+"""
+CLAIM = """
+model = "reference"
+protocol = { variant = "kip-320" }
+bounds = { brokers = 2, log_length_max = 1, records_max = 1, leader_epoch_max = 1 }
+check = ["weak_isr"]
+"""
+CONFORM = """
+model = "partition"
+preset = "kafka-4.1"
+bounds = { brokers = 2, log_length_max = 1, records_max = 1, leader_epoch_max = 1, fetch_steps = 1 }
+check = ["candidates_are_complete"]
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["packages", "folders", "modules"])
+def test_modules_of_ones_own_may_have_any_name_but_highwater(installed: Installed, tmp_path: Path, kind: str) -> None:
+    """Folders with `__init__.py` and without, and files, in the current folder, which `python -m` searches first."""
+    mine, cache = tmp_path / "mine", str(installed.folder.parent / "cache")
+    mine.mkdir()
+    for name in FOLDERS:
+        place = mine / f"{name}.py" if kind == "modules" else mine / name / "own.py"
+        place.parent.mkdir(exist_ok=True)
+        place.write_text("WHAT = 'mine'\n", encoding="utf-8")
+        if kind == "packages":
+            (mine / name / "__init__.py").write_text("", encoding="utf-8")
+    names = [name if kind == "modules" else f"{name}.own" for name in FOLDERS]
+    cell = CELL.replace("NAMES", repr(names))
+    (mine / "claim.toml").write_text(CLAIM, encoding="utf-8")
+    lines = "".join(f"from {name} import WHAT\n" for name in names)
+    (mine / "test_mine.py").write_text(f"{lines}def test_what():\n    assert WHAT == 'mine'\n", encoding="utf-8")
+    for program in (("highwater",), ("python", "-m", "highwater")):
+        done = installed.run(mine, "check", "claim.toml", program=program, XDG_CACHE_HOME=cache)
+        assert done.returncode == 0, done.stderr
+    of_pytest = ("python", "-m", "pytest", "-q", "-p", "no:cacheprovider")
+    tests = installed.run(mine, "--highwater", "claim.toml", "test_mine.py", program=of_pytest, XDG_CACHE_HOME=cache)
+    assert "2 passed" in tests.stdout, tests.stdout
+    notebook = (
+        f"from IPython.core.interactiveshell import InteractiveShell as It\nIt().run_cell({cell!r}).raise_error()"
+    )
+    for code in (cell, notebook):
+        ran = installed.run(mine, code, program=("python", "-c"), XDG_CACHE_HOME=cache)
+        assert ran.stdout.endswith("both are there\n"), ran.stderr
+
+
+@pytest.mark.slow
+def test_kafkas_classes_are_held_against_a_model_beside_modules_of_ones_own(
+    installed: Installed, tmp_path: Path
+) -> None:
+    with harness_of(NEWEST):  # or else the test is skipped
+        pass
+    for name in FOLDERS:
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "__init__.py").write_text("", encoding="utf-8")
+    (tmp_path / "claim.toml").write_text(CONFORM, encoding="utf-8")
+    known = {name: os.environ[name] for name in ("PATH", "HOME", "JAVA_HOME") if name in os.environ}
+    known["XDG_CACHE_HOME"] = str(installed.folder.parent / "cache")
+    command = ("python", "-m", "highwater", "conform", "claim.toml", "--kafka", NEWEST)
+    done = installed.run(tmp_path, program=command, **known)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_the_package_index_has_the_name_of_the_project_file() -> None:

@@ -14,11 +14,14 @@ from pathlib import Path
 import networkx
 import pytest
 
-from explorer.system import LIBRARIES, MACHINERY, is_machinery
+from highwater.explorer.system import LIBRARIES, is_machinery
 
 ROOT = Path(__file__).parents[1]
 CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-FLOORS = ("model", "invariants", "explorer", "spark", "conformance", "cluster", "highwater")
+BELOW = ("model", "invariants", "explorer", "spark", "conformance", "cluster")
+"""The folders that are packages below `highwater`, by links in `src/highwater`."""
+FLOORS = (*BELOW, "highwater")
+FRONT = ROOT / "src" / "highwater"
 ONLY_IMPORTER = {
     "numba": ("explorer/kernels/",),
     "llvmlite": ("explorer/kernels/",),
@@ -45,11 +48,18 @@ MODEL_LIBRARIES = {"attrs"}
 
 def modules() -> dict[str, Path]:
     found = {}
-    for floor in FLOORS:
-        for path in sorted((ROOT / floor).rglob("*.py")):
-            parts = path.relative_to(ROOT).with_suffix("").parts
+    for folder, above in ((FRONT, FRONT.parent), *((ROOT / floor, ROOT) for floor in BELOW)):
+        for path in sorted(path for path in folder.rglob("*.py") if path == path.resolve()):
+            parts = ("highwater", *path.relative_to(above).with_suffix("").parts[above == FRONT.parent :])
             found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
     return found
+
+
+def place_of(module: str) -> tuple[str, str]:
+    """The folder that a module is in, and the room of the folder; no room for the folder's own `__init__`."""
+    parts = module.split(".")[1:]
+    folder, *inside = parts if parts[:1] and parts[0] in BELOW else ["highwater", *parts]
+    return folder, inside[0] if inside else ""
 
 
 MODULES = modules()
@@ -73,7 +83,7 @@ def imports(path: Path) -> set[str]:
 @functools.cache
 def may_import() -> dict[str, set[str]]:
     """From the table of folders in CONTRIBUTING.md: per folder, the packages that it may import, itself included."""
-    rows = re.findall(r"^\| `(\w+)/` \| [^|]+ \| ([^|]+) \|$", CONTRIBUTING, re.MULTILINE)
+    rows = re.findall(r"^\| `(?:src/)?(\w+)/` \| [^|]+ \| ([^|]+) \|$", CONTRIBUTING, re.MULTILINE)
     return {
         folder: {folder, *(FLOORS if "all of the above" in cell else re.findall(r"`([\w.]+)`", cell))}
         for folder, cell in rows
@@ -87,8 +97,11 @@ def test_the_table_of_folders_has_every_package() -> None:
 
 @pytest.mark.parametrize("module", MODULES)
 def test_imports_run_downwards_only(module: str) -> None:
-    allowed = may_import()[module.split(".")[0]]
-    inside = {name for name in imports(MODULES[module]) if name.split(".")[0] in FLOORS}
+    folder, _ = place_of(module)
+    if folder == "highwater":
+        return
+    allowed = [f"highwater.{each}" for each in may_import()[folder]]
+    inside = {name for name in imports(MODULES[module]) if name.split(".")[0] == "highwater"}
     assert not {name for name in inside if not any(name == top or name.startswith(f"{top}.") for top in allowed)}
 
 
@@ -117,14 +130,14 @@ def climbs(floors: list[set[str]], arrows: Iterable[tuple[str, str]]) -> list[tu
 
 @pytest.mark.parametrize("folder", floors())
 def test_arrows_inside_a_folder_lead_to_lower_floors(folder: str) -> None:
-    inside = {module: path for module, path in MODULES.items() if module.startswith(f"{folder}.")}
-    rooms = {module.split(".")[1] for module, path in inside.items() if "scaffold" not in path.parts}
+    inside = {module: path for module, path in MODULES.items() if place_of(module)[0] == folder and place_of(module)[1]}
+    rooms = {place_of(module)[1] for module, path in inside.items() if "scaffold" not in path.parts}
     assert rooms == set().union(*floors()[folder]), "the table of floors in CONTRIBUTING.md names other rooms"
     arrows = {
-        (module.split(".")[1], name.split(".")[1])
+        (place_of(module)[1], place_of(name)[1])
         for module, path in inside.items()
         for name in imports(path)
-        if name in inside and name.split(".")[1] != module.split(".")[1]
+        if name in inside and place_of(name)[1] != place_of(module)[1]
     }
     assert climbs(floors()[folder], arrows) == []
 
@@ -137,14 +150,14 @@ def test_an_arrow_upwards_or_between_neighbours_is_noticed() -> None:
 
 @pytest.mark.parametrize("module", MODULES)
 def test_each_heavy_library_has_one_importer(module: str) -> None:
-    place = MODULES[module].relative_to(ROOT).as_posix()
+    place = MODULES[module].relative_to(ROOT).as_posix().removeprefix("src/")
     for library in {name.split(".")[0] for name in imports(MODULES[module])} & ONLY_IMPORTER.keys():
         assert place.startswith(ONLY_IMPORTER[library]), f"{library} belongs in {' or '.join(ONLY_IMPORTER[library])}"
 
 
-@pytest.mark.parametrize("module", [module for module in MODULES if module.split(".")[0] in ("model", "invariants")])
+@pytest.mark.parametrize("module", [module for module in MODULES if place_of(module)[0] in ("model", "invariants")])
 def test_models_and_invariants_need_attrs_and_the_standard_library_only(module: str) -> None:
-    libraries = {name.split(".")[0] for name in imports(MODULES[module])} - set(FLOORS)
+    libraries = {name.split(".")[0] for name in imports(MODULES[module])} - {"highwater"}
     assert libraries <= MODEL_LIBRARIES | sys.stdlib_module_names
 
 
@@ -162,9 +175,23 @@ def test_asking_for_help_imports_nothing_heavy(command: list[str]) -> None:
     "package", [name for name, path in MODULES.items() if path.name == "__init__.py" and name != "highwater"]
 )
 def test_a_package_is_a_docstring(package: str) -> None:
-    body = ast.parse(MODULES[package].read_text(encoding="utf-8")).body
-    assert len(body) == 1
-    assert isinstance(body[0], ast.Expr)
+    said, *guard = ast.parse(MODULES[package].read_text(encoding="utf-8")).body
+    assert isinstance(said, ast.Expr)
+    folder, room = place_of(package)
+    assert len(guard) == (folder in BELOW and not room)
+
+
+@pytest.mark.parametrize("folder", BELOW)
+def test_a_folder_is_imported_under_one_name(folder: str, tmp_path: Path) -> None:
+    """Else a module could be loaded twice, and its classes would not be the same."""
+    code = (
+        f"import highwater.{folder}, importlib\nprint(highwater.{folder}.__file__)\nimportlib.import_module({folder!r})"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert Path(ran.stdout.strip()).resolve() == ROOT / folder / "__init__.py"
+    assert ran.stderr.strip().endswith(f"ImportError: {ROOT / folder / '__init__.py'}: import it as highwater.{folder}")
+    elsewhere = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert elsewhere.stderr.strip().endswith(f"No module named {folder!r}"), "nothing else of ours is on Python's path"
 
 
 def test_the_front_door_offers_what_it_says_and_imports_it_when_asked() -> None:
@@ -181,19 +208,22 @@ def test_the_front_door_offers_what_it_says_and_imports_it_when_asked() -> None:
 
 def test_a_model_that_imports_the_front_door_loads_no_checker() -> None:
     loaded = imported_by("from highwater import action, bound, evolve, invariant, within")
-    assert "model" in loaded and not loaded & {"numba", "numpy", "cattrs", "click", "explorer"}
+    assert "highwater.model" in loaded
+    assert not loaded & {"numba", "numpy", "cattrs", "click", "highwater.explorer"}
 
 
 def imported_by(code: str) -> set[str]:
-    """The top-level packages that a fresh process has loaded after some code."""
-    code += "\nimport sys; print(*{name.split('.')[0] for name in sys.modules})"
+    """The modules that a fresh process has loaded after some code."""
+    code += "\nimport sys; print(*sys.modules)"
     run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     return set(run.stdout.split())
 
 
 def test_every_package_is_installed() -> None:
     built = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["wheel"]
-    assert sorted(built["packages"]) == sorted(FLOORS)
+    assert built["packages"] == ["src/highwater"]
+    assert {path.name for path in FRONT.iterdir() if path.is_symlink()} == set(BELOW)
+    assert all((FRONT / name).resolve() == ROOT / name for name in BELOW)
 
 
 @pytest.mark.xdist_group("of one")
@@ -206,14 +236,13 @@ def test_processes_run_tests_by_groups(request: pytest.FixtureRequest) -> None:
 
 def test_a_defect_of_any_folder_but_the_models_own_is_no_models() -> None:
     """An error in a frame of these ends with another exit code than one in a model."""
-    folders = re.findall(r"^\| `(\w+)/` \|.*\|.+\S.*\|$", CONTRIBUTING, re.MULTILINE)
-    assert {"explorer", "conformance", "cluster", "highwater", "spark"} <= set(folders)
-    for folder in folders:
-        if not (ROOT / folder / "__init__.py").exists() or folder == "tests":
+    for module, path in MODULES.items():
+        if "scaffold" in path.parts:
             continue
-        every = {is_machinery(path) for path in (ROOT / folder).rglob("*.py") if "scaffold" not in path.parts}
-        assert every == ({True} if folder not in ("model", "invariants") else {False, True} & every), folder
-        assert (folder in MACHINERY) is (folder not in ("model", "invariants"))
+        folder, room = place_of(module)
+        loaded_from = FRONT / path.relative_to(ROOT) if folder in BELOW else path
+        of_models = folder == "invariants" or (folder == "model" and room != "language")
+        assert is_machinery(loaded_from) is not of_models, module
 
 
 def test_a_defect_of_any_library_is_no_models() -> None:

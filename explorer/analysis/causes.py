@@ -19,16 +19,16 @@ from typing import Any
 
 import attrs
 
-from explorer.analysis.outlook import outlook
-from explorer.compiler.layout import Elements, Fields, Layout, Leaf, Presence
-from explorer.compiler.tracing import Recorder, Update
-from explorer.search.fairness import Demand, demands_of
-from explorer.search.lassos import is_lasso, wait_begins
-from explorer.system import RAISED, ModelError, System, judge, judge_end, said_by, successor, where
-from explorer.trace import element_path
-from explorer.verdict import Step
-from model.language.declarations import Action, Instance, StepProperty, Transition
-from model.language.graph_properties import Form, Liveness, Prospect
+from highwater.explorer.analysis.outlook import outlook
+from highwater.explorer.compiler.layout import Elements, Fields, Layout, Leaf, Presence
+from highwater.explorer.compiler.tracing import Recorder, Update
+from highwater.explorer.search.fairness import Demand, demands_of
+from highwater.explorer.search.lassos import is_lasso, wait_begins
+from highwater.explorer.system import RAISED, ModelError, System, judge, judge_end, said_by, successor, where
+from highwater.explorer.trace import element_path
+from highwater.explorer.verdict import Step
+from highwater.model.language.declarations import Action, Instance, StepProperty, Transition
+from highwater.model.language.graph_properties import Form, Liveness, Prospect
 
 START = 0
 
@@ -38,8 +38,8 @@ class Causes:
     """What depends on what along a trace. Steps are numbered as in the trace, so that 0 is the initial state.
 
     Attributes:
-        reads: for each step, the parts of the state that it read, as `explorer.trace.changes` names them, and for each
-            the step that had last written it; 0 where none had.
+        reads: for each step, the parts of the state that it read, as `highwater.explorer.trace.changes` names them, and
+            for each the step that had last written it; 0 where none had.
         looked_at: the same for the property, in the last state or step.
         distance: the steps that the violation depends on: 1 for those that wrote what the property looked at, 2 for
             those that wrote what these read, and so on. Those of a lasso's cycle are at 2 at most.
@@ -95,7 +95,7 @@ def causes(system: System, trace: Sequence[Step], violated: Instance | None, bac
 
 
 def part_names(layout: Layout) -> dict[Leaf, str]:
-    """For each leaf the smallest part of the state that changes name, as `explorer.trace.changes` does."""
+    """For each leaf the smallest part of the state that changes name, as `highwater.explorer.trace.changes` does."""
     names: dict[Leaf, str] = {}
 
     def visit(slot: Any, path: str) -> None:

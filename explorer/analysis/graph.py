@@ -9,7 +9,7 @@ from typing import Any
 import attrs
 import networkx
 
-from explorer.system import Cut, System, judge, judge_end, successor
+from highwater.explorer.system import Cut, System, judge, judge_end, successor
 
 
 class TooLarge(Exception):

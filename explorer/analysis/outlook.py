@@ -1,6 +1,7 @@
 """What one state leaves possible, in plain Python: whether a prospect is lost there, or anything can happen at all.
 
-The search marks backwards on the graph of all states, see `explorer.search.prospects`. For one state no graph is
+The search marks backwards on the graph of all states, see `highwater.explorer.search.prospects`. For one state no
+graph is
 needed: what can be reached from it along the steps that may be relied on says as much, and there is little of it where
 hope is lost.
 """
@@ -11,8 +12,8 @@ from typing import Any
 
 import attrs
 
-from explorer.system import Cut, System, judge, successor
-from model.language.declarations import Instance
+from highwater.explorer.system import Cut, System, judge, successor
+from highwater.model.language.declarations import Instance
 
 MOST_STATES = 2_000  # some seconds; the shipped claims need 228 at most
 

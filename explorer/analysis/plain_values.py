@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from model.language.domain import ArrayOf, Maybe, OneOf, SequenceOf, SetOf, Struct
+from highwater.model.language.domain import ArrayOf, Maybe, OneOf, SequenceOf, SetOf, Struct
 
 
 def plain(domain: Any, value: Any) -> Any:

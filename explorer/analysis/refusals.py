@@ -18,8 +18,8 @@ from typing import Any
 
 import attrs
 
-from explorer.system import where
-from model.language.declarations import Instance
+from highwater.explorer.system import where
+from highwater.model.language.declarations import Instance
 
 LONGEST_VALUE = 60
 

@@ -11,10 +11,10 @@ from typing import Any
 
 import attrs
 
-from explorer.analysis.causes import instance_of
-from explorer.system import Cut, System, judge_end, successor
-from explorer.trace import violation_at
-from explorer.verdict import DEADLOCK, Step, Violation
+from highwater.explorer.analysis.causes import instance_of
+from highwater.explorer.system import Cut, System, judge_end, successor
+from highwater.explorer.trace import violation_at
+from highwater.explorer.verdict import DEADLOCK, Step, Violation
 
 MOST_EVALUATIONS = 5_000  # some tenths of a second
 

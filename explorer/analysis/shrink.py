@@ -12,11 +12,11 @@ from typing import Any
 
 import attrs
 
-from explorer.search.breadth_first import explore
-from explorer.system import Cut, ModelError, System, judge_end, successor
-from explorer.trace import violation_at
-from explorer.verdict import DEADLOCK, Budget, Step, Verdict, Violation
-from model.language.declarations import Instance, invariant
+from highwater.explorer.search.breadth_first import explore
+from highwater.explorer.system import Cut, ModelError, System, judge_end, successor
+from highwater.explorer.trace import violation_at
+from highwater.explorer.verdict import DEADLOCK, Budget, Step, Verdict, Violation
+from highwater.model.language.declarations import Instance, invariant
 
 STATES_AT_ONCE = 200_000
 

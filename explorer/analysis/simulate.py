@@ -17,23 +17,30 @@ from typing import Any
 import attrs
 import numpy as np
 
-from explorer.comparisons import refusing_what_is_never_equal
-from explorer.compiler.effects import MOST_CUTS
-from explorer.compiler.layout import Layout
-from explorer.compiler.prefilter import Filter, filter_of
-from explorer.compiler.programs import Program
-from explorer.compiler.wide_nodes import not_widened
-from explorer.kernels import entry_points, walk_arrays
-from explorer.kernels.arrays import Trees
-from explorer.kernels.compile_times import Stopwatch
-from explorer.kernels.statuses import BROKEN_STEP, DEADLOCK, DONE, MISSED_ACTION, MISSED_INVARIANT, MISSED_STEP
-from explorer.kernels.walk_arrays import Walker
-from explorer.search.compiled import Compiled, as_arrays
-from explorer.search.counterexamples import not_replayed
-from explorer.search.coverage import unreached
-from explorer.system import System, successor
-from explorer.trace import violation_at
-from explorer.verdict import Step, Unreached, Violation
+from highwater.explorer.comparisons import refusing_what_is_never_equal
+from highwater.explorer.compiler.effects import MOST_CUTS
+from highwater.explorer.compiler.layout import Layout
+from highwater.explorer.compiler.prefilter import Filter, filter_of
+from highwater.explorer.compiler.programs import Program
+from highwater.explorer.compiler.wide_nodes import not_widened
+from highwater.explorer.kernels import entry_points, walk_arrays
+from highwater.explorer.kernels.arrays import Trees
+from highwater.explorer.kernels.compile_times import Stopwatch
+from highwater.explorer.kernels.statuses import (
+    BROKEN_STEP,
+    DEADLOCK,
+    DONE,
+    MISSED_ACTION,
+    MISSED_INVARIANT,
+    MISSED_STEP,
+)
+from highwater.explorer.kernels.walk_arrays import Walker
+from highwater.explorer.search.compiled import Compiled, as_arrays
+from highwater.explorer.search.counterexamples import not_replayed
+from highwater.explorer.search.coverage import unreached
+from highwater.explorer.system import System, successor
+from highwater.explorer.trace import violation_at
+from highwater.explorer.verdict import Step, Unreached, Violation
 
 STEPS_PER_CHUNK = 1 << 15
 CHUNKS_PER_ROUND = 16

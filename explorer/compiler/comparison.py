@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from explorer.compiler.layout import Elements, Fields, Layout, Leaf, Presence
-from explorer.compiler.views import has_rules_of_its_own
-from explorer.system import Cut
-from model.language.domain import build, classes_in
+from highwater.explorer.compiler.layout import Elements, Fields, Layout, Leaf, Presence
+from highwater.explorer.compiler.views import has_rules_of_its_own
+from highwater.explorer.system import Cut
+from highwater.model.language.domain import build, classes_in
 
 MOST_REMEMBERED = 1 << 12
 

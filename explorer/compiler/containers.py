@@ -1,4 +1,4 @@
-"""Views of sets and tuples; see `explorer.compiler.views`.
+"""Views of sets and tuples; see `highwater.explorer.compiler.views`.
 
 Python does not ask a tuple on the right of `%` for its elements in a way that a view could answer. So that view is
 `NeededWhole`: the function is run again, and finds a real tuple in its place.
@@ -13,8 +13,8 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from typing import Any
 
-from explorer.compiler.layout import Elements, Fields, Leaf, Members, Presence
-from explorer.compiler.views import Ordered, Reader, View, outlived, plain
+from highwater.explorer.compiler.layout import Elements, Fields, Leaf, Members, Presence
+from highwater.explorer.compiler.views import Ordered, Reader, View, outlived, plain
 
 SLOTS = Leaf | Fields | Elements | Members | Presence
 _OPERATORS = compile("a % b\na %= b\na |= b\na &= b\na -= b\na ^= b", "", "exec")

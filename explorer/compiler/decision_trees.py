@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from explorer.compiler.effects import FIRST_EFFECT, Column
-from explorer.compiler.layout import Layout, Leaf
-from explorer.system import impure
-from model.language.declarations import Instance
+from highwater.explorer.compiler.effects import FIRST_EFFECT, Column
+from highwater.explorer.compiler.layout import Layout, Leaf
+from highwater.explorer.system import impure
+from highwater.model.language.declarations import Instance
 
 MOST_BRANCHES = 1 << 28
 MOST_TESTED_BITS = 10

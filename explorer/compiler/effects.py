@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from explorer.compiler.layout import Leaf
-from explorer.compiler.tracing import OutOfBounds, Update
-from explorer.memory import address_space, reserve
-from explorer.system import ModelError
+from highwater.explorer.compiler.layout import Leaf
+from highwater.explorer.compiler.tracing import OutOfBounds, Update
+from highwater.explorer.memory import address_space, reserve
+from highwater.explorer.system import ModelError
 
 MOST_ENTRIES, MOST_CUTS = 1 << 24, 1024
 FEWEST_ENTRIES, SHARES = 1 << 12, 64  # a column takes one of so many shares of an address space that is limited
@@ -21,7 +21,7 @@ FEWEST_ENTRIES, SHARES = 1 << 12, 64  # a column takes one of so many shares of 
 COPY_FIELD = 7  # bits for each part of a copy: a width may be 64
 
 FIRST_EFFECT = 3
-"""The first branch of a tree that is an effect; see `explorer.compiler.decision_trees`."""
+"""The first branch of a tree that is an effect; see `highwater.explorer.compiler.decision_trees`."""
 
 
 class Column:

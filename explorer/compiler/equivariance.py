@@ -16,13 +16,13 @@ from typing import Any, NoReturn, Protocol
 
 import attrs
 
-from explorer.compiler.effects import FIRST_EFFECT, Effects
-from explorer.compiler.layout import Layout, Leaf, holders
-from explorer.compiler.permutations import Image, Permutation, renamed
-from explorer.compiler.settings import Settings
-from explorer.compiler.tracing import OutOfBounds, Recorder, Update
-from explorer.system import Cut, ModelError, impure, where
-from model.language.declarations import Instance
+from highwater.explorer.compiler.effects import FIRST_EFFECT, Effects
+from highwater.explorer.compiler.layout import Layout, Leaf, holders
+from highwater.explorer.compiler.permutations import Image, Permutation, renamed
+from highwater.explorer.compiler.settings import Settings
+from highwater.explorer.compiler.tracing import OutOfBounds, Recorder, Update
+from highwater.explorer.system import Cut, ModelError, impure, where
+from highwater.model.language.declarations import Instance
 
 ABSENT = object()
 """What a leaf holds that a step clears."""

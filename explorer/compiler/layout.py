@@ -13,8 +13,18 @@ from typing import Any
 
 import attrs
 
-from explorer.system import ModelError
-from model.language.domain import BOOLEAN, ArrayOf, Integers, Maybe, SequenceOf, SetOf, Struct, build, is_scalar
+from highwater.explorer.system import ModelError
+from highwater.model.language.domain import (
+    BOOLEAN,
+    ArrayOf,
+    Integers,
+    Maybe,
+    SequenceOf,
+    SetOf,
+    Struct,
+    build,
+    is_scalar,
+)
 
 WORD_BITS = 64
 MOST_WORDS = 32

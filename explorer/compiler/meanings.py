@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from explorer.compiler.decision_trees import NOTHING, VIOLATED
-from explorer.compiler.effects import FIRST_EFFECT
-from explorer.compiler.permutations import Image
-from explorer.compiler.programs import Program
-from explorer.compiler.tracing import Recorder
-from explorer.system import RAISED, Cut, failed, judge, successor, verdict_of
-from model.language.declarations import Instance
+from highwater.explorer.compiler.decision_trees import NOTHING, VIOLATED
+from highwater.explorer.compiler.effects import FIRST_EFFECT
+from highwater.explorer.compiler.permutations import Image
+from highwater.explorer.compiler.programs import Program
+from highwater.explorer.compiler.tracing import Recorder
+from highwater.explorer.system import RAISED, Cut, failed, judge, successor, verdict_of
+from highwater.model.language.declarations import Instance
 
 
 class ActionProgram(Program):

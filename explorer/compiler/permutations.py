@@ -3,7 +3,8 @@
 Where names are interchangeable, fetch(follower b2, leader b0) does with a state what fetch(follower b1, leader b0) does
 with the image of that state under the exchange of b1 and b2. So a path of the first of a *family* of instances, which
 are images of one another, serves all members: what it reads, tests and writes, moved to where the names' images are, is
-what another member reads, tests and writes. `explorer.compiler.equivariance` runs the others to see that this is so.
+what another member reads, tests and writes. `highwater.explorer.compiler.equivariance` runs the others to see that
+this is so.
 """
 
 from __future__ import annotations
@@ -13,10 +14,10 @@ from typing import Any
 
 import attrs
 
-from explorer.compiler.layout import Elements, Fields, Layout, Leaf, Members, Presence, holders
-from explorer.compiler.tracing import OutOfBounds, Update
-from model.language.declarations import Instance
-from model.language.domain import ArrayOf, Integers, Maybe, SequenceOf, SetOf, Struct, build
+from highwater.explorer.compiler.layout import Elements, Fields, Layout, Leaf, Members, Presence, holders
+from highwater.explorer.compiler.tracing import OutOfBounds, Update
+from highwater.model.language.declarations import Instance
+from highwater.model.language.domain import ArrayOf, Integers, Maybe, SequenceOf, SetOf, Struct, build
 
 Permutation = Mapping[str, Mapping[int, int]]
 

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import attrs
 import numpy as np
 
-from explorer.compiler.decision_trees import NODE, NOTHING, DecisionTrees, tested_sizes
+from highwater.explorer.compiler.decision_trees import NODE, NOTHING, DecisionTrees, tested_sizes
 
 MOST_BITS = 10
 MOST_CHUNKS = 14
@@ -55,7 +55,7 @@ def gathering(fields: Iterable[Field]) -> tuple[int, int, int]:
 
 @attrs.frozen
 class Filter:
-    """The arrays that the kernel reads; see `explorer.kernels.arrays.Trees`."""
+    """The arrays that the kernel reads; see `highwater.explorer.kernels.arrays.Trees`."""
 
     chunks: np.ndarray
     candidates: np.ndarray

@@ -10,24 +10,24 @@ import random
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NoReturn, Protocol
 
-from explorer.compiler.comparison import PlainStates
-from explorer.compiler.containers import NeededWhole
-from explorer.compiler.decision_trees import NODE, NOTHING, PENDING, UNKNOWN, DecisionTrees
-from explorer.compiler.effects import Effects
-from explorer.compiler.equivariance import Equivariance
-from explorer.compiler.layout import Layout, Leaf
-from explorer.compiler.permutations import Image, families
-from explorer.compiler.ranks import OrderedLeaves
-from explorer.compiler.settings import Settings
-from explorer.compiler.tracing import OutOfBounds, Recorder, Update
-from explorer.compiler.views import plain, tracing_errors
-from explorer.opaque import more_than_order, refused_by_order, refusing
-from explorer.system import RAISED, ModelError, impure, line_of, said_by, where
-from model.language.declarations import Instance
+from highwater.explorer.compiler.comparison import PlainStates
+from highwater.explorer.compiler.containers import NeededWhole
+from highwater.explorer.compiler.decision_trees import NODE, NOTHING, PENDING, UNKNOWN, DecisionTrees
+from highwater.explorer.compiler.effects import Effects
+from highwater.explorer.compiler.equivariance import Equivariance
+from highwater.explorer.compiler.layout import Layout, Leaf
+from highwater.explorer.compiler.permutations import Image, families
+from highwater.explorer.compiler.ranks import OrderedLeaves
+from highwater.explorer.compiler.settings import Settings
+from highwater.explorer.compiler.tracing import OutOfBounds, Recorder, Update
+from highwater.explorer.compiler.views import plain, tracing_errors
+from highwater.explorer.opaque import more_than_order, refused_by_order, refusing
+from highwater.explorer.system import RAISED, ModelError, impure, line_of, said_by, where
+from highwater.model.language.declarations import Instance
 
 
 class Lends(Protocol):
-    """What another search has learned of the same actions: see `explorer.compiler.lending`."""
+    """What another search has learned of the same actions: see `highwater.explorer.compiler.lending`."""
 
     def path(
         self, number: int, words: Sequence[int]

@@ -4,7 +4,7 @@ A view cannot answer which object a part of the state is, and of which exact typ
 a state get the right answer from a view. These do not ask the view, and read nothing: only a state in which the answer
 matters would give them away.
 
-A member of an enum is in no set of texts; see `explorer.comparisons`.
+A member of an enum is in no set of texts; see `highwater.explorer.comparisons`.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from typing import Any
 
 import attrs
 
-from explorer.code_objects import once_for_code, place_of
-from explorer.comparisons import is_never_equal, never_equal
-from explorer.sources import Origin, changed_last, origin_of, stamp_of
-from explorer.system import Beside, ModelError, System, is_machinery
-from model.language.declarations import Instance, Quantified
-from model.language.domain import ArrayOf, Maybe, OneOf, SequenceOf, SetOf, Struct, classes_in, is_scalar
+from highwater.explorer.code_objects import once_for_code, place_of
+from highwater.explorer.comparisons import is_never_equal, never_equal
+from highwater.explorer.sources import Origin, changed_last, origin_of, stamp_of
+from highwater.explorer.system import Beside, ModelError, System, is_machinery
+from highwater.model.language.declarations import Instance, Quantified
+from highwater.model.language.domain import ArrayOf, Maybe, OneOf, SequenceOf, SetOf, Struct, classes_in, is_scalar
 
 GIVEN = ("protocol", "bounds")
 OF_A_TYPE = ("mro", "__mro__", "__base__", "__bases__", "__dict__", "__subclasses__", "__slots__")

@@ -1,7 +1,7 @@
 """Where the numbers of which only the order matters are in packed states.
 
-The trees are of classes, whose numbers are ranks. A function sees these as opaque numbers, see `explorer.opaque`, so
-that its path is the same for all states of a class.
+The trees are of classes, whose numbers are ranks. A function sees these as opaque numbers, see
+`highwater.explorer.opaque`, so that its path is the same for all states of a class.
 
 A step may count the greatest number up. What it writes then is a rank above all others, and right only in states whose
 greatest live number has that rank. The path does not know all numbers of a state. So the effect names the rank, and a
@@ -15,10 +15,10 @@ from typing import Any
 
 import attrs
 
-from explorer.compiler.layout import Layout, Leaf, holders
-from explorer.opaque import Numbers, written_in
-from explorer.ranks import Group, Ranks
-from model.language.domain import Maybe
+from highwater.explorer.compiler.layout import Layout, Leaf, holders
+from highwater.explorer.opaque import Numbers, written_in
+from highwater.explorer.ranks import Group, Ranks
+from highwater.model.language.domain import Maybe
 
 
 @attrs.frozen

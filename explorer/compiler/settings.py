@@ -16,8 +16,8 @@ from typing import Any
 
 import attrs
 
-from explorer.compiler.questions import GIVEN, asks_for_an_object
-from model.language.declarations import Instance
+from highwater.explorer.compiler.questions import GIVEN, asks_for_an_object
+from highwater.model.language.declarations import Instance
 
 NOTING = threading.RLock()  # a class is changed, and other searches of this process may run on its objects
 READS_BY_ITSELF = (FunctionType, property, staticmethod, classmethod)

@@ -16,11 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from explorer.compiler.decision_trees import PENDING, UNKNOWN, DecisionTrees
-from explorer.compiler.effects import Column, Effects
-from explorer.compiler.layout import Layout
-from explorer.compiler.programs import Program
-from explorer.compiler.tracing import OutOfBounds, Update
+from highwater.explorer.compiler.decision_trees import PENDING, UNKNOWN, DecisionTrees
+from highwater.explorer.compiler.effects import Column, Effects
+from highwater.explorer.compiler.layout import Layout
+from highwater.explorer.compiler.programs import Program
+from highwater.explorer.compiler.tracing import OutOfBounds, Update
 
 Arrays = Mapping[str, np.ndarray]
 COLUMNS = ("writes", "copies", "cut", "tops")

@@ -11,13 +11,13 @@ from typing import Any
 
 import attrs
 
-from explorer.compiler.containers import SLOTS, SetView, TupleView
-from explorer.compiler.layout import Elements, Fields, Layout, Leaf, Members, Presence
-from explorer.compiler.ranks import OrderedLeaves
-from explorer.compiler.views import RecordView, TracingError, View, plain, record_view
-from explorer.opaque import Numbers
-from explorer.ranks import Group
-from model.language.domain import DomainError
+from highwater.explorer.compiler.containers import SLOTS, SetView, TupleView
+from highwater.explorer.compiler.layout import Elements, Fields, Layout, Leaf, Members, Presence
+from highwater.explorer.compiler.ranks import OrderedLeaves
+from highwater.explorer.compiler.views import RecordView, TracingError, View, plain, record_view
+from highwater.explorer.opaque import Numbers
+from highwater.explorer.ranks import Group
+from highwater.model.language.domain import DomainError
 
 
 @attrs.frozen
@@ -39,7 +39,7 @@ class Update:
 
     Attributes:
         tops: by the number of a group of which only the order matters, the rank that must be the greatest in the state
-            before, as the step counts it up; see `explorer.opaque`.
+            before, as the step counts it up; see `highwater.explorer.opaque`.
     """
 
     constants: frozenset[tuple[Leaf, int]]

@@ -3,8 +3,8 @@
 A view has the attributes, methods and operators of the plain value that it stands for. Reading a scalar records its
 leaf; composites (records, sets, tuples) stay lazy, so that passing one on, or copying it unread from one place of the
 state to another, reads nothing. What would escape the recording (pickling, a view kept beyond its run, a changed view)
-raises; it never compiles wrongly. This module has what all views share, and records; `explorer.compiler.containers` has
-sets and tuples.
+raises; it never compiles wrongly. This module has what all views share, and records;
+`highwater.explorer.compiler.containers` has sets and tuples.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from typing import Any, Protocol
 
 import attrs
 
-from explorer.compiler.layout import Fields, Leaf
-from model.language.domain import aliases_of, build
+from highwater.explorer.compiler.layout import Fields, Leaf
+from highwater.model.language.domain import aliases_of, build
 
 _noticed = threading.local()
 

@@ -16,9 +16,17 @@ from typing import Any
 import attrs
 import numpy as np
 
-from explorer.compiler.decision_trees import BRANCHES_FIELD, NODE, PENDING, UNKNOWN, WIDTH_AT, WORD_FIELD, DecisionTrees
-from explorer.compiler.effects import FIRST_EFFECT
-from explorer.compiler.prefilter import Field, fits, gathering
+from highwater.explorer.compiler.decision_trees import (
+    BRANCHES_FIELD,
+    NODE,
+    PENDING,
+    UNKNOWN,
+    WIDTH_AT,
+    WORD_FIELD,
+    DecisionTrees,
+)
+from highwater.explorer.compiler.effects import FIRST_EFFECT
+from highwater.explorer.compiler.prefilter import Field, fits, gathering
 
 MOST_ENTRIES = 1 << 20
 FEWEST_VISITS = 2
@@ -35,8 +43,8 @@ class Widened:
     """The arrays that the kernel reads.
 
     Attributes:
-        nodes: per wide node, how the index is gathered, see `explorer.compiler.prefilter.gathering`, and where its
-            entries begin. The walks of tree i begin at node i.
+        nodes: per wide node, how the index is gathered, see `highwater.explorer.compiler.prefilter.gathering`, and
+            where its entries begin. The walks of tree i begin at node i.
         entries: the entries.
     """
 

@@ -1,4 +1,4 @@
-"""Making machine code ahead of time: `python -m explorer.kernels.ahead FOLDER [TARGET]...`.
+"""Making machine code ahead of time: `python -m highwater.explorer.kernels.ahead FOLDER [TARGET]...`.
 
 The code runs on any processor that has what its target has, without numba, under any version of Python and numpy that
 lays out its objects in the same way.
@@ -18,10 +18,10 @@ from typing import Any
 
 import llvmlite.binding as llvm
 
-from explorer import kept_files
-from explorer.kernels import code_cache, entry_points
-from explorer.kernels.signatures import all_signatures
-from explorer.kernels.targets import TARGETS, Target
+from highwater.explorer import kept_files
+from highwater.explorer.kernels import code_cache, entry_points
+from highwater.explorer.kernels.signatures import all_signatures
+from highwater.explorer.kernels.targets import TARGETS, Target
 
 
 def make(folder: Path, targets: Sequence[Target], signatures: Sequence[tuple[str, tuple[Any, ...]]]) -> int:
@@ -74,10 +74,10 @@ def _set(settings: dict[str, str]) -> None:
 
 def _code(kernel: str, arguments: tuple[Any, ...], target: Target) -> bytes:
     """The object code of a kernel, behind the name of its entry point."""
-    from explorer.kernels import compiling  # imports numba, which reads its settings then
+    from highwater.explorer.kernels import compiling  # imports numba, which reads its settings then
 
     module, name = kernel.split(".")
-    of = getattr(importlib.import_module(f"explorer.kernels.{module}"), name)
+    of = getattr(importlib.import_module(f"highwater.explorer.kernels.{module}"), name)
     symbol, code = compiling.object_code(of, arguments, None if _compiled_for(target) == target else target)
     return symbol.encode("ascii") + b"\n" + code
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from explorer.compiler.decision_trees import NOTHING, PENDING, UNKNOWN
-from explorer.compiler.effects import FIRST_EFFECT
-from explorer.kernels.arrays import MISSES
-from explorer.kernels.compiling import part
-from explorer.kernels.trees import (
+from highwater.explorer.compiler.decision_trees import NOTHING, PENDING, UNKNOWN
+from highwater.explorer.compiler.effects import FIRST_EFFECT
+from highwater.explorer.kernels.arrays import MISSES
+from highwater.explorer.kernels.compiling import part
+from highwater.explorer.kernels.trees import (
     ask_for,
     first_of,
     follow,

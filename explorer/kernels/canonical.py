@@ -1,5 +1,5 @@
 """Representatives of packed states under permutations of names, and under renamings of numbers of which only the order
-matters, by tables. `explorer.search.symmetry` makes them; it and `explorer.ranks` say what for.
+matters, by tables. `highwater.explorer.search.symmetry` makes them; it and `highwater.explorer.ranks` say what for.
 
 A renaming of numbers does not notice an exchange of names. So the ranks come first, and the exchanges after them.
 """
@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from explorer.kernels.arrays import IMAGE, KEYS, LEAST
-from explorer.kernels.compiling import kernel, part
-from explorer.kernels.intrinsics import count_bits, pext
-from explorer.kernels.stored import read_state
+from highwater.explorer.kernels.arrays import IMAGE, KEYS, LEAST
+from highwater.explorer.kernels.compiling import kernel, part
+from highwater.explorer.kernels.intrinsics import count_bits, pext
+from highwater.explorer.kernels.stored import read_state
 
 _ZERO, _ONE = np.uint64(0), np.uint64(1)
 

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from explorer.compiler.decision_trees import NOTHING, PENDING
-from explorer.compiler.effects import FIRST_EFFECT
-from explorer.kernels.batches import filter_all
-from explorer.kernels.compiling import kernel, part
-from explorer.kernels.stored import read_state, read_states
-from explorer.kernels.trees import ask_for, candidates_of, first_of, walk, without_first
+from highwater.explorer.compiler.decision_trees import NOTHING, PENDING
+from highwater.explorer.compiler.effects import FIRST_EFFECT
+from highwater.explorer.kernels.batches import filter_all
+from highwater.explorer.kernels.compiling import kernel, part
+from highwater.explorer.kernels.stored import read_state, read_states
+from highwater.explorer.kernels.trees import ask_for, candidates_of, first_of, walk, without_first
 
 _NOTHING, _PENDING, _FIRST_EFFECT = np.uint64(NOTHING), np.uint64(PENDING), np.uint64(FIRST_EFFECT)
 

@@ -16,13 +16,13 @@ import llvmlite
 import llvmlite.binding as llvm
 import numpy as np
 
-from explorer import kept_files
-from explorer.kernels import targets
-from explorer.memory import address_space, in_bytes
-from explorer.sources import INSTALLED, digest, files_of, folder_of
+from highwater.explorer import kept_files
+from highwater.explorer.kernels import targets
+from highwater.explorer.memory import address_space, in_bytes
+from highwater.explorer.sources import INSTALLED, digest, files_of, folder_of
 
-# Positions in a block, see `explorer.kernels.compiling`, behind what numba returns: what it says of exceptions, how
-# many results there are and the results, and the arguments.
+# Positions in a block, see `highwater.explorer.kernels.compiling`, behind what numba returns: what it says of
+# exceptions, how many results there are and the results, and the arguments.
 EXCEPTION, RESULTS, FIRST_ARGUMENT = 1, 2, 5
 
 Function = Callable[[int, int, int], int]
@@ -31,8 +31,10 @@ there was an exception.
 """
 
 BESIDE_SOURCES = Path(__file__).parent / "__pycache__"
-BROUGHT = folder_of("explorer.kernels") / "machine_code"
-"""Where code is that came with Highwater, made by `explorer.kernels.ahead` when the distribution was built."""
+BROUGHT = folder_of("highwater.explorer.kernels") / "machine_code"
+"""Where code is that came with Highwater, made by `highwater.explorer.kernels.ahead` when the distribution was
+built.
+"""
 
 MADE_OF = "made_of"  # the file there that says of which sources
 LEAST_TO_LINK = 8 << 20  # of address space, beside what the code itself takes
@@ -173,4 +175,4 @@ def _processor() -> str:
 
 def sources() -> list[Any]:
     """The files that kernels are made of."""
-    return files_of("explorer.compiler", "explorer.kernels")
+    return files_of("highwater.explorer.compiler", "highwater.explorer.kernels")

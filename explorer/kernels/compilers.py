@@ -25,13 +25,13 @@ import pickle, signal, sys
 signal.signal(signal.SIGINT, signal.SIG_IGN)  # who asks is interrupted, and ends this process
 sys.path[:] = pickle.load(sys.stdin.buffer)
 import importlib
-from explorer.kernels import compiling
+from highwater.explorer.kernels import compiling
 while True:
     try:
         module, name, arguments = pickle.load(sys.stdin.buffer)
     except EOFError:
         break
-    kernel = getattr(importlib.import_module(f"explorer.kernels.{module}"), name)
+    kernel = getattr(importlib.import_module(f"highwater.explorer.kernels.{module}"), name)
     pickle.dump(compiling.object_code(kernel, arguments), sys.stdout.buffer)
     sys.stdout.buffer.flush()
 """

@@ -23,8 +23,8 @@ from numba.np.arrayobj import populate_array
 from numba.np.numpy_support import from_dtype
 from numpy import ndarray
 
-from explorer.kernels.code_cache import FIRST_ARGUMENT, RESULTS
-from explorer.kernels.targets import Target
+from highwater.explorer.kernels.code_cache import FIRST_ARGUMENT, RESULTS
+from highwater.explorer.kernels.targets import Target
 
 # No exceptions of Python's arithmetic and no counting of references: nothing here raises, allocates or holds on to
 # arrays, and code that might would need numba's runtime.
@@ -72,8 +72,8 @@ def part_by_type(choose: Callable[..., Any]) -> Callable[..., Any]:
 
 
 kernel = njit(**_INSIDE, inline="always")
-"""Decorates kernels, which are called from Python by `explorer.kernels.entry_points`, and become part of their entry
-point.
+"""Decorates kernels, which are called from Python by `highwater.explorer.kernels.entry_points`, and become part of
+their entry point.
 """
 
 

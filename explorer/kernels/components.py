@@ -11,8 +11,20 @@ from typing import Any
 
 import numpy as np
 
-from explorer.kernels.arrays import CLASS_SEEN, CUT, DEMAND_SEEN, FAIR, FULL, NOW, OPEN, OUT, OUTSIDE, SOME, TAKEN
-from explorer.kernels.compiling import kernel, part
+from highwater.explorer.kernels.arrays import (
+    CLASS_SEEN,
+    CUT,
+    DEMAND_SEEN,
+    FAIR,
+    FULL,
+    NOW,
+    OPEN,
+    OUT,
+    OUTSIDE,
+    SOME,
+    TAKEN,
+)
+from highwater.explorer.kernels.compiling import kernel, part
 
 _CUT, _OUTSIDE = np.uint32(CUT), np.uint32(OUTSIDE)
 _JUDGED = np.uint32(2**32 - 1)

@@ -1,9 +1,9 @@
 """The kernels as the rest of the house calls them. A kernel whose machine code is kept is loaded; any other is
 compiled, and kept.
 
-Arguments and results are those of the function of that name in the module of `explorer.kernels` that is named below:
-contiguous arrays, whole numbers and tuples of them. Machine code is for certain types of arguments: of arrays, the
-elements' type and the number of axes; of tuples, the length.
+Arguments and results are those of the function of that name in the module of `highwater.explorer.kernels` that is
+named below: contiguous arrays, whole numbers and tuples of them. Machine code is for certain types of arguments: of
+arrays, the elements' type and the number of axes; of tuples, the length.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from numpy import ndarray
 
-from explorer.kernels import code_cache
-from explorer.kernels.code_cache import EXCEPTION, FIRST_ARGUMENT, RESULTS, Function
-from explorer.kernels.compile_times import TIMES
-from explorer.memory import address_limit, address_space, in_bytes, machine_memory
+from highwater.explorer.kernels import code_cache
+from highwater.explorer.kernels.code_cache import EXCEPTION, FIRST_ARGUMENT, RESULTS, Function
+from highwater.explorer.kernels.compile_times import TIMES
+from highwater.explorer.memory import address_limit, address_space, in_bytes, machine_memory
 
 if TYPE_CHECKING:  # importing it takes time, and most processes compile nothing
-    from explorer.kernels import compilers
+    from highwater.explorer.kernels import compilers
 
 _WORD = (1 << 64) - 1
 _loading = threading.Lock()
@@ -84,7 +84,7 @@ class EntryPoint:
         apart = elsewhere or left is not None  # where it is limited, LLVM ends the process in which it finds no memory
         made = _made.get(name)
         if made is None and apart:
-            from explorer.kernels import compilers
+            from highwater.explorer.kernels import compilers
 
             made = compilers.compiled([(self._module, self._name, arguments)], 1).get(0)
         if made is not None:
@@ -94,9 +94,9 @@ class EntryPoint:
                 return entry_point
         if left is not None:
             raise MemoryError(f"{self._name} cannot be compiled in {in_bytes(left)} of address space")
-        from explorer.kernels import compiling  # imports numba
+        from highwater.explorer.kernels import compiling  # imports numba
 
-        kernel = getattr(importlib.import_module(f"explorer.kernels.{self._module}"), self._name)
+        kernel = getattr(importlib.import_module(f"highwater.explorer.kernels.{self._module}"), self._name)
         try:
             symbol, code = compiling.object_code(kernel, arguments)
             entry_point = code_cache.linked(name, symbol, code)
@@ -152,7 +152,7 @@ def _together_with(name: str) -> dict[str, compilers.Kernel]:
     """
     if together is None or elsewhere or address_space() is not None:
         return {}
-    from explorer.kernels.signatures import of_a_search
+    from highwater.explorer.kernels.signatures import of_a_search
 
     kernels = of_a_search(together.units, together.liveness)
     found: dict[str, compilers.Kernel] = {name_of(*kernel): kernel for kernel in kernels}
@@ -166,7 +166,7 @@ def _processes(kernels: dict[str, compilers.Kernel]) -> int:
 
 
 def _compile_together(kernels: dict[str, compilers.Kernel]) -> None:
-    from explorer.kernels import compilers
+    from highwater.explorer.kernels import compilers
 
     global together
     processes, together = _processes(kernels), None

@@ -8,7 +8,7 @@ again once Python has grown the trees.
 
 New rows are written before a compare-and-swap publishes them in the table, so that no thread sees half a row. Each
 thread writes into rows that it reserves in blocks; what is left of the blocks at the end of a level is closed up by
-`explorer.search.store`.
+`highwater.explorer.search.store`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from explorer.kernels.arrays import (
+from highwater.explorer.kernels.arrays import (
     AT_REST,
     CLAIMED,
     CURSOR,
@@ -30,15 +30,24 @@ from explorer.kernels.arrays import (
     STOP,
     STOPPED_AT_BOUND,
 )
-from explorer.kernels.batches import list_hits
-from explorer.kernels.canonical import live_numbers, make_representative, orbit_size, stand_for_themselves
-from explorer.kernels.compiling import kernel, part
-from explorer.kernels.intrinsics import fetch_add, load, prefetch, swap_if
-from explorer.kernels.recent import drop_recent
-from explorer.kernels.rows import entry_of, hash_of, home_slot, may_be, next_slot, probe, row_at, row_bits
-from explorer.kernels.statuses import DONE, MISSED, MISSED_STEPS, NOT_NEW, PARTS_FULL, PAUSED, ROWS_FULL, TABLE_FULL
-from explorer.kernels.steps import check_steps
-from explorer.kernels.stored import (
+from highwater.explorer.kernels.batches import list_hits
+from highwater.explorer.kernels.canonical import live_numbers, make_representative, orbit_size, stand_for_themselves
+from highwater.explorer.kernels.compiling import kernel, part
+from highwater.explorer.kernels.intrinsics import fetch_add, load, prefetch, swap_if
+from highwater.explorer.kernels.recent import drop_recent
+from highwater.explorer.kernels.rows import entry_of, hash_of, home_slot, may_be, next_slot, probe, row_at, row_bits
+from highwater.explorer.kernels.statuses import (
+    DONE,
+    MISSED,
+    MISSED_STEPS,
+    NOT_NEW,
+    PARTS_FULL,
+    PAUSED,
+    ROWS_FULL,
+    TABLE_FULL,
+)
+from highwater.explorer.kernels.steps import check_steps
+from highwater.explorer.kernels.stored import (
     ask_for_row,
     fold_successors,
     holds,
@@ -46,7 +55,7 @@ from explorer.kernels.stored import (
     room_for_parts,
     write_state,
 )
-from explorer.kernels.trees import apply
+from highwater.explorer.kernels.trees import apply
 
 _CURSOR, _ROWS, _STOP, _CLAIMED = map(np.uint64, (CURSOR, ROWS, STOP, CLAIMED))
 _FREE = np.uint32(0)

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from explorer.kernels.arrays import (
+from highwater.explorer.kernels.arrays import (
     BEHIND_CUT,
     FIRST_WORD,
     HELD,
@@ -34,10 +34,10 @@ from explorer.kernels.arrays import (
     WAY,
     WORDS,
 )
-from explorer.kernels.compiling import part
-from explorer.kernels.intrinsics import prefetch, prefetch_at, put_half_word, word_at
-from explorer.kernels.parts import content_of, hash_in, look_up, shape_at
-from explorer.kernels.rows import hash_of_mixed, home_slot, mixed_with
+from highwater.explorer.kernels.compiling import part
+from highwater.explorer.kernels.intrinsics import prefetch, prefetch_at, put_half_word, word_at
+from highwater.explorer.kernels.parts import content_of, hash_in, look_up, shape_at
+from highwater.explorer.kernels.rows import hash_of_mixed, home_slot, mixed_with
 
 _BEHIND_CUT = np.uint64(BEHIND_CUT)
 _ZERO, _ONE, _BYTE, _WIDTH, _TOP = np.uint64(0), np.uint64(1), np.uint64(8), np.uint64(64), np.uint64(63)

@@ -11,15 +11,15 @@ from typing import Any
 
 import numpy as np
 
-from explorer.kernels.arrays import CUT, MISSES, OUTSIDE
-from explorer.kernels.batches import list_hits
-from explorer.kernels.canonical import make_representative
-from explorer.kernels.compiling import kernel, part
-from explorer.kernels.expand import ask_for_rows, ask_for_slots
-from explorer.kernels.intrinsics import load
-from explorer.kernels.rows import hash_of, may_be, next_slot, row_at, row_bits
-from explorer.kernels.stored import fold_successors, holds, note_parts, read_state
-from explorer.kernels.trees import apply
+from highwater.explorer.kernels.arrays import CUT, MISSES, OUTSIDE
+from highwater.explorer.kernels.batches import list_hits
+from highwater.explorer.kernels.canonical import make_representative
+from highwater.explorer.kernels.compiling import kernel, part
+from highwater.explorer.kernels.expand import ask_for_rows, ask_for_slots
+from highwater.explorer.kernels.intrinsics import load
+from highwater.explorer.kernels.rows import hash_of, may_be, next_slot, row_at, row_bits
+from highwater.explorer.kernels.stored import fold_successors, holds, note_parts, read_state
+from highwater.explorer.kernels.trees import apply
 
 _CUT, _OUTSIDE, _FREE = np.uint32(CUT), np.uint32(OUTSIDE), np.uint32(0)
 

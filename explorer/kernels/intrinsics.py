@@ -13,8 +13,8 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from explorer.kernels.compiling import part
-from explorer.kernels.targets import has
+from highwater.explorer.kernels.compiling import part
+from highwater.explorer.kernels.targets import has
 
 HAS_PEXT = has("bmi2")
 _ONE = np.uint64(1)

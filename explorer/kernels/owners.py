@@ -2,7 +2,7 @@
 folded: those of levels that are over.
 
 A state's hash says who owns it, and where its owner looks for it. An entry of the table is as that of the local
-search's visited set (`explorer.kernels.rows`): a row number plus one, and a tag.
+search's visited set (`highwater.explorer.kernels.rows`): a row number plus one, and a tag.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from explorer.kernels import stored
-from explorer.kernels.arrays import RECORD_EXTRA, FlatRows
-from explorer.kernels.compiling import kernel, part, part_by_type
-from explorer.kernels.intrinsics import prefetch
-from explorer.kernels.rows import entry_of, is_row, may_be, next_slot, read_row, row_at, row_bits, write_row
+from highwater.explorer.kernels import stored
+from highwater.explorer.kernels.arrays import RECORD_EXTRA, FlatRows
+from highwater.explorer.kernels.compiling import kernel, part, part_by_type
+from highwater.explorer.kernels.intrinsics import prefetch
+from highwater.explorer.kernels.rows import entry_of, is_row, may_be, next_slot, read_row, row_at, row_bits, write_row
 
 _FREE = np.uint32(0)
 _LOW = np.uint64(0xFFFFFFFF)

@@ -11,19 +11,19 @@ from typing import Any
 
 import numpy as np
 
-from explorer.kernels.arrays import FIRST, MAY_HAPPEN, MISSES, ONLY_CUT, RECORD_EXTRA
-from explorer.kernels.batches import list_hits
-from explorer.kernels.canonical import make_representative, orbit_size
-from explorer.kernels.check import violates
-from explorer.kernels.compiling import kernel
-from explorer.kernels.expand import count_moves, take_steps
-from explorer.kernels.graph import make_all
-from explorer.kernels.intrinsics import prefetch
-from explorer.kernels.owners import ask_for_row, entry_for, find_slot, owner_hash, owner_of, slot_of
-from explorer.kernels.rows import read_row, write_row
-from explorer.kernels.statuses import DONE, MISSED, MISSED_STEPS, ROWS_FULL
-from explorer.kernels.steps import breaks, check_steps
-from explorer.kernels.stored import read_state
+from highwater.explorer.kernels.arrays import FIRST, MAY_HAPPEN, MISSES, ONLY_CUT, RECORD_EXTRA
+from highwater.explorer.kernels.batches import list_hits
+from highwater.explorer.kernels.canonical import make_representative, orbit_size
+from highwater.explorer.kernels.check import violates
+from highwater.explorer.kernels.compiling import kernel
+from highwater.explorer.kernels.expand import count_moves, take_steps
+from highwater.explorer.kernels.graph import make_all
+from highwater.explorer.kernels.intrinsics import prefetch
+from highwater.explorer.kernels.owners import ask_for_row, entry_for, find_slot, owner_hash, owner_of, slot_of
+from highwater.explorer.kernels.rows import read_row, write_row
+from highwater.explorer.kernels.statuses import DONE, MISSED, MISSED_STEPS, ROWS_FULL
+from highwater.explorer.kernels.steps import breaks, check_steps
+from highwater.explorer.kernels.stored import read_state
 
 _FREE = np.uint32(0)
 

@@ -1,4 +1,6 @@
-"""The parts of folded rows, see `explorer.kernels.folding`: what they hold, and their numbers, which are looked up."""
+"""The parts of folded rows, see `highwater.explorer.kernels.folding`: what they hold, and their numbers, which are
+looked up.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +8,29 @@ from typing import Any
 
 import numpy as np
 
-from explorer.kernels.arrays import FIRST_WORD, HIGHEST, LAST_WORD, LEFT, LOWEST, OWN_BITS, PARTS, RIGHT, SHIFT
-from explorer.kernels.compiling import part
-from explorer.kernels.intrinsics import fetch_add, load, swap_if
-from explorer.kernels.rows import entry_of, hash_of_mixed, home_slot, may_be, mixed_with, next_slot, row_at, row_bits
+from highwater.explorer.kernels.arrays import (
+    FIRST_WORD,
+    HIGHEST,
+    LAST_WORD,
+    LEFT,
+    LOWEST,
+    OWN_BITS,
+    PARTS,
+    RIGHT,
+    SHIFT,
+)
+from highwater.explorer.kernels.compiling import part
+from highwater.explorer.kernels.intrinsics import fetch_add, load, swap_if
+from highwater.explorer.kernels.rows import (
+    entry_of,
+    hash_of_mixed,
+    home_slot,
+    may_be,
+    mixed_with,
+    next_slot,
+    row_at,
+    row_bits,
+)
 
 NONE = np.int64(2**32 - 1)  # the number of a part that is not there, and so of all pairs with it
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from explorer.kernels.arrays import CUT, ENDS, HELD_BACK, MANY, OPEN, OUT, OUTSIDE
-from explorer.kernels.compiling import kernel
+from highwater.explorer.kernels.arrays import CUT, ENDS, HELD_BACK, MANY, OPEN, OUT, OUTSIDE
+from highwater.explorer.kernels.compiling import kernel
 
 _CUT, _OUTSIDE = np.uint32(CUT), np.uint32(OUTSIDE)
 

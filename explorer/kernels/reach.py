@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from explorer.kernels.arrays import IMAGE, MISSES
-from explorer.kernels.batches import list_hits
-from explorer.kernels.canonical import make_representative, permute, put_in_ranks
-from explorer.kernels.compiling import kernel, part
-from explorer.kernels.rows import hash_of
-from explorer.kernels.steps import breaks
-from explorer.kernels.stored import find_row, read_state, read_states
-from explorer.kernels.trees import apply
+from highwater.explorer.kernels.arrays import IMAGE, MISSES
+from highwater.explorer.kernels.batches import list_hits
+from highwater.explorer.kernels.canonical import make_representative, permute, put_in_ranks
+from highwater.explorer.kernels.compiling import kernel, part
+from highwater.explorer.kernels.rows import hash_of
+from highwater.explorer.kernels.steps import breaks
+from highwater.explorer.kernels.stored import find_row, read_state, read_states
+from highwater.explorer.kernels.trees import apply
 
 _UPPER = np.uint64(32)
 

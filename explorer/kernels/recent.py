@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from explorer.kernels.compiling import part
+from highwater.explorer.kernels.compiling import part
 
 _SHIFT, _ONE = np.uint64(20), np.uint64(1)
 

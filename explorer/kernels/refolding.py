@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from explorer.kernels.arrays import NUMBER_BITS, ROW_BYTES
-from explorer.kernels.compiling import kernel
-from explorer.kernels.folding import fold_batch, key_at, put_key
-from explorer.kernels.parts import hash_of_part
-from explorer.kernels.rows import entry_of, home_slot, next_slot, read_row, row_bits, write_row
-from explorer.kernels.stored import read_state
+from highwater.explorer.kernels.arrays import NUMBER_BITS, ROW_BYTES
+from highwater.explorer.kernels.compiling import kernel
+from highwater.explorer.kernels.folding import fold_batch, key_at, put_key
+from highwater.explorer.kernels.parts import hash_of_part
+from highwater.explorer.kernels.rows import entry_of, home_slot, next_slot, read_row, row_bits, write_row
+from highwater.explorer.kernels.stored import read_state
 
 _FREE = np.uint32(0)
 

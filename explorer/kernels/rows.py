@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from explorer.kernels.arrays import FOLD, MULTIPLIER, ROWS_BEYOND_SLOTS
-from explorer.kernels.compiling import part
-from explorer.kernels.intrinsics import load
+from highwater.explorer.kernels.arrays import FOLD, MULTIPLIER, ROWS_BEYOND_SLOTS
+from highwater.explorer.kernels.compiling import part
+from highwater.explorer.kernels.intrinsics import load
 
 _LOW = np.uint64(0xFFFFFFFF)
 _HALF = np.uint64(32)

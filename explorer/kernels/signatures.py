@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from explorer.kernels.arrays import (
+from highwater.explorer.kernels.arrays import (
     Components,
     EffectArrays,
     Fairness,
@@ -18,7 +18,7 @@ from explorer.kernels.arrays import (
     Trees,
     Work,
 )
-from explorer.kernels.walk_arrays import Walker
+from highwater.explorer.kernels.walk_arrays import Walker
 
 UNITS_OF_A_WORD = 2
 WIDTHS = (1, 2, 3, 4, 5, 6, 7, 8, 16, 24, 32)

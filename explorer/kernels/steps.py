@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from explorer.compiler.decision_trees import NOTHING, PENDING
-from explorer.compiler.effects import FIRST_EFFECT
-from explorer.kernels.compiling import part
-from explorer.kernels.trees import ANY_LENGTH, apply, ask_for, candidates_of, first_of, walk, without_first
+from highwater.explorer.compiler.decision_trees import NOTHING, PENDING
+from highwater.explorer.compiler.effects import FIRST_EFFECT
+from highwater.explorer.kernels.compiling import part
+from highwater.explorer.kernels.trees import ANY_LENGTH, apply, ask_for, candidates_of, first_of, walk, without_first
 
 _NOTHING, _PENDING, _FIRST_EFFECT = np.uint64(NOTHING), np.uint64(PENDING), np.uint64(FIRST_EFFECT)
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from explorer.kernels import folding
-from explorer.kernels.arrays import MOST_PARTS, PARTS, ROW_BYTES, FlatRows
-from explorer.kernels.compiling import kernel, part, part_by_type
-from explorer.kernels.intrinsics import load, prefetch, swap_if
-from explorer.kernels.rows import (
+from highwater.explorer.kernels import folding
+from highwater.explorer.kernels.arrays import MOST_PARTS, PARTS, ROW_BYTES, FlatRows
+from highwater.explorer.kernels.compiling import kernel, part, part_by_type
+from highwater.explorer.kernels.intrinsics import load, prefetch, swap_if
+from highwater.explorer.kernels.rows import (
     entry_of,
     hash_of,
     home_slot,

@@ -1,4 +1,4 @@
-"""Walking decision trees, and applying what a step does. `explorer.compiler.decision_trees` says how both are
+"""Walking decision trees, and applying what a step does. `highwater.explorer.compiler.decision_trees` says how both are
 encoded.
 """
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from explorer.compiler.decision_trees import (
+from highwater.explorer.compiler.decision_trees import (
     BRANCHES_FIELD,
     NODE,
     PENDING,
@@ -17,11 +17,11 @@ from explorer.compiler.decision_trees import (
     WIDTH_FIELD,
     WORD_FIELD,
 )
-from explorer.compiler.effects import COPY_FIELD
-from explorer.compiler.prefilter import GATHER_FIELD
-from explorer.compiler.wide_nodes import JUMP, KIND_AT, WIDE
-from explorer.kernels.compiling import part
-from explorer.kernels.intrinsics import lowest_bit, pext, swap_if
+from highwater.explorer.compiler.effects import COPY_FIELD
+from highwater.explorer.compiler.prefilter import GATHER_FIELD
+from highwater.explorer.compiler.wide_nodes import JUMP, KIND_AT, WIDE
+from highwater.explorer.kernels.compiling import part
+from highwater.explorer.kernels.intrinsics import lowest_bit, pext, swap_if
 
 _WORD_MASK = np.uint64((1 << WORD_FIELD) - 1)
 _SHIFT_MASK = np.uint64((1 << SHIFT_FIELD) - 1)
@@ -70,7 +70,7 @@ def inside(entry: int) -> int:
 
 @part
 def gather(words: Any, at: int, low: int, high: int, where: int, units: Any) -> int:
-    """An index made of bits of a state, see `explorer.compiler.prefilter.gathering`."""
+    """An index made of bits of a state, see `highwater.explorer.compiler.prefilter.gathering`."""
     if len(units) <= 2:
         return pext(words[at, 0], low)
     if len(units) <= 4:

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from explorer.compiler.decision_trees import NOTHING
-from explorer.compiler.effects import FIRST_EFFECT
-from explorer.kernels.compiling import kernel, part
-from explorer.kernels.statuses import (
+from highwater.explorer.compiler.decision_trees import NOTHING
+from highwater.explorer.compiler.effects import FIRST_EFFECT
+from highwater.explorer.kernels.compiling import kernel, part
+from highwater.explorer.kernels.statuses import (
     BROKEN_INVARIANT,
     BROKEN_STEP,
     DEADLOCK,
@@ -23,8 +23,8 @@ from explorer.kernels.statuses import (
     MISSED_INVARIANT,
     MISSED_STEP,
 )
-from explorer.kernels.trees import apply, candidates_of, first_of, walk, without_first
-from explorer.kernels.walk_arrays import AT_BOUND, AT_DEPTH, AT_REST, STEP, STEPS, TREE, UNWEIGHTED, WALK
+from highwater.explorer.kernels.trees import apply, candidates_of, first_of, walk, without_first
+from highwater.explorer.kernels.walk_arrays import AT_BOUND, AT_DEPTH, AT_REST, STEP, STEPS, TREE, UNWEIGHTED, WALK
 
 _NOTHING, _FIRST_EFFECT = np.uint64(NOTHING), np.uint64(FIRST_EFFECT)
 _GAMMA, _ONE = np.uint64(0x9E3779B97F4A7C15), np.uint64(1)

@@ -14,16 +14,16 @@ from typing import Any
 import attrs
 import numpy as np
 
-from explorer.compiler.comparison import PlainStates
-from explorer.kernels import arrays, entry_points
-from explorer.kernels.arrays import SPARE
-from explorer.kernels.statuses import DONE, MISSED, MISSED_STEPS, NOT_NEW, PARTS_FULL, ROWS_FULL
-from explorer.search.counts import Counts
-from explorer.search.engine import Engine
-from explorer.search.scratch import make_work
-from explorer.second_judge import SecondJudge, Tally
-from explorer.system import Cut, JudgedOtherwise
-from explorer.verdict import Audit, Auditing
+from highwater.explorer.compiler.comparison import PlainStates
+from highwater.explorer.kernels import arrays, entry_points
+from highwater.explorer.kernels.arrays import SPARE
+from highwater.explorer.kernels.statuses import DONE, MISSED, MISSED_STEPS, NOT_NEW, PARTS_FULL, ROWS_FULL
+from highwater.explorer.search.counts import Counts
+from highwater.explorer.search.engine import Engine
+from highwater.explorer.search.scratch import make_work
+from highwater.explorer.second_judge import SecondJudge, Tally
+from highwater.explorer.system import Cut, JudgedOtherwise
+from highwater.explorer.verdict import Audit, Auditing
 
 FEWEST_STATES, FEWEST_PATHS = 64, 1 << 10
 MOST_OF_THE_TIME, MOST_SECONDS = 0.1, 0.5  # of the search; but for the fewest

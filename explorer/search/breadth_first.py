@@ -11,24 +11,34 @@ from pathlib import Path
 
 import attrs
 
-from explorer.comparisons import refusing_what_is_never_equal
-from explorer.kernels import arrays
-from explorer.kernels.compile_times import TIMES
-from explorer.search.audit import audit as audit_of
-from explorer.search.checkpoint import Snapshot
-from explorer.search.counterexamples import broken_steps_in, deadlock_in, violations_in
-from explorer.search.counts import by_bound, by_bound_alone
-from explorer.search.coverage import functions_run, holds_for_nothing, unreached
-from explorer.search.engine import Engine
-from explorer.search.expansion import Expansion
-from explorer.search.kept_trees import KeptTrees
-from explorer.search.liveness import lassos_in
-from explorer.search.progress import Pace
-from explorer.search.prospects import hopeless_states
-from explorer.search.snapshots import Snapshots
-from explorer.search.store import Stopped
-from explorer.system import Contradiction, JudgedOtherwise, ModelError, System
-from explorer.verdict import DEADLOCK, Audit, Auditing, Budget, Outcome, Progress, Unreached, Verdict, Violation
+from highwater.explorer.comparisons import refusing_what_is_never_equal
+from highwater.explorer.kernels import arrays
+from highwater.explorer.kernels.compile_times import TIMES
+from highwater.explorer.search.audit import audit as audit_of
+from highwater.explorer.search.checkpoint import Snapshot
+from highwater.explorer.search.counterexamples import broken_steps_in, deadlock_in, violations_in
+from highwater.explorer.search.counts import by_bound, by_bound_alone
+from highwater.explorer.search.coverage import functions_run, holds_for_nothing, unreached
+from highwater.explorer.search.engine import Engine
+from highwater.explorer.search.expansion import Expansion
+from highwater.explorer.search.kept_trees import KeptTrees
+from highwater.explorer.search.liveness import lassos_in
+from highwater.explorer.search.progress import Pace
+from highwater.explorer.search.prospects import hopeless_states
+from highwater.explorer.search.snapshots import Snapshots
+from highwater.explorer.search.store import Stopped
+from highwater.explorer.system import Contradiction, JudgedOtherwise, ModelError, System
+from highwater.explorer.verdict import (
+    DEADLOCK,
+    Audit,
+    Auditing,
+    Budget,
+    Outcome,
+    Progress,
+    Unreached,
+    Verdict,
+    Violation,
+)
 
 COMPILING = (
     "interrupted while machine code was compiled, once on this machine; what is compiled already is kept for the next "
@@ -68,16 +78,16 @@ def explore(
             every path is.
         workers: threads to explore with; as many as there are processors if None.
         checkpoint: a folder for snapshots at the ends of levels, the last one when the search ends early; see
-            `explorer.search.checkpoint`.
+            `highwater.explorer.search.checkpoint`.
         resume: go on from the last snapshot in that folder.
         symmetry: keep one state for all that differ by interchangeable names only, where the system declares any and no
             prospect is about one of them.
         coverage: find the statements of actions, too, that ran on no reached state, and which functions were called.
             What earlier searches have learned is not used then.
         keep_trees: begin with what an earlier search of the same has learned, and keep what this one does; see
-            `explorer.search.kept_trees`.
+            `highwater.explorer.search.kept_trees`.
         auditing: how much of what was found to judge a second time if nothing is violated; see
-            `explorer.search.audit`.
+            `highwater.explorer.search.audit`.
 
     Raises:
         ModelError: a function of the model is not a pure function of the state, raised, or gave what lies outside its

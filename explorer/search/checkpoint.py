@@ -18,10 +18,18 @@ from typing import Any
 import attrs
 import numpy as np
 
-from explorer.search.counts import Counts
-from explorer.search.durable import CheckpointError, Lock, remove_but, remove_temporary, seal, unseal, write_whole
-from explorer.search.fingerprint import Fingerprint, differences, in_one_line
-from explorer.search.store import Stopped
+from highwater.explorer.search.counts import Counts
+from highwater.explorer.search.durable import (
+    CheckpointError,
+    Lock,
+    remove_but,
+    remove_temporary,
+    seal,
+    unseal,
+    write_whole,
+)
+from highwater.explorer.search.fingerprint import Fingerprint, differences, in_one_line
+from highwater.explorer.search.store import Stopped
 
 FORMAT, VERSION = "highwater-checkpoint", 3
 MANIFEST = "manifest.json"

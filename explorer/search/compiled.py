@@ -5,20 +5,20 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 
-from explorer.compiler.effects import Effects
-from explorer.compiler.layout import Layout
-from explorer.compiler.meanings import ActionProgram, InvariantProgram
-from explorer.compiler.permutations import Image, Permutation
-from explorer.compiler.prefilter import Filter
-from explorer.compiler.programs import Program
-from explorer.compiler.questions import refuse_questions, refuse_steps_that_never_happen
-from explorer.compiler.ranks import OrderedLeaves
-from explorer.compiler.wide_nodes import Widened
-from explorer.kernels.arrays import EffectArrays, Trees
-from explorer.kernels.compile_times import TIMES
-from explorer.system import System
-from model.language.declarations import Transition
-from model.language.domain import Struct
+from highwater.explorer.compiler.effects import Effects
+from highwater.explorer.compiler.layout import Layout
+from highwater.explorer.compiler.meanings import ActionProgram, InvariantProgram
+from highwater.explorer.compiler.permutations import Image, Permutation
+from highwater.explorer.compiler.prefilter import Filter
+from highwater.explorer.compiler.programs import Program
+from highwater.explorer.compiler.questions import refuse_questions, refuse_steps_that_never_happen
+from highwater.explorer.compiler.ranks import OrderedLeaves
+from highwater.explorer.compiler.wide_nodes import Widened
+from highwater.explorer.kernels.arrays import EffectArrays, Trees
+from highwater.explorer.kernels.compile_times import TIMES
+from highwater.explorer.system import System
+from highwater.model.language.declarations import Transition
+from highwater.model.language.domain import Struct
 
 
 class Compiled:

@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from explorer.kernels import entry_points
-from explorer.kernels.arrays import Work
-from explorer.search.engine import Engine, mask_of
-from explorer.system import Contradiction, successor
-from explorer.trace import broken_step, order_of, violation_at
-from explorer.verdict import Step, Violation
-from model.language.declarations import Instance
+from highwater.explorer.kernels import entry_points
+from highwater.explorer.kernels.arrays import Work
+from highwater.explorer.search.engine import Engine, mask_of
+from highwater.explorer.system import Contradiction, successor
+from highwater.explorer.trace import broken_step, order_of, violation_at
+from highwater.explorer.verdict import Step, Violation
+from highwater.model.language.declarations import Instance
 
 MOST_FLAGS = 1 << 18  # bytes that stay in a processor's cache
 

@@ -21,13 +21,13 @@ from typing import Any
 
 import attrs
 
-from explorer.code_objects import once_for_code
-from explorer.compiler.layout import Layout
-from explorer.compiler.programs import Program
-from explorer.search.compiled import Compiled
-from explorer.system import is_machinery
-from explorer.verdict import NO_GOAL, NO_PREMISE, Called, Unreached
-from model.language.declarations import Action, Instance, Witness
+from highwater.explorer.code_objects import once_for_code
+from highwater.explorer.compiler.layout import Layout
+from highwater.explorer.compiler.programs import Program
+from highwater.explorer.search.compiled import Compiled
+from highwater.explorer.system import is_machinery
+from highwater.explorer.verdict import NO_GOAL, NO_PREMISE, Called, Unreached
+from highwater.model.language.declarations import Action, Instance, Witness
 
 RUNS_BETWEEN_LOOKS = 64
 

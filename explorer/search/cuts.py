@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from explorer.compiler.layout import WORD_BITS, Layout
-from explorer.kernels.arrays import (
+from highwater.explorer.compiler.layout import WORD_BITS, Layout
+from highwater.explorer.kernels.arrays import (
     BEHIND_CUT,
     COLUMNS,
     FIRST_WORD,
@@ -80,7 +80,7 @@ def _list(plan: list[list[int]], sample: np.ndarray, begin: int, end: int, way: 
 
 
 def _held(begin: int, end: int, cut: int) -> int:
-    """In which words some bits on one side of the first cut are, see `explorer.kernels.arrays`."""
+    """In which words some bits on one side of the first cut are, see `highwater.explorer.kernels.arrays`."""
     held = 0
     for word in range(begin // WORD_BITS, -(-end // WORD_BITS)):
         held |= 1 << (BEHIND_CUT if word == cut // WORD_BITS and begin >= cut else word)

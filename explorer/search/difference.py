@@ -19,12 +19,12 @@ from collections import Counter
 import attrs
 import numpy as np
 
-from explorer.compiler.layout import Layout
-from explorer.compiler.programs import Program
-from explorer.search.coverage import unreached
-from explorer.search.edges import Edges, Rows
-from explorer.search.engine import Engine, mask_of
-from explorer.verdict import Unreached
+from highwater.explorer.compiler.layout import Layout
+from highwater.explorer.compiler.programs import Program
+from highwater.explorer.search.coverage import unreached
+from highwater.explorer.search.edges import Edges, Rows
+from highwater.explorer.search.engine import Engine, mask_of
+from highwater.explorer.verdict import Unreached
 
 MOST_ACTIONS = 20  # bits of a step's key
 

@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from explorer.kernels import entry_points
-from explorer.kernels.arrays import FlatRows, Graph, Symmetry, Work
-from explorer.memory import reserve
-from explorer.search.engine import Engine
-from explorer.search.rows import ROWS_AT_ONCE
-from explorer.search.scratch import BATCH, MOST_HITS
-from explorer.search.store import Stopped
+from highwater.explorer.kernels import entry_points
+from highwater.explorer.kernels.arrays import FlatRows, Graph, Symmetry, Work
+from highwater.explorer.memory import reserve
+from highwater.explorer.search.engine import Engine
+from highwater.explorer.search.rows import ROWS_AT_ONCE
+from highwater.explorer.search.scratch import BATCH, MOST_HITS
+from highwater.explorer.search.store import Stopped
 
 MOST_EDGES = 2**32 - 1
 BYTES_A_ROW = 40  # besides its steps: where they begin, distance, queue, the search for components, and marks

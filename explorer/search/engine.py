@@ -12,20 +12,20 @@ from typing import Any
 
 import numpy as np
 
-from explorer.compiler.layout import Layout
-from explorer.compiler.prefilter import Filter, filter_of
-from explorer.compiler.programs import Program
-from explorer.compiler.wide_nodes import Widened, not_widened, widened
-from explorer.kernels import entry_points
-from explorer.kernels.arrays import AT_REST, SPARE, STOP, STOPPED_AT_BOUND, Trees, Work
-from explorer.search.compiled import Compiled, as_arrays
-from explorer.search.counts import Counts
-from explorer.search.rows import Rows
-from explorer.search.scratch import make_work
-from explorer.search.store import Store, spread
-from explorer.search.symmetry import no_symmetry, permutations_of, tabulate
-from explorer.system import System
-from explorer.verdict import Budget
+from highwater.explorer.compiler.layout import Layout
+from highwater.explorer.compiler.prefilter import Filter, filter_of
+from highwater.explorer.compiler.programs import Program
+from highwater.explorer.compiler.wide_nodes import Widened, not_widened, widened
+from highwater.explorer.kernels import entry_points
+from highwater.explorer.kernels.arrays import AT_REST, SPARE, STOP, STOPPED_AT_BOUND, Trees, Work
+from highwater.explorer.search.compiled import Compiled, as_arrays
+from highwater.explorer.search.counts import Counts
+from highwater.explorer.search.rows import Rows
+from highwater.explorer.search.scratch import make_work
+from highwater.explorer.search.store import Store, spread
+from highwater.explorer.search.symmetry import no_symmetry, permutations_of, tabulate
+from highwater.explorer.system import System
+from highwater.explorer.verdict import Budget
 
 ROWS_WORTH_A_SECOND_THREAD = 1 << 12
 ROWS_WORTH_A_FILTER = 1 << 15
@@ -79,7 +79,7 @@ class Engine(Compiled):
         return self.works if rows >= ROWS_WORTH_A_SECOND_THREAD else self.works[:1]
 
     def total(self, position: int) -> int:
-        """One of the counts of `explorer.kernels.arrays`, of all threads together."""
+        """One of the counts of `highwater.explorer.kernels.arrays`, of all threads together."""
         return sum(int(work.counts[position]) for work in self.works)
 
     @property

@@ -7,15 +7,24 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import Future, wait
 
-from explorer.classes import class_after
-from explorer.kernels import arrays, entry_points
-from explorer.kernels.arrays import Work
-from explorer.kernels.statuses import DONE, MISSED, MISSED_STEPS, NOT_NEW, PARTS_FULL, PAUSED, ROWS_FULL, TABLE_FULL
-from explorer.search.checkpoint import Inside
-from explorer.search.engine import Engine
-from explorer.search.progress import Pace
-from explorer.search.store import RESERVED_ROWS, Stopped
-from explorer.system import impure
+from highwater.explorer.classes import class_after
+from highwater.explorer.kernels import arrays, entry_points
+from highwater.explorer.kernels.arrays import Work
+from highwater.explorer.kernels.statuses import (
+    DONE,
+    MISSED,
+    MISSED_STEPS,
+    NOT_NEW,
+    PARTS_FULL,
+    PAUSED,
+    ROWS_FULL,
+    TABLE_FULL,
+)
+from highwater.explorer.search.checkpoint import Inside
+from highwater.explorer.search.engine import Engine
+from highwater.explorer.search.progress import Pace
+from highwater.explorer.search.store import RESERVED_ROWS, Stopped
+from highwater.explorer.system import impure
 
 
 class Expansion:

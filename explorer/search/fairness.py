@@ -7,9 +7,9 @@ from typing import Any
 
 import attrs
 
-from explorer.system import System
-from model.language.declarations import Instance
-from model.language.graph_properties import Liveness, Per
+from highwater.explorer.system import System
+from highwater.model.language.declarations import Instance
+from highwater.model.language.graph_properties import Liveness, Per
 
 
 @attrs.frozen(eq=False)

@@ -17,18 +17,23 @@ from typing import Any
 
 import attrs
 
-from explorer.compiler.layout import Layout
-from explorer.descriptions import Descriptions
-from explorer.sources import SourceError, digest, files_of, sources_of, versions_of
-from explorer.system import ModelError, System
-from model.language import declarations, domain, graph_properties, records
-from model.language.declarations import Instance, StepProperty
-from model.language.graph_properties import Liveness, Prospect
+from highwater.explorer.compiler.layout import Layout
+from highwater.explorer.descriptions import Descriptions
+from highwater.explorer.sources import SourceError, digest, files_of, sources_of, versions_of
+from highwater.explorer.system import ModelError, System
+from highwater.model.language import declarations, domain, graph_properties, records
+from highwater.model.language.declarations import Instance, StepProperty
+from highwater.model.language.graph_properties import Liveness, Prospect
 
 Fingerprint = dict[str, dict[str, str]]
 """By part of a search, what there is in it, and a text or a hash of each."""
 
-ENGINE = ("explorer", "explorer.compiler", "explorer.kernels", "explorer.search")
+ENGINE = (
+    "highwater.explorer",
+    "highwater.explorer.compiler",
+    "highwater.explorer.kernels",
+    "highwater.explorer.search",
+)
 LANGUAGE = tuple(module.__name__ for module in (declarations, domain, graph_properties, records))
 CAUSES = {
     "protocol": "protocol.{}",

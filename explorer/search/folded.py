@@ -1,5 +1,5 @@
-"""Folded rows, see `explorer.kernels.folding`: whether to fold, and their memory, which grows with the rows and with
-the parts.
+"""Folded rows, see `highwater.explorer.kernels.folding`: whether to fold, and their memory, which grows with the rows
+and with the parts.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from explorer.compiler.layout import Layout
-from explorer.kernels import entry_points
-from explorer.kernels.arrays import MOST_PARTS, NUMBER_BITS, PARTS, ROW_BYTES, SIZES, WORDS, FoldedRows
-from explorer.memory import address_space, reserve
-from explorer.search.cuts import MOST_WORDS, plan_of
+from highwater.explorer.compiler.layout import Layout
+from highwater.explorer.kernels import entry_points
+from highwater.explorer.kernels.arrays import MOST_PARTS, NUMBER_BITS, PARTS, ROW_BYTES, SIZES, WORDS, FoldedRows
+from highwater.explorer.memory import address_space, reserve
+from highwater.explorer.search.cuts import MOST_WORDS, plan_of
 
 FEWEST_BYTES, MOST_BYTES = 5, 8  # of a row
 READ_BEYOND = 8  # bytes: the last row is read as a word, too

@@ -20,9 +20,9 @@ from itertools import islice
 
 import numpy as np
 
-from explorer.compiler.lending import Lender, signed
-from explorer.compiler.programs import Program
-from explorer.compiler.storing import (
+from highwater.explorer.compiler.lending import Lender, signed
+from highwater.explorer.compiler.programs import Program
+from highwater.explorer.compiler.storing import (
     as_bytes,
     effects_as_arrays,
     from_bytes,
@@ -30,11 +30,11 @@ from explorer.compiler.storing import (
     restore_effects,
     restore_program,
 )
-from explorer.descriptions import Indescribable
-from explorer.search.engine import Engine
-from explorer.search.tree_files import TreeFiles
-from explorer.search.tree_names import Names, names_of
-from explorer.system import ModelError
+from highwater.explorer.descriptions import Indescribable
+from highwater.explorer.search.engine import Engine
+from highwater.explorer.search.tree_files import TreeFiles
+from highwater.explorer.search.tree_names import Names, names_of
+from highwater.explorer.system import ModelError
 
 SAMPLE = 8  # paths of each program
 SLOTS_WORTH_KEEPING = 1 << 17

@@ -15,12 +15,12 @@ from typing import Any
 
 import attrs
 
-from explorer.ranks import in_words
-from explorer.search.fairness import Demand, demands_of
-from explorer.system import RAISED, Contradiction, Cut, ModelError, System, judge, successor, where
-from explorer.verdict import Step, Violation
-from model.language.declarations import Instance, Witness
-from model.language.graph_properties import Begins
+from highwater.explorer.ranks import in_words
+from highwater.explorer.search.fairness import Demand, demands_of
+from highwater.explorer.system import RAISED, Contradiction, Cut, ModelError, System, judge, successor, where
+from highwater.explorer.verdict import Step, Violation
+from highwater.model.language.declarations import Instance, Witness
+from highwater.model.language.graph_properties import Begins
 
 
 @attrs.define

@@ -7,7 +7,7 @@ properties; then, for each property, the rows where it waits are found, their co
 of these are *fair*: going round in one, through all its states and steps, meets every demand. Where
 a strong demand is not met, the rows that owe it are left out, and what remains falls into
 components again. Where the steps do not fit, they are made again for each property, several times.
-`explorer.search.plain_liveness` says the same in few lines.
+`highwater.explorer.search.plain_liveness` says the same in few lines.
 
 What a bound cuts counts as enabled: it could be taken if there were no bound. So every lasso is one
 of the unbounded system, too, and what waits where only bounds stop it is counted, not judged.
@@ -21,19 +21,19 @@ from typing import Any
 
 import numpy as np
 
-from explorer.kernels.arrays import FAIR, OPEN, OUT, Fairness
-from explorer.search.counterexamples import first_trace
-from explorer.search.edges import Edges, rows_of
-from explorer.search.engine import Engine
-from explorer.search.lassos import lasso_to
-from explorer.search.orbits import Unfolded, exact_fairness, quotient_fairness, states_in, unfold
-from explorer.search.owed import Marks
-from explorer.search.recomputed_graph import RecomputedGraph
-from explorer.search.store import Stopped
-from explorer.search.stored_graph import StoredGraph, judge_all
-from explorer.system import successor
-from explorer.verdict import Step, Violation
-from model.language.declarations import Instance
+from highwater.explorer.kernels.arrays import FAIR, OPEN, OUT, Fairness
+from highwater.explorer.search.counterexamples import first_trace
+from highwater.explorer.search.edges import Edges, rows_of
+from highwater.explorer.search.engine import Engine
+from highwater.explorer.search.lassos import lasso_to
+from highwater.explorer.search.orbits import Unfolded, exact_fairness, quotient_fairness, states_in, unfold
+from highwater.explorer.search.owed import Marks
+from highwater.explorer.search.recomputed_graph import RecomputedGraph
+from highwater.explorer.search.store import Stopped
+from highwater.explorer.search.stored_graph import StoredGraph, judge_all
+from highwater.explorer.system import successor
+from highwater.explorer.verdict import Step, Violation
+from highwater.model.language.declarations import Instance
 
 
 def lassos_in(engine: Engine, known: Container[str]) -> tuple[list[Violation], dict[str, int]]:

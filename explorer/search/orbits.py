@@ -18,15 +18,15 @@ from collections.abc import Sequence
 import attrs
 import numpy as np
 
-from explorer.compiler.permutations import Permutation, renamed
-from explorer.kernels import entry_points
-from explorer.kernels.arrays import SPARE, Fairness, Symmetry
-from explorer.search.edges import Rows, entered
-from explorer.search.engine import Engine
-from explorer.search.fairness import Demand, demand_numbers, demands_of
-from explorer.search.symmetry import no_symmetry
-from explorer.system import System
-from model.language.declarations import Instance
+from highwater.explorer.compiler.permutations import Permutation, renamed
+from highwater.explorer.kernels import entry_points
+from highwater.explorer.kernels.arrays import SPARE, Fairness, Symmetry
+from highwater.explorer.search.edges import Rows, entered
+from highwater.explorer.search.engine import Engine
+from highwater.explorer.search.fairness import Demand, demand_numbers, demands_of
+from highwater.explorer.search.symmetry import no_symmetry
+from highwater.explorer.system import System
+from highwater.model.language.declarations import Instance
 
 ROWS_AT_ONCE = 1 << 16
 
@@ -103,7 +103,9 @@ def unfold(engine: Engine, chosen: np.ndarray) -> Unfolded:
 
 
 def _images(words: np.ndarray, symmetry: Symmetry, permutation: int) -> np.ndarray:
-    """The images of some states under a permutation, the identity not counted; see `explorer.kernels.canonical`."""
+    """The images of some states under a permutation, the identity not counted; see
+    `highwater.explorer.kernels.canonical`.
+    """
     made = np.zeros_like(words)
     for chunk, (word, shift, mask) in enumerate(symmetry.chunks):
         made |= symmetry.images[permutation, chunk][(words[:, int(word)] >> shift & mask).astype(np.int64)]

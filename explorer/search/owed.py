@@ -6,11 +6,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from explorer.compiler.meanings import InvariantProgram
-from explorer.kernels import entry_points
-from explorer.search.engine import Engine, mask_of
-from model.language.declarations import Instance
-from model.language.graph_properties import Begins
+from highwater.explorer.compiler.meanings import InvariantProgram
+from highwater.explorer.kernels import entry_points
+from highwater.explorer.search.engine import Engine, mask_of
+from highwater.model.language.declarations import Instance
+from highwater.model.language.graph_properties import Begins
 
 
 class Marks:

@@ -19,14 +19,14 @@ from typing import Any
 
 import attrs
 
-from explorer.classes import judge_class
-from explorer.search.fairness import Demand, demands_of
-from explorer.search.lassos import lasso_to
-from explorer.system import Cut, System
-from explorer.trace import retrace
-from explorer.verdict import Step, Violation
-from model.language.declarations import Instance
-from model.language.graph_properties import Begins
+from highwater.explorer.classes import judge_class
+from highwater.explorer.search.fairness import Demand, demands_of
+from highwater.explorer.search.lassos import lasso_to
+from highwater.explorer.system import Cut, System
+from highwater.explorer.trace import retrace
+from highwater.explorer.verdict import Step, Violation
+from highwater.model.language.declarations import Instance
+from highwater.model.language.graph_properties import Begins
 
 # from where it is as far to each state in which the property begins to be owed as from the initial states
 BEFORE = object()

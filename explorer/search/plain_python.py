@@ -7,14 +7,14 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-from explorer.classes import class_after, judge_class
-from explorer.comparisons import refusing_what_is_never_equal
-from explorer.compiler.questions import refuse_questions, refuse_steps_that_never_happen
-from explorer.search.plain_liveness import judge_liveness
-from explorer.system import Cut, System
-from explorer.trace import retrace, violation_at
-from explorer.verdict import DEADLOCK, NO_GOAL, NO_PREMISE, Budget, Outcome, Progress, Verdict, Violation
-from model.language.declarations import Instance, Transition
+from highwater.explorer.classes import class_after, judge_class
+from highwater.explorer.comparisons import refusing_what_is_never_equal
+from highwater.explorer.compiler.questions import refuse_questions, refuse_steps_that_never_happen
+from highwater.explorer.search.plain_liveness import judge_liveness
+from highwater.explorer.system import Cut, System
+from highwater.explorer.trace import retrace, violation_at
+from highwater.explorer.verdict import DEADLOCK, NO_GOAL, NO_PREMISE, Budget, Outcome, Progress, Verdict, Violation
+from highwater.model.language.declarations import Instance, Transition
 
 STATES_BETWEEN_REPORTS = 1000
 
@@ -28,7 +28,7 @@ def explore(
     on_progress: Callable[[Progress], None] = lambda progress: None,
 ) -> Outcome:
     """Breadth-first search with the same verdict, counts and traces as
-    `explorer.search.breadth_first.explore`. Ignores the memory budget.
+    `highwater.explorer.search.breadth_first.explore`. Ignores the memory budget.
     """
     return _Search(system, budget, check_deadlock, keep_going, on_progress).run()
 
@@ -36,7 +36,7 @@ def explore(
 class _Search:
     """One search.
 
-    What it keeps are classes of states, see `explorer.ranks`; most often each state is its own.
+    What it keeps are classes of states, see `highwater.explorer.ranks`; most often each state is its own.
 
     Attributes:
         parents: every state found, in the order of finding, and the one before it.
@@ -44,7 +44,7 @@ class _Search:
         level: the states of the level that is being found.
         violated: by property, the path to its first violation, and the instance.
         moves: for prospects and liveness, the actions that change each state, with what they make of it.
-        held_back: see `explorer.verdict.Outcome`.
+        held_back: see `highwater.explorer.verdict.Outcome`.
     """
 
     def __init__(

@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from explorer.kernels.compile_times import Stopwatch
-from explorer.search.engine import Engine
-from explorer.verdict import Progress
+from highwater.explorer.kernels.compile_times import Stopwatch
+from highwater.explorer.search.engine import Engine
+from highwater.explorer.verdict import Progress
 
 ROWS_BETWEEN_REPORTS = 1 << 18  # at first
 FEWEST_ROWS_BETWEEN_REPORTS = 1 << 12

@@ -14,14 +14,14 @@ from collections.abc import Container
 
 import numpy as np
 
-from explorer.kernels import entry_points
-from explorer.kernels.arrays import EffectArrays
-from explorer.search.counterexamples import first_trace, in_order
-from explorer.search.engine import Engine, mask_of
-from explorer.search.orbits import states_in
-from explorer.trace import violation_at
-from explorer.verdict import Violation
-from model.language.declarations import Instance
+from highwater.explorer.kernels import entry_points
+from highwater.explorer.kernels.arrays import EffectArrays
+from highwater.explorer.search.counterexamples import first_trace, in_order
+from highwater.explorer.search.engine import Engine, mask_of
+from highwater.explorer.search.orbits import states_in
+from highwater.explorer.trace import violation_at
+from highwater.explorer.verdict import Violation
+from highwater.model.language.declarations import Instance
 
 
 def hopeless_states(engine: Engine, known: Container[str]) -> tuple[list[Violation], dict[str, int]]:

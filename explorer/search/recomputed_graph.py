@@ -2,8 +2,8 @@
 
 Most rows are in no cycle, as budgets only shrink and epochs only grow. So the rows that may be in one are found by
 *trimming*: rows that no row in question leads to are out of the question, then those that lead to no such row. Only
-the steps between the rows that are left are stored, and judged as `explorer.search.stored_graph` does. A component
-never loses a row by trimming, so that what is fair is the same.
+the steps between the rows that are left are stored, and judged as `highwater.explorer.search.stored_graph` does. A
+component never loses a row by trimming, so that what is fair is the same.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from collections.abc import Callable, Container, Iterable, Iterator
 
 import numpy as np
 
-from explorer.kernels import entry_points
-from explorer.kernels.arrays import ENDS, FAIR, HELD_BACK, OPEN, Fairness, Graph
-from explorer.memory import reserve
-from explorer.search.edges import BYTES_A_ROW as BYTES_A_STORED_ROW
-from explorer.search.edges import Edges, Steps, chosen_rows, ranges, rows_of
-from explorer.search.engine import Engine
-from explorer.search.owed import Marks
-from explorer.search.store import Stopped
-from explorer.search.stored_graph import judge_all
+from highwater.explorer.kernels import entry_points
+from highwater.explorer.kernels.arrays import ENDS, FAIR, HELD_BACK, OPEN, Fairness, Graph
+from highwater.explorer.memory import reserve
+from highwater.explorer.search.edges import BYTES_A_ROW as BYTES_A_STORED_ROW
+from highwater.explorer.search.edges import Edges, Steps, chosen_rows, ranges, rows_of
+from highwater.explorer.search.engine import Engine
+from highwater.explorer.search.owed import Marks
+from highwater.explorer.search.store import Stopped
+from highwater.explorer.search.stored_graph import judge_all
 
 BYTES_A_ROW = 18  # distance, a row that it leads to, and ten marks and counts of a byte each
 WORTH_A_PASS = 1000  # a pass that puts out fewer than one row in so many is the last

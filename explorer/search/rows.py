@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from explorer.compiler.layout import Layout
-from explorer.kernels import entry_points
-from explorer.kernels.arrays import CURSOR, ROWS, SHARED, STOP, FlatRows, FoldedRows
+from highwater.explorer.compiler.layout import Layout
+from highwater.explorer.kernels import entry_points
+from highwater.explorer.kernels.arrays import CURSOR, ROWS, SHARED, STOP, FlatRows, FoldedRows
 
 ROWS_AT_ONCE = 1 << 14
 
@@ -29,7 +29,7 @@ class Rows:
     Attributes:
         rows: all rows as kernels read them.
         units: a tuple as long as a flat row, whose length the kernels know when they are compiled.
-        shared: what threads share, see `explorer.kernels.arrays`.
+        shared: what threads share, see `highwater.explorer.kernels.arrays`.
         level_ends: the number of rows at the end of each level, after a first 0.
     """
 

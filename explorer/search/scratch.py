@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from explorer.compiler.effects import MOST_CUTS
-from explorer.compiler.layout import Layout
-from explorer.kernels.arrays import COUNTS, SPARE, Work
-from explorer.search.cuts import most_parts
+from highwater.explorer.compiler.effects import MOST_CUTS
+from highwater.explorer.compiler.layout import Layout
+from highwater.explorer.kernels.arrays import COUNTS, SPARE, Work
+from highwater.explorer.search.cuts import most_parts
 
 BATCH = 256
 MOST_HITS = 1 << 16

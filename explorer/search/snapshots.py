@@ -11,15 +11,15 @@ from typing import Any
 
 import attrs
 
-from explorer.descriptions import Indescribable
-from explorer.kernels import arrays
-from explorer.search.checkpoint import Checkpoint, Inside, Snapshot
-from explorer.search.counts import Counts
-from explorer.search.durable import CheckpointError
-from explorer.search.engine import Engine
-from explorer.search.fingerprint import fingerprint
-from explorer.search.store import Stopped
-from explorer.sources import is_as_imported
+from highwater.explorer.descriptions import Indescribable
+from highwater.explorer.kernels import arrays
+from highwater.explorer.search.checkpoint import Checkpoint, Inside, Snapshot
+from highwater.explorer.search.counts import Counts
+from highwater.explorer.search.durable import CheckpointError
+from highwater.explorer.search.engine import Engine
+from highwater.explorer.search.fingerprint import fingerprint
+from highwater.explorer.search.store import Stopped
+from highwater.explorer.sources import is_as_imported
 
 SECONDS_BETWEEN_SNAPSHOTS = 5.0
 MOST_OF_THE_TIME = 0.05  # that writing may take

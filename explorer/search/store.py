@@ -9,16 +9,16 @@ from functools import partial
 
 import numpy as np
 
-from explorer.compiler.layout import Layout
-from explorer.kernels import entry_points
-from explorer.kernels.arrays import LAST_ROW, NEXT_ROW, ROWS, Work
-from explorer.memory import address_space, machine_memory, process_memory, reserve
-from explorer.search import scratch
-from explorer.search.cuts import most_parts
-from explorer.search.folded import FEWEST_BYTES, MOST_SLOTS, Folded, Reserved, folded
-from explorer.search.rows import Rows, spread
-from explorer.system import ModelError
-from explorer.verdict import Budget
+from highwater.explorer.compiler.layout import Layout
+from highwater.explorer.kernels import entry_points
+from highwater.explorer.kernels.arrays import LAST_ROW, NEXT_ROW, ROWS, Work
+from highwater.explorer.memory import address_space, machine_memory, process_memory, reserve
+from highwater.explorer.search import scratch
+from highwater.explorer.search.cuts import most_parts
+from highwater.explorer.search.folded import FEWEST_BYTES, MOST_SLOTS, Folded, Reserved, folded
+from highwater.explorer.search.rows import Rows, spread
+from highwater.explorer.system import ModelError
+from highwater.explorer.verdict import Budget
 
 MOST_ROWS = MOST_SLOTS * 3 // 4
 FIRST_TABLE = 1 << 14

@@ -1,6 +1,6 @@
 """A liveness property on the graph of all rows, whose steps are stored: reachability, fair components, shortest paths.
 
-`explorer.search.recomputed_graph` does the same where the steps do not fit.
+`highwater.explorer.search.recomputed_graph` does the same where the steps do not fit.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from explorer.kernels import entry_points
-from explorer.kernels.arrays import FAIR, OPEN, TALLIED, Components, Fairness
-from explorer.memory import reserve
-from explorer.search.edges import Edges
-from explorer.search.engine import Engine
-from explorer.search.owed import Marks
+from highwater.explorer.kernels import entry_points
+from highwater.explorer.kernels.arrays import FAIR, OPEN, TALLIED, Components, Fairness
+from highwater.explorer.memory import reserve
+from highwater.explorer.search.edges import Edges
+from highwater.explorer.search.engine import Engine
+from highwater.explorer.search.owed import Marks
 
 
 class StoredGraph:

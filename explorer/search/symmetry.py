@@ -11,7 +11,7 @@ state of an orbit has as many successors as any other. So all counts without sym
 
 That is sound only if the initial states, the actions and the properties treat all names alike. Permutations that
 move the set of initial states or a prospect are left out. Under the others each path of a function is tried as it is
-learned, see `explorer.compiler.equivariance`.
+learned, see `highwater.explorer.compiler.equivariance`.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from collections.abc import Iterator, Mapping, Sequence
 import attrs
 import numpy as np
 
-from explorer.compiler.layout import WORD_BITS, Layout, Leaf
-from explorer.compiler.permutations import Image, Permutation, names_in, permuted, renamed
-from explorer.compiler.ranks import numbers_in
-from explorer.kernels.arrays import Symmetry
-from explorer.ranks import Ranks
-from explorer.system import ModelError, System
+from highwater.explorer.compiler.layout import WORD_BITS, Layout, Leaf
+from highwater.explorer.compiler.permutations import Image, Permutation, names_in, permuted, renamed
+from highwater.explorer.compiler.ranks import numbers_in
+from highwater.explorer.kernels.arrays import Symmetry
+from highwater.explorer.ranks import Ranks
+from highwater.explorer.system import ModelError, System
 
 MOST_NAMES = 5
 MOST_CHUNK_BITS = 8

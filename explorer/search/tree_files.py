@@ -8,11 +8,11 @@ from contextlib import suppress
 
 import numpy as np
 
-from explorer import kept_files
-from explorer.search.fingerprint import engine_code
-from explorer.sources import digest, folder_of
+from highwater.explorer import kept_files
+from highwater.explorer.search.fingerprint import engine_code
+from highwater.explorer.sources import digest, folder_of
 
-BROUGHT = folder_of("explorer.search") / "trees"
+BROUGHT = folder_of("highwater.explorer.search") / "trees"
 """Where trees are that came with Highwater: those of the gallery, which `make wheel` checks. They are as trustworthy as
 Highwater's own files are.
 """

@@ -12,11 +12,11 @@ from typing import Any
 
 import attrs
 
-from explorer.descriptions import Descriptions
-from explorer.search.engine import Engine
-from explorer.search.fingerprint import applied, code_of, fingerprint, instances_by_name, settings_of
-from explorer.sources import digest, is_as_imported, versions_of
-from explorer.system import ModelError, System
+from highwater.explorer.descriptions import Descriptions
+from highwater.explorer.search.engine import Engine
+from highwater.explorer.search.fingerprint import applied, code_of, fingerprint, instances_by_name, settings_of
+from highwater.explorer.sources import digest, is_as_imported, versions_of
+from highwater.explorer.system import ModelError, System
 
 FAMILY = ("options", "modules", "distributions", "flags", "engine", "layout")
 """The parts of a fingerprint that are equal where actions may have the same paths, but for the settings they read."""

@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
-from invariants.controller import clients, fencing, in_sync_replicas, liveness, records, recovery, state_machines
-from model.language.definition import Property
+from highwater.invariants.controller import (
+    clients,
+    fencing,
+    in_sync_replicas,
+    liveness,
+    records,
+    recovery,
+    state_machines,
+)
+from highwater.model.language.definition import Property
 
 CONTROLLER: tuple[Property, ...] = (
     fencing.one_leader_per_epoch,

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from model.controller.brokers import Broker, Role
-from model.controller.state import Cluster
-from model.language.declarations import Witness, invariant, step_property
-from model.log import brokers
+from highwater.model.controller.brokers import Broker, Role
+from highwater.model.controller.state import Cluster
+from highwater.model.language.declarations import Witness, invariant, step_property
+from highwater.model.log import brokers
 
 
 @invariant(broker=brokers)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from invariants.controller.terms import never
-from model.controller.bounds import controllers
-from model.controller.state import Cluster, Mishap
-from model.language.declarations import Witness, invariant, step_property
-from model.log import NO_EPOCH, brokers
+from highwater.invariants.controller.terms import never
+from highwater.model.controller.bounds import controllers
+from highwater.model.controller.state import Cluster, Mishap
+from highwater.model.language.declarations import Witness, invariant, step_property
+from highwater.model.log import NO_EPOCH, brokers
 
 
 @invariant(first=brokers, second=brokers)

@@ -4,10 +4,10 @@ are reached.
 
 from __future__ import annotations
 
-from invariants.controller.terms import is_going_away
-from model.controller.brokers import Role
-from model.controller.protocol import ControllerProtocol
-from model.controller.state import Cluster
+from highwater.invariants.controller.terms import is_going_away
+from highwater.model.controller.brokers import Role
+from highwater.model.controller.protocol import ControllerProtocol
+from highwater.model.controller.state import Cluster
 
 
 def a_leader_acts(cluster: Cluster) -> bool:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from invariants.controller.terms import is_going_away, never
-from model.controller.bounds import controllers
-from model.controller.partition_states import PartitionState
-from model.controller.state import Cluster, Mishap
-from model.language.declarations import Witness, invariant, step_property
-from model.log import brokers
+from highwater.invariants.controller.terms import is_going_away, never
+from highwater.model.controller.bounds import controllers
+from highwater.model.controller.partition_states import PartitionState
+from highwater.model.controller.state import Cluster, Mishap
+from highwater.model.language.declarations import Witness, invariant, step_property
+from highwater.model.log import brokers
 
 
 @invariant()

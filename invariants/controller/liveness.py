@@ -8,13 +8,13 @@ lost answers never have to happen, and their budgets end.
 
 from __future__ import annotations
 
-from invariants.controller import goals
-from model.controller.definition import HEALING, RETURNS
-from model.controller.protocol import ControllerProtocol
-from model.controller.state import Cluster
-from model.language.declarations import Truth, Witness
-from model.language.graph_properties import always_eventually
-from model.log import brokers
+from highwater.invariants.controller import goals
+from highwater.model.controller.definition import HEALING, RETURNS
+from highwater.model.controller.protocol import ControllerProtocol
+from highwater.model.controller.state import Cluster
+from highwater.model.language.declarations import Truth, Witness
+from highwater.model.language.graph_properties import always_eventually
+from highwater.model.log import brokers
 
 
 @always_eventually(fair=HEALING + RETURNS)

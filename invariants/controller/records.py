@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from invariants.controller.terms import is_going_away
-from model.controller.brokers import Role
-from model.controller.state import Cluster
-from model.language.declarations import Witness, invariant
-from model.log import brokers
+from highwater.invariants.controller.terms import is_going_away
+from highwater.model.controller.brokers import Role
+from highwater.model.controller.state import Cluster
+from highwater.model.language.declarations import Witness, invariant
+from highwater.model.log import brokers
 
 
 @invariant(broker=brokers)

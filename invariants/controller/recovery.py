@@ -6,15 +6,15 @@ broker comes back* means: along the former alone.
 
 from __future__ import annotations
 
-from invariants.controller import goals
-from invariants.controller.terms import is_going_away
-from model.controller.definition import HEALING, RETURNS
-from model.controller.protocol import ControllerProtocol
-from model.controller.registrations import exit_broker
-from model.controller.state import Cluster
-from model.language.declarations import Witness
-from model.language.graph_properties import prospect
-from model.log import brokers
+from highwater.invariants.controller import goals
+from highwater.invariants.controller.terms import is_going_away
+from highwater.model.controller.definition import HEALING, RETURNS
+from highwater.model.controller.protocol import ControllerProtocol
+from highwater.model.controller.registrations import exit_broker
+from highwater.model.controller.state import Cluster
+from highwater.model.language.declarations import Witness
+from highwater.model.language.graph_properties import prospect
+from highwater.model.log import brokers
 
 
 @prospect(along=HEALING + RETURNS)

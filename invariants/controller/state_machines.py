@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from model.controller.state import Cluster
-from model.language.declarations import Witness, invariant
+from highwater.model.controller.state import Cluster
+from highwater.model.language.declarations import Witness, invariant
 
 
 @invariant()

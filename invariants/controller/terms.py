@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from model.controller.state import Cluster, Mishap
-from model.language.declarations import Witness
+from highwater.model.controller.state import Cluster, Mishap
+from highwater.model.language.declarations import Witness
 
 
 def never(cluster: Cluster, mishap: Mishap) -> bool | Witness:

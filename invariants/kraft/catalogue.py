@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from invariants.kraft import elections, liveness, safety
-from model.language.definition import Property
+from highwater.invariants.kraft import elections, liveness, safety
+from highwater.model.language.definition import Property
 
 KRAFT: tuple[Property, ...] = (
     safety.leaders_are_not_fenced,

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from model.kraft.bounds import partitions
-from model.kraft.changing import counts_as_unclean
-from model.kraft.protocol import KraftProtocol
-from model.kraft.state import Cluster
-from model.language.declarations import Truth, Witness, invariant, step_property
+from highwater.model.kraft.bounds import partitions
+from highwater.model.kraft.changing import counts_as_unclean
+from highwater.model.kraft.protocol import KraftProtocol
+from highwater.model.kraft.state import Cluster
+from highwater.model.language.declarations import Truth, Witness, invariant, step_property
 
 
 @step_property(needs=lambda bounds: not bounds.fail_overs, partition=partitions)

@@ -4,14 +4,14 @@ possible.
 
 from __future__ import annotations
 
-from model.kraft.administering import is_imbalanced
-from model.kraft.bounds import partitions
-from model.kraft.definition import HEALING
-from model.kraft.serving import commit
-from model.kraft.state import Cluster
-from model.language.declarations import Truth, Witness
-from model.language.graph_properties import leads_to, prospect
-from model.log import brokers
+from highwater.model.kraft.administering import is_imbalanced
+from highwater.model.kraft.bounds import partitions
+from highwater.model.kraft.definition import HEALING
+from highwater.model.kraft.serving import commit
+from highwater.model.kraft.state import Cluster
+from highwater.model.language.declarations import Truth, Witness
+from highwater.model.language.graph_properties import leads_to, prospect
+from highwater.model.log import brokers
 
 
 def _is_dead_and_not_fenced(cluster: Cluster, broker: int) -> bool:

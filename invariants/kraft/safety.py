@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from model.kraft.bounds import partitions
-from model.kraft.state import Cluster, Mishap
-from model.language.declarations import Truth, Witness, invariant
-from model.log import brokers
+from highwater.model.kraft.bounds import partitions
+from highwater.model.kraft.state import Cluster, Mishap
+from highwater.model.language.declarations import Truth, Witness, invariant
+from highwater.model.log import brokers
 
 
 @invariant(partition=partitions)

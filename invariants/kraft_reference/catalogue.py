@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from invariants.kraft_reference import liveness, safety
-from model.language.definition import Property
+from highwater.invariants.kraft_reference import liveness, safety
+from highwater.model.language.definition import Property
 
 KRAFT: tuple[Property, ...] = (
     safety.leader_completeness_property,

@@ -7,15 +7,15 @@ violated where a behaviour ends without having made it true.
 
 from __future__ import annotations
 
-from model.kraft_reference.applying import apply_metadata, concerns
-from model.kraft_reference.bounds import brokers, values
-from model.kraft_reference.controlling import register, unfence
-from model.kraft_reference.failing import finish_start, start
-from model.kraft_reference.fetching import send_fetch, serve_fetch, take_response
-from model.kraft_reference.proposing import answer_left_proposal, answer_proposal, learn_answer, propose_isr
-from model.kraft_reference.state import BEFORE_THE_LOG, Cluster, Role, Status
-from model.language.declarations import Truth, Witness
-from model.language.graph_properties import always_eventually, leads_to, per
+from highwater.model.kraft_reference.applying import apply_metadata, concerns
+from highwater.model.kraft_reference.bounds import brokers, values
+from highwater.model.kraft_reference.controlling import register, unfence
+from highwater.model.kraft_reference.failing import finish_start, start
+from highwater.model.kraft_reference.fetching import send_fetch, serve_fetch, take_response
+from highwater.model.kraft_reference.proposing import answer_left_proposal, answer_proposal, learn_answer, propose_isr
+from highwater.model.kraft_reference.state import BEFORE_THE_LOG, Cluster, Role, Status
+from highwater.model.language.declarations import Truth, Witness
+from highwater.model.language.graph_properties import always_eventually, leads_to, per
 
 FAIR = (
     start,

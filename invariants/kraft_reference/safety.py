@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from model.kraft_reference.bounds import KraftBounds, brokers, values
-from model.kraft_reference.protocol import KraftProtocol
-from model.kraft_reference.state import Cluster, Role, Status
-from model.language.declarations import Truth, Witness, invariant
+from highwater.model.kraft_reference.bounds import KraftBounds, brokers, values
+from highwater.model.kraft_reference.protocol import KraftProtocol
+from highwater.model.kraft_reference.state import Cluster, Role, Status
+from highwater.model.language.declarations import Truth, Witness, invariant
 
 
 def leads_in_newest_epoch(cluster: Cluster, broker: int) -> bool:

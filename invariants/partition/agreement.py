@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from invariants.partition.terms import is_the_leader
-from model.language.declarations import Truth, Witness, invariant, step_property
-from model.log import brokers
-from model.partition.bounds import PartitionBounds
-from model.partition.high_watermark import maximal_isr, min_isr
-from model.partition.protocol import PartitionProtocol
-from model.partition.state import Partition, Process, Standing
+from highwater.invariants.partition.terms import is_the_leader
+from highwater.model.language.declarations import Truth, Witness, invariant, step_property
+from highwater.model.log import brokers
+from highwater.model.partition.bounds import PartitionBounds
+from highwater.model.partition.high_watermark import maximal_isr, min_isr
+from highwater.model.partition.protocol import PartitionProtocol
+from highwater.model.partition.state import Partition, Process, Standing
 
 
 @invariant(leader=brokers, member=brokers)

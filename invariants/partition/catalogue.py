@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from invariants.partition import agreement, clients, divergence, liveness, records
-from model.language.definition import Property
+from highwater.invariants.partition import agreement, clients, divergence, liveness, records
+from highwater.model.language.definition import Property
 
 PARTITION: tuple[Property, ...] = (
     records.exposed_records_survive,

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from invariants.partition.terms import record_numbers
-from model.language.declarations import Truth, Witness, step_property
-from model.log import brokers, offsets
-from model.partition.bounds import PartitionBounds
-from model.partition.high_watermark import maximal_isr, min_isr
-from model.partition.protocol import PartitionProtocol
-from model.partition.state import Partition
+from highwater.invariants.partition.terms import record_numbers
+from highwater.model.language.declarations import Truth, Witness, step_property
+from highwater.model.log import brokers, offsets
+from highwater.model.partition.bounds import PartitionBounds
+from highwater.model.partition.high_watermark import maximal_isr, min_isr
+from highwater.model.partition.protocol import PartitionProtocol
+from highwater.model.partition.state import Partition
 
 
 @step_property(needs=lambda bounds: bounds.offset_queries)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from model.language.declarations import Truth, Witness, invariant, step_property
-from model.log import brokers, offsets
-from model.partition.messages import Stage
-from model.partition.protocol import PartitionProtocol
-from model.partition.state import Partition
+from highwater.model.language.declarations import Truth, Witness, invariant, step_property
+from highwater.model.log import brokers, offsets
+from highwater.model.partition.messages import Stage
+from highwater.model.partition.protocol import PartitionProtocol
+from highwater.model.partition.state import Partition
 
 
 @invariant(one=brokers, other=brokers, offset=offsets)

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from invariants.partition.terms import is_the_leader
-from model.language.declarations import Truth, Witness
-from model.language.graph_properties import always_eventually, eventually_always, per
-from model.partition import (
+from highwater.invariants.partition.terms import is_the_leader
+from highwater.model.language.declarations import Truth, Witness
+from highwater.model.language.graph_properties import always_eventually, eventually_always, per
+from highwater.model.partition import (
     alter_partition,
     controlling,
     elections,
@@ -23,10 +23,10 @@ from model.partition import (
     truncating,
     zookeeper_isr,
 )
-from model.partition.bounds import PartitionBounds
-from model.partition.high_watermark import min_isr
-from model.partition.protocol import PartitionProtocol
-from model.partition.state import Partition, Replica, Standing
+from highwater.model.partition.bounds import PartitionBounds
+from highwater.model.partition.high_watermark import min_isr
+from highwater.model.partition.protocol import PartitionProtocol
+from highwater.model.partition.state import Partition, Replica, Standing
 
 FAIR = (
     fetching.fetch_at_once,

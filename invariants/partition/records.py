@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from invariants.partition.terms import is_the_leader, record_numbers
-from model.language.declarations import Truth, Witness, invariant, step_property
-from model.log import brokers, offsets
-from model.partition.bounds import PartitionBounds
-from model.partition.state import Partition
+from highwater.invariants.partition.terms import is_the_leader, record_numbers
+from highwater.model.language.declarations import Truth, Witness, invariant, step_property
+from highwater.model.log import brokers, offsets
+from highwater.model.partition.bounds import PartitionBounds
+from highwater.model.partition.state import Partition
 
 
 def lacks(partition: Partition, broker: int, offset: int) -> bool:

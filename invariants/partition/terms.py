@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from model.language.domain import Integers
-from model.partition.state import Partition
+from highwater.model.language.domain import Integers
+from highwater.model.partition.state import Partition
 
 
 def record_numbers(bounds: Any) -> Integers:

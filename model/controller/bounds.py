@@ -6,9 +6,9 @@ from typing import Any
 
 import attrs
 
-from model.language.domain import ArrayOf, Integers, SequenceOf, SetOf
-from model.language.records import bound
-from model.log import NO_EPOCH, brokers
+from highwater.model.language.domain import ArrayOf, Integers, SequenceOf, SetOf
+from highwater.model.language.records import bound
+from highwater.model.log import NO_EPOCH, brokers
 
 
 def budget(meaning: str) -> Any:

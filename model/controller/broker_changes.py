@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from model.controller.bounds import controllers
-from model.controller.context import Answer
-from model.controller.deletion import fail_deletion, resume_deletion
-from model.controller.elections import Strategy, elect_offline
-from model.controller.events import handled, is_free
-from model.controller.partition_states import PartitionState
-from model.controller.protocol import ControllerProtocol
-from model.controller.reassignment import go_on
-from model.controller.replica_states import ReplicaState
-from model.controller.requests import Batch
-from model.controller.state import Cluster
-from model.controller.state_machines import (
+from highwater.model.controller.bounds import controllers
+from highwater.model.controller.context import Answer
+from highwater.model.controller.deletion import fail_deletion, resume_deletion
+from highwater.model.controller.elections import Strategy, elect_offline
+from highwater.model.controller.events import handled, is_free
+from highwater.model.controller.partition_states import PartitionState
+from highwater.model.controller.protocol import ControllerProtocol
+from highwater.model.controller.reassignment import go_on
+from highwater.model.controller.replica_states import ReplicaState
+from highwater.model.controller.requests import Batch
+from highwater.model.controller.state import Cluster
+from highwater.model.controller.state_machines import (
     may_write,
     move_partition,
     move_replicas,
@@ -21,9 +21,9 @@ from model.controller.state_machines import (
     trigger_online,
     write_leadership,
 )
-from model.language.declarations import action
-from model.language.records import evolve, replaced
-from model.log import brokers
+from highwater.model.language.declarations import action
+from highwater.model.language.records import evolve, replaced
+from highwater.model.log import brokers
 
 
 @action(actor="controller", controller=controllers)

@@ -6,7 +6,7 @@ from enum import Enum
 
 import attrs
 
-from model.controller.bounds import (
+from highwater.model.controller.bounds import (
     broker_epochs,
     broker_sets,
     controller_epochs,
@@ -14,10 +14,10 @@ from model.controller.bounds import (
     partition_epochs,
     topics,
 )
-from model.controller.zookeeper import names
-from model.language.domain import BOOLEAN, Integers, Maybe, OneOf
-from model.language.records import evolve, records, within
-from model.log import NO_EPOCH, brokers
+from highwater.model.controller.zookeeper import names
+from highwater.model.language.domain import BOOLEAN, Integers, Maybe, OneOf
+from highwater.model.language.records import evolve, records, within
+from highwater.model.log import NO_EPOCH, brokers
 
 DURING_DELETION = -2
 """The leader epoch of requests about a topic that is being deleted. In StopReplica it is Kafka's EpochDuringDelete; an

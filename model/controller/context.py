@@ -6,12 +6,19 @@ from enum import Enum
 
 import attrs
 
-from model.controller.bounds import broker_epochs, broker_lists, broker_sets, controller_epochs, per_broker, topics
-from model.controller.partition_states import PartitionState
-from model.controller.replica_states import ReplicaState
-from model.controller.zookeeper import Leadership, Reassignment
-from model.language.domain import BOOLEAN, Maybe, OneOf
-from model.language.records import records, within
+from highwater.model.controller.bounds import (
+    broker_epochs,
+    broker_lists,
+    broker_sets,
+    controller_epochs,
+    per_broker,
+    topics,
+)
+from highwater.model.controller.partition_states import PartitionState
+from highwater.model.controller.replica_states import ReplicaState
+from highwater.model.controller.zookeeper import Leadership, Reassignment
+from highwater.model.language.domain import BOOLEAN, Maybe, OneOf
+from highwater.model.language.records import records, within
 
 
 class Step(Enum):

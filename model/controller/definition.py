@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from model.controller import (
+from highwater.model.controller import (
     broker_changes,
     failover,
     in_sync_replicas,
@@ -12,12 +12,12 @@ from model.controller import (
     replica_manager,
     topics,
 )
-from model.controller.bounds import ControllerBounds
-from model.controller.protocol import ControllerProtocol, IsrPath
-from model.controller.releases import LAST_RELEASES, PRESETS, RELEASES
-from model.controller.state import Cluster, initial_states
-from model.language.declarations import Action
-from model.language.definition import Definition, Model
+from highwater.model.controller.bounds import ControllerBounds
+from highwater.model.controller.protocol import ControllerProtocol, IsrPath
+from highwater.model.controller.releases import LAST_RELEASES, PRESETS, RELEASES
+from highwater.model.controller.state import Cluster, initial_states
+from highwater.model.language.declarations import Action
+from highwater.model.language.definition import Definition, Model
 
 PERTURBATIONS = (
     failover.crash_controller,
@@ -76,7 +76,11 @@ def define(protocol: ControllerProtocol) -> Definition:
     """The transition system of controllers and brokers."""
     actions = tuple(action for action in ACTIONS if _exists(action, protocol))
     return Definition(
-        ControllerBounds, Cluster, initial_states, actions, properties="invariants.controller.catalogue:CONTROLLER"
+        ControllerBounds,
+        Cluster,
+        initial_states,
+        actions,
+        properties="highwater.invariants.controller.catalogue:CONTROLLER",
     )
 
 

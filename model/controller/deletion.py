@@ -5,14 +5,14 @@ Source: kafka.controller.TopicDeletionManager (3.5, 0.10.2), KafkaController#onN
 
 from __future__ import annotations
 
-from model.controller.context import Context, Step, blank
-from model.controller.partition_states import PartitionState
-from model.controller.protocol import ControllerProtocol
-from model.controller.replica_states import ReplicaState
-from model.controller.requests import Batch
-from model.controller.state import Cluster
-from model.controller.state_machines import fenced, move_partition, move_replicas, replica_edge
-from model.controller.transitions import Illegal
+from highwater.model.controller.context import Context, Step, blank
+from highwater.model.controller.partition_states import PartitionState
+from highwater.model.controller.protocol import ControllerProtocol
+from highwater.model.controller.replica_states import ReplicaState
+from highwater.model.controller.requests import Batch
+from highwater.model.controller.state import Cluster
+from highwater.model.controller.state_machines import fenced, move_partition, move_replicas, replica_edge
+from highwater.model.controller.transitions import Illegal
 
 STARTED, SUCCESSFUL, INELIGIBLE = (
     ReplicaState.DELETION_STARTED,

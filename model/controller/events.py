@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from model.controller.context import Context, blank
-from model.controller.protocol import ControllerProtocol
-from model.controller.state import Cluster
-from model.controller.state_machines import ControllerMoved
-from model.language.records import evolve, replaced
+from highwater.model.controller.context import Context, blank
+from highwater.model.controller.protocol import ControllerProtocol
+from highwater.model.controller.state import Cluster
+from highwater.model.controller.state_machines import ControllerMoved
+from highwater.model.language.records import evolve, replaced
 
 
 def is_free(context: Context) -> bool:

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from model.controller import replica_states
-from model.controller.bounds import ControllerBounds, controllers
-from model.controller.context import Step
-from model.controller.deletion import complete_deletion, resume_deletion
-from model.controller.events import forgotten, handled, resigned
-from model.controller.partition_states import at_startup as partition_at_startup
-from model.controller.protocol import ControllerProtocol, DeadReplicaAtStartup
-from model.controller.reassignment import begin, take_step
-from model.controller.replica_states import ReplicaState
-from model.controller.requests import Batch
-from model.controller.state import Cluster
-from model.controller.state_machines import move_replicas, trigger_online
-from model.language.declarations import action
-from model.language.records import replaced
+from highwater.model.controller import replica_states
+from highwater.model.controller.bounds import ControllerBounds, controllers
+from highwater.model.controller.context import Step
+from highwater.model.controller.deletion import complete_deletion, resume_deletion
+from highwater.model.controller.events import forgotten, handled, resigned
+from highwater.model.controller.partition_states import at_startup as partition_at_startup
+from highwater.model.controller.protocol import ControllerProtocol, DeadReplicaAtStartup
+from highwater.model.controller.reassignment import begin, take_step
+from highwater.model.controller.replica_states import ReplicaState
+from highwater.model.controller.requests import Batch
+from highwater.model.controller.state import Cluster
+from highwater.model.controller.state_machines import move_replicas, trigger_online
+from highwater.model.language.declarations import action
+from highwater.model.language.records import replaced
 
 DELETION_STEPS = (Step.DELETE_LEADERSHIP, Step.DELETE_TOPIC, Step.DELETE_REQUEST)
 
@@ -192,7 +192,7 @@ def take_next_step(
 
     Actor: the controller.
     Enabled: it is in the middle of one of these.
-    Effect: see `model.controller.reassignment` and `model.controller.deletion`.
+    Effect: see `highwater.model.controller.reassignment` and `highwater.model.controller.deletion`.
     """
     step = cluster.controllers[controller].step
     if step is None:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from enum import Enum
 
-from model.controller.bounds import controllers
-from model.controller.brokers import Broker, IsrChange, Role
-from model.controller.context import Context
-from model.controller.events import is_free
-from model.controller.protocol import AheadOfController, ControllerProtocol, IsrPath
-from model.controller.requests import Batch
-from model.controller.state import Cluster
-from model.controller.state_machines import ControllerMoved, fenced
-from model.language.declarations import action
-from model.language.records import evolve
-from model.log import brokers
+from highwater.model.controller.bounds import controllers
+from highwater.model.controller.brokers import Broker, IsrChange, Role
+from highwater.model.controller.context import Context
+from highwater.model.controller.events import is_free
+from highwater.model.controller.protocol import AheadOfController, ControllerProtocol, IsrPath
+from highwater.model.controller.requests import Batch
+from highwater.model.controller.state import Cluster
+from highwater.model.controller.state_machines import ControllerMoved, fenced
+from highwater.model.language.declarations import action
+from highwater.model.language.records import evolve
+from highwater.model.log import brokers
 
 
 def fetches_from(cluster: Cluster, follower: int, leader: int, protocol: ControllerProtocol) -> bool:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from model.controller.bounds import controllers
-from model.controller.elections import Strategy
-from model.controller.events import handled, is_free
-from model.controller.partition_states import PartitionState
-from model.controller.protocol import ControllerProtocol
-from model.controller.requests import Batch
-from model.controller.state import Cluster, Mishap
-from model.controller.state_machines import fenced, move_partition
-from model.language.declarations import action
+from highwater.model.controller.bounds import controllers
+from highwater.model.controller.elections import Strategy
+from highwater.model.controller.events import handled, is_free
+from highwater.model.controller.partition_states import PartitionState
+from highwater.model.controller.protocol import ControllerProtocol
+from highwater.model.controller.requests import Batch
+from highwater.model.controller.state import Cluster, Mishap
+from highwater.model.controller.state_machines import fenced, move_partition
+from highwater.model.language.declarations import action
 
 
 @action(actor="admin", needs=lambda bounds: bounds.preferred_elections)

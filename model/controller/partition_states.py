@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from enum import Enum
 
-from model.controller.transitions import Does, Edge, Effect, Illegal, To, find
+from highwater.model.controller.transitions import Does, Edge, Effect, Illegal, To, find
 
 
 class PartitionState(Enum):

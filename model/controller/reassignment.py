@@ -21,21 +21,27 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import combinations
 
-from model.controller.bounds import ControllerBounds, controllers
-from model.controller.context import Step
-from model.controller.deletion import resume_deletion
-from model.controller.elections import Strategy
-from model.controller.events import handled, is_free
-from model.controller.partition_states import PartitionState
-from model.controller.protocol import Completion, ControllerProtocol, ReassignmentOrder
-from model.controller.replica_states import ReplicaState
-from model.controller.requests import Batch
-from model.controller.state import Cluster, Mishap
-from model.controller.state_machines import bump_leader_epoch, fenced, move_partition, move_replicas, write_leadership
-from model.controller.zookeeper import Leadership, Reassignment
-from model.language.declarations import action
-from model.language.domain import OneOf
-from model.language.records import evolve
+from highwater.model.controller.bounds import ControllerBounds, controllers
+from highwater.model.controller.context import Step
+from highwater.model.controller.deletion import resume_deletion
+from highwater.model.controller.elections import Strategy
+from highwater.model.controller.events import handled, is_free
+from highwater.model.controller.partition_states import PartitionState
+from highwater.model.controller.protocol import Completion, ControllerProtocol, ReassignmentOrder
+from highwater.model.controller.replica_states import ReplicaState
+from highwater.model.controller.requests import Batch
+from highwater.model.controller.state import Cluster, Mishap
+from highwater.model.controller.state_machines import (
+    bump_leader_epoch,
+    fenced,
+    move_partition,
+    move_replicas,
+    write_leadership,
+)
+from highwater.model.controller.zookeeper import Leadership, Reassignment
+from highwater.model.language.declarations import action
+from highwater.model.language.domain import OneOf
+from highwater.model.language.records import evolve
 
 BEGINNING = (Step.UPDATE_ASSIGNMENT, Step.SEND_ASSIGNMENT, Step.START_REPLICAS)
 END = (

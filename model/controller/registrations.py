@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from model.controller.brokers import without_role
-from model.controller.protocol import ControllerProtocol
-from model.controller.state import Cluster
-from model.language.declarations import action
-from model.language.records import evolve, replaced
-from model.log import brokers
+from highwater.model.controller.brokers import without_role
+from highwater.model.controller.protocol import ControllerProtocol
+from highwater.model.controller.state import Cluster
+from highwater.model.language.declarations import action
+from highwater.model.language.records import evolve, replaced
+from highwater.model.log import brokers
 
 
 def died(cluster: Cluster, broker: int) -> Cluster:

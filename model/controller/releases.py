@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import attrs
 
-from model.controller.protocol import (
+from highwater.model.controller.protocol import (
     AheadOfController,
     Completion,
     ControllerProtocol,
@@ -24,7 +24,7 @@ from model.controller.protocol import (
     ReassignmentOrder,
     StopReplicaEpoch,
 )
-from model.language.definition import Release
+from highwater.model.language.definition import Release
 
 KAFKA_0_8_2 = ControllerProtocol(
     broker_checks_controller_epoch=True,

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from model.controller.bounds import controllers
-from model.controller.brokers import DURING_DELETION, Broker, Kind, Metadata, Request, Role, without_role
-from model.controller.context import Answer
-from model.controller.protocol import ControllerProtocol, StopReplicaEpoch
-from model.controller.state import Cluster, Mishap
-from model.language.declarations import action
-from model.language.records import evolve, replaced
-from model.log import NO_EPOCH, brokers
+from highwater.model.controller.bounds import controllers
+from highwater.model.controller.brokers import DURING_DELETION, Broker, Kind, Metadata, Request, Role, without_role
+from highwater.model.controller.context import Answer
+from highwater.model.controller.protocol import ControllerProtocol, StopReplicaEpoch
+from highwater.model.controller.state import Cluster, Mishap
+from highwater.model.language.declarations import action
+from highwater.model.language.records import evolve, replaced
+from highwater.model.log import NO_EPOCH, brokers
 
 
 @action(actor="broker", controller=controllers, broker=brokers)

@@ -10,7 +10,7 @@ from enum import Enum
 
 import attrs
 
-from model.controller.transitions import Does, Edge, Effect, Illegal, To, When, find
+from highwater.model.controller.transitions import Does, Edge, Effect, Illegal, To, When, find
 
 
 class ReplicaState(Enum):

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from model.controller.brokers import DURING_DELETION, Kind, Request
-from model.controller.context import Context
-from model.controller.protocol import ControllerProtocol
-from model.controller.state import Cluster
-from model.controller.zookeeper import Leadership
-from model.language.records import evolve
-from model.log import NO_EPOCH
+from highwater.model.controller.brokers import DURING_DELETION, Kind, Request
+from highwater.model.controller.context import Context
+from highwater.model.controller.protocol import ControllerProtocol
+from highwater.model.controller.state import Cluster
+from highwater.model.controller.zookeeper import Leadership
+from highwater.model.language.records import evolve
+from highwater.model.log import NO_EPOCH
 
 
 def _request(kind: Kind, context: Context, leader: int | None, leader_epoch: int, *, delete: bool = False) -> Request:

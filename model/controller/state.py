@@ -13,19 +13,19 @@ from typing import Any
 
 import attrs
 
-from model.controller.bounds import ControllerBounds, broker_sets, per_broker
-from model.controller.brokers import Broker, Metadata, Request, Role
-from model.controller.context import Context, blank
-from model.controller.elections import assign_round_robin
-from model.controller.partition_states import PartitionState
-from model.controller.partition_states import change as change_partition
-from model.controller.replica_states import ReplicaState
-from model.controller.replica_states import change as change_replica
-from model.controller.transitions import Illegal
-from model.controller.zookeeper import Leadership, ZooKeeper
-from model.language.domain import BOOLEAN, ArrayOf, Integers, OneOf, SequenceOf, SetOf
-from model.language.records import evolve, records, replaced, within
-from model.log import NO_EPOCH
+from highwater.model.controller.bounds import ControllerBounds, broker_sets, per_broker
+from highwater.model.controller.brokers import Broker, Metadata, Request, Role
+from highwater.model.controller.context import Context, blank
+from highwater.model.controller.elections import assign_round_robin
+from highwater.model.controller.partition_states import PartitionState
+from highwater.model.controller.partition_states import change as change_partition
+from highwater.model.controller.replica_states import ReplicaState
+from highwater.model.controller.replica_states import change as change_replica
+from highwater.model.controller.transitions import Illegal
+from highwater.model.controller.zookeeper import Leadership, ZooKeeper
+from highwater.model.language.domain import BOOLEAN, ArrayOf, Integers, OneOf, SequenceOf, SetOf
+from highwater.model.language.records import evolve, records, replaced, within
+from highwater.model.log import NO_EPOCH
 
 
 @attrs.frozen

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from model.controller import partition_states, replica_states
-from model.controller.elections import (
+from highwater.model.controller import partition_states, replica_states
+from highwater.model.controller.elections import (
     Elected,
     Strategy,
     elect_for_reassignment,
@@ -14,14 +14,14 @@ from model.controller.elections import (
     elect_preferred,
     first_leadership,
 )
-from model.controller.partition_states import PartitionState
-from model.controller.protocol import ControllerProtocol, LastIsrMember
-from model.controller.replica_states import ReplicaState
-from model.controller.requests import Batch
-from model.controller.state import Cluster, Mishap
-from model.controller.transitions import Does, Edge, Effect, Illegal, To, When
-from model.controller.zookeeper import Leadership
-from model.language.records import replaced
+from highwater.model.controller.partition_states import PartitionState
+from highwater.model.controller.protocol import ControllerProtocol, LastIsrMember
+from highwater.model.controller.replica_states import ReplicaState
+from highwater.model.controller.requests import Batch
+from highwater.model.controller.state import Cluster, Mishap
+from highwater.model.controller.transitions import Does, Edge, Effect, Illegal, To, When
+from highwater.model.controller.zookeeper import Leadership
+from highwater.model.language.records import replaced
 
 
 class ControllerMoved(Exception):

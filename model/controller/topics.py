@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from model.controller.bounds import ControllerBounds, controllers
-from model.controller.context import Answer
-from model.controller.deletion import create_partition, fail_deletion, in_state, resume_deletion, without_topic
-from model.controller.events import handled, is_free
-from model.controller.protocol import ControllerProtocol
-from model.controller.replica_states import ReplicaState
-from model.controller.state import Cluster, first_assignment
-from model.controller.state_machines import fenced, move_replicas
-from model.language.declarations import action
-from model.language.records import evolve, replaced
-from model.log import brokers
+from highwater.model.controller.bounds import ControllerBounds, controllers
+from highwater.model.controller.context import Answer
+from highwater.model.controller.deletion import (
+    create_partition,
+    fail_deletion,
+    in_state,
+    resume_deletion,
+    without_topic,
+)
+from highwater.model.controller.events import handled, is_free
+from highwater.model.controller.protocol import ControllerProtocol
+from highwater.model.controller.replica_states import ReplicaState
+from highwater.model.controller.state import Cluster, first_assignment
+from highwater.model.controller.state_machines import fenced, move_replicas
+from highwater.model.language.declarations import action
+from highwater.model.language.records import evolve, replaced
+from highwater.model.log import brokers
 
 
 @action(actor="admin")

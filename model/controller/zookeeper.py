@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import attrs
 
-from model.controller.bounds import (
+from highwater.model.controller.bounds import (
     broker_epochs,
     broker_lists,
     broker_sets,
@@ -17,9 +17,9 @@ from model.controller.bounds import (
     per_broker,
     topics,
 )
-from model.language.domain import BOOLEAN, Maybe
-from model.language.records import records, within
-from model.log import brokers
+from highwater.model.language.domain import BOOLEAN, Maybe
+from highwater.model.language.records import records, within
+from highwater.model.log import brokers
 
 
 def names(members: Iterable[int]) -> str:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from model.kraft.bounds import KraftBounds, min_isrs, partitions, some_broker
-from model.kraft.changing import by_partition, changed, recorded, registration_of, replayed
-from model.kraft.eligible_index import with_emptied_elrs
-from model.kraft.metadata_log import appended
-from model.kraft.partition import PartitionChange
-from model.kraft.partition_change import Election, Target
-from model.kraft.protocol import Cancelling, KraftProtocol
-from model.kraft.reassignment import Cancelled, begun, cancelled
-from model.kraft.state import Cluster
-from model.language.declarations import action
-from model.language.records import evolve
+from highwater.model.kraft.bounds import KraftBounds, min_isrs, partitions, some_broker
+from highwater.model.kraft.changing import by_partition, changed, recorded, registration_of, replayed
+from highwater.model.kraft.eligible_index import with_emptied_elrs
+from highwater.model.kraft.metadata_log import appended
+from highwater.model.kraft.partition import PartitionChange
+from highwater.model.kraft.partition_change import Election, Target
+from highwater.model.kraft.protocol import Cancelling, KraftProtocol
+from highwater.model.kraft.reassignment import Cancelled, begun, cancelled
+from highwater.model.kraft.state import Cluster
+from highwater.model.language.declarations import action
+from highwater.model.language.records import evolve
 
 
 @action(actor="controller", needs=lambda bounds: bounds.elections, partition=partitions)

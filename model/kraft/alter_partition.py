@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from model.kraft.bounds import KraftBounds
-from model.kraft.changing import changed, listed
-from model.kraft.image import Image, Standing
-from model.kraft.metadata_log import appended
-from model.kraft.partition_change import Target
-from model.kraft.protocol import AheadOfController, KraftProtocol, OlderBrokers
-from model.kraft.requests import answered, has_fate, settled, with_fate
-from model.kraft.state import Cluster, Fate, Proposal
-from model.language.declarations import action
-from model.language.records import evolve
-from model.log import brokers
+from highwater.model.kraft.bounds import KraftBounds
+from highwater.model.kraft.changing import changed, listed
+from highwater.model.kraft.image import Image, Standing
+from highwater.model.kraft.metadata_log import appended
+from highwater.model.kraft.partition_change import Target
+from highwater.model.kraft.protocol import AheadOfController, KraftProtocol, OlderBrokers
+from highwater.model.kraft.requests import answered, has_fate, settled, with_fate
+from highwater.model.kraft.state import Cluster, Fate, Proposal
+from highwater.model.language.declarations import action
+from highwater.model.language.records import evolve
+from highwater.model.log import brokers
 
 
 def knows_topic(image: Image, partition: int, proposal: Proposal) -> bool:

@@ -6,9 +6,9 @@ from typing import Any
 
 import attrs
 
-from model.language.domain import BOOLEAN, ArrayOf, Integers, Maybe, OneOf, SequenceOf, SetOf
-from model.language.records import bound
-from model.log import brokers
+from highwater.model.language.domain import BOOLEAN, ArrayOf, Integers, Maybe, OneOf, SequenceOf, SetOf
+from highwater.model.language.records import bound
+from highwater.model.log import brokers
 
 
 def budget(meaning: str) -> Any:

@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterable
 
 import attrs
 
-from model.kraft.image import Image, Partition, Standing
-from model.kraft.partition import PartitionChange, PartitionRegistration, merged
-from model.kraft.partition_change import Target, change_of
-from model.kraft.protocol import KraftProtocol, UncleanElections
-from model.kraft.state import Cluster, Mishap, View
-from model.language.records import evolve
+from highwater.model.kraft.image import Image, Partition, Standing
+from highwater.model.kraft.partition import PartitionChange, PartitionRegistration, merged
+from highwater.model.kraft.partition_change import Target, change_of
+from highwater.model.kraft.protocol import KraftProtocol, UncleanElections
+from highwater.model.kraft.state import Cluster, Mishap, View
+from highwater.model.language.records import evolve
 
 
 def listed(cluster: Cluster, partition: int, members: Iterable[int]) -> tuple[int, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from model.kraft import (
+from highwater.model.kraft import (
     administering,
     alter_partition,
     metadata_log,
@@ -13,12 +13,12 @@ from model.kraft import (
     topics,
     upgrading,
 )
-from model.kraft.bounds import KraftBounds
-from model.kraft.initial import initial_states
-from model.kraft.presets import LAST_RELEASES, PRESETS, RELEASES_OF_PRESETS
-from model.kraft.protocol import KraftProtocol
-from model.kraft.state import Cluster
-from model.language.definition import Definition, Model
+from highwater.model.kraft.bounds import KraftBounds
+from highwater.model.kraft.initial import initial_states
+from highwater.model.kraft.presets import LAST_RELEASES, PRESETS, RELEASES_OF_PRESETS
+from highwater.model.kraft.protocol import KraftProtocol
+from highwater.model.kraft.state import Cluster
+from highwater.model.language.definition import Definition, Model
 
 CONTROLLING = (
     metadata_log.commit_batch,
@@ -62,7 +62,9 @@ ACTIONS = (
 def define(protocol: KraftProtocol) -> Definition:
     """The transition system of a controller, brokers and a topic of one partition or two."""
     del protocol  # every step exists under every protocol
-    return Definition(KraftBounds, Cluster, initial_states, ACTIONS, properties="invariants.kraft.catalogue:KRAFT")
+    return Definition(
+        KraftBounds, Cluster, initial_states, ACTIONS, properties="highwater.invariants.kraft.catalogue:KRAFT"
+    )
 
 
 KRAFT = Model(

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from model.kraft.bounds import KraftBounds
-from model.kraft.protocol import KraftProtocol
-from model.kraft.state import Cluster
-from model.language.records import evolve
+from highwater.model.kraft.bounds import KraftBounds
+from highwater.model.kraft.protocol import KraftProtocol
+from highwater.model.kraft.state import Cluster
+from highwater.model.language.records import evolve
 
 
 def eligible(cluster: Cluster) -> frozenset[int]:

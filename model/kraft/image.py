@@ -7,7 +7,7 @@ from typing import Any
 
 import attrs
 
-from model.kraft.bounds import (
+from highwater.model.kraft.bounds import (
     broker_epochs,
     broker_lists,
     broker_sets,
@@ -20,9 +20,9 @@ from model.kraft.bounds import (
     stale_broker_sets,
     topic_ids,
 )
-from model.language.domain import BOOLEAN, OneOf
-from model.language.records import records, within
-from model.log import epochs
+from highwater.model.language.domain import BOOLEAN, OneOf
+from highwater.model.language.records import records, within
+from highwater.model.log import epochs
 
 
 class Standing(Enum):

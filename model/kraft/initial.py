@@ -6,8 +6,8 @@ from typing import Any
 
 import attrs
 
-from model.kraft.image import Registration, Stale, Standing, created
-from model.kraft.state import Broker, Cluster, Heartbeats, Replica, Used, View
+from highwater.model.kraft.image import Registration, Stale, Standing, created
+from highwater.model.kraft.state import Broker, Cluster, Heartbeats, Replica, Used, View
 
 
 def initial_states(bounds: Any) -> list[Cluster]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from model.kraft.bounds import KraftBounds
-from model.kraft.image import Batch, Image
-from model.kraft.protocol import KraftProtocol
-from model.kraft.requests import answered, sent_again
-from model.kraft.state import Cluster, Heartbeats, Mishap
-from model.language.declarations import action
-from model.language.domain import Integers
-from model.language.records import evolve
+from highwater.model.kraft.bounds import KraftBounds
+from highwater.model.kraft.image import Batch, Image
+from highwater.model.kraft.protocol import KraftProtocol
+from highwater.model.kraft.requests import answered, sent_again
+from highwater.model.kraft.state import Cluster, Heartbeats, Mishap
+from highwater.model.language.declarations import action
+from highwater.model.language.domain import Integers
+from highwater.model.language.records import evolve
 
 NOBODY = frozenset[int]()
 

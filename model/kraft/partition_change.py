@@ -10,8 +10,8 @@ from collections.abc import Callable
 
 import attrs
 
-from model.kraft.partition import UNCHANGED, Brokers, PartitionChange, PartitionRegistration, Unchanged
-from model.kraft.reassignment import Completion, Reassignment, completed
+from highwater.model.kraft.partition import UNCHANGED, Brokers, PartitionChange, PartitionRegistration, Unchanged
+from highwater.model.kraft.reassignment import Completion, Reassignment, completed
 
 NOBODY = -1
 """What Kafka until 4.1.0 notes as the last known leader of a partition that had none. Until 4.0 it is elected, too."""

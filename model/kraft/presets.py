@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import attrs
 
-from model.kraft.partition_change import Rules
-from model.kraft.protocol import (
+from highwater.model.kraft.partition_change import Rules
+from highwater.model.kraft.protocol import (
     AheadOfController,
     Cancelling,
     KraftProtocol,
@@ -18,8 +18,8 @@ from model.kraft.protocol import (
     UncleanElections,
     Unfencing,
 )
-from model.kraft.releases import KAFKA_3_5, KAFKA_3_6, KAFKA_3_7, KAFKA_3_8, KAFKA_4_1, KAFKA_4_1_0, NEWEST
-from model.language.definition import Release
+from highwater.model.kraft.releases import KAFKA_3_5, KAFKA_3_6, KAFKA_3_7, KAFKA_3_8, KAFKA_4_1, KAFKA_4_1_0, NEWEST
+from highwater.model.language.definition import Release
 
 
 def _with_rules(protocol: KraftProtocol, rules: Rules) -> KraftProtocol:

@@ -6,9 +6,9 @@ from enum import Enum
 
 import attrs
 
-from model.kraft.partition_change import LastKnownLeader, Rules, ShrinkBump
-from model.kraft.reassignment import Completion
-from model.language.definition import toggle
+from highwater.model.kraft.partition_change import LastKnownLeader, Rules, ShrinkBump
+from highwater.model.kraft.reassignment import Completion
+from highwater.model.language.definition import toggle
 
 
 class Unfencing(Enum):

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from model.kraft.bounds import KraftBounds
-from model.kraft.changing import view_of
-from model.kraft.image import Image, Partition, Standing
-from model.kraft.protocol import KraftProtocol
-from model.kraft.state import Broker, Cluster, Fate, View
-from model.kraft.topics import with_replica_of
-from model.language.declarations import action
-from model.language.domain import Integers
-from model.language.records import evolve
-from model.log import brokers
+from highwater.model.kraft.bounds import KraftBounds
+from highwater.model.kraft.changing import view_of
+from highwater.model.kraft.image import Image, Partition, Standing
+from highwater.model.kraft.protocol import KraftProtocol
+from highwater.model.kraft.state import Broker, Cluster, Fate, View
+from highwater.model.kraft.topics import with_replica_of
+from highwater.model.language.declarations import action
+from highwater.model.language.domain import Integers
+from highwater.model.language.records import evolve
+from highwater.model.log import brokers
 
 
 def earlier_ends(bounds: KraftBounds) -> Integers:

@@ -6,7 +6,7 @@ import enum
 
 import attrs
 
-from model.kraft.partition import Brokers, PartitionRegistration
+from highwater.model.kraft.partition import Brokers, PartitionRegistration
 
 
 class Completion(enum.Enum):

@@ -5,9 +5,9 @@ Each step appends one batch of records for all partitions; with the bound `split
 
 from __future__ import annotations
 
-from model.kraft.alter_partition import restarted
-from model.kraft.bounds import KraftBounds, partitions
-from model.kraft.changing import (
+from highwater.model.kraft.alter_partition import restarted
+from highwater.model.kraft.bounds import KraftBounds, partitions
+from highwater.model.kraft.changing import (
     by_partition,
     changed,
     recorded,
@@ -17,15 +17,15 @@ from model.kraft.changing import (
     without_broker,
     without_member,
 )
-from model.kraft.eligible_index import is_turned_away
-from model.kraft.image import Standing
-from model.kraft.metadata_log import appended, appended_by_partition, taken_over
-from model.kraft.partition_change import Target
-from model.kraft.protocol import KraftProtocol, Reregistration, Unfencing
-from model.kraft.state import Broker, Cluster, Mishap
-from model.language.declarations import action
-from model.language.records import evolve, replaced
-from model.log import brokers
+from highwater.model.kraft.eligible_index import is_turned_away
+from highwater.model.kraft.image import Standing
+from highwater.model.kraft.metadata_log import appended, appended_by_partition, taken_over
+from highwater.model.kraft.partition_change import Target
+from highwater.model.kraft.protocol import KraftProtocol, Reregistration, Unfencing
+from highwater.model.kraft.state import Broker, Cluster, Mishap
+from highwater.model.language.declarations import action
+from highwater.model.language.records import evolve, replaced
+from highwater.model.log import brokers
 
 
 def has_lost_its_session(cluster: Cluster, broker: int) -> bool:

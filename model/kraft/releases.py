@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 import attrs
 
-from model.kraft.partition_change import LastKnownLeader, Rules, ShrinkBump
-from model.kraft.reassignment import Completion
+from highwater.model.kraft.partition_change import LastKnownLeader, Rules, ShrinkBump
+from highwater.model.kraft.reassignment import Completion
 
 NEWEST = Rules()
 KAFKA_4_1 = attrs.evolve(NEWEST, completion=Completion.ALL)

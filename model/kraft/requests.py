@@ -6,11 +6,11 @@ answered partition by partition.
 
 from __future__ import annotations
 
-from model.kraft.bounds import KraftBounds
-from model.kraft.state import Cluster, Fate
-from model.language.declarations import action
-from model.language.records import evolve
-from model.log import brokers
+from highwater.model.kraft.bounds import KraftBounds
+from highwater.model.kraft.state import Cluster, Fate
+from highwater.model.language.declarations import action
+from highwater.model.language.records import evolve
+from highwater.model.log import brokers
 
 ASKED = (Fate.IN_FLIGHT, Fate.APPENDED, Fate.OUT_OF_DATE, Fate.INELIGIBLE)
 """Of a request that is not answered."""

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from model.kraft.bounds import KraftBounds, partitions
-from model.kraft.image import Standing
-from model.kraft.protocol import KraftProtocol
-from model.kraft.registering import registered
-from model.kraft.requests import fate_of_next
-from model.kraft.state import Cluster, Proposal
-from model.language.declarations import action
-from model.log import brokers
+from highwater.model.kraft.bounds import KraftBounds, partitions
+from highwater.model.kraft.image import Standing
+from highwater.model.kraft.protocol import KraftProtocol
+from highwater.model.kraft.registering import registered
+from highwater.model.kraft.requests import fate_of_next
+from highwater.model.kraft.state import Cluster, Proposal
+from highwater.model.language.declarations import action
+from highwater.model.log import brokers
 
 
 def down(cluster: Cluster, broker: int) -> Cluster:

@@ -10,7 +10,7 @@ from typing import Any
 
 import attrs
 
-from model.kraft.bounds import (
+from highwater.model.kraft.bounds import (
     broker_epochs,
     broker_sets,
     flag_if,
@@ -21,10 +21,10 @@ from model.kraft.bounds import (
     some_broker,
     topic_ids,
 )
-from model.kraft.image import SERVING, Batch, Image, Partition, Registration, Stale, Standing
-from model.language.domain import BOOLEAN, Integers, Maybe, OneOf, SequenceOf
-from model.language.records import evolve, records, replaced, within
-from model.log import epochs
+from highwater.model.kraft.image import SERVING, Batch, Image, Partition, Registration, Stale, Standing
+from highwater.model.language.domain import BOOLEAN, Integers, Maybe, OneOf, SequenceOf
+from highwater.model.language.records import evolve, records, replaced, within
+from highwater.model.log import epochs
 
 
 class Fate(Enum):

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from model.kraft.bounds import KraftBounds
-from model.kraft.eligible_index import with_deleted_topic
-from model.kraft.image import Partition, Standing, created
-from model.kraft.metadata_log import appended
-from model.kraft.protocol import KraftProtocol
-from model.kraft.state import Cluster
-from model.language.declarations import action
-from model.language.records import evolve
-from model.log import brokers
+from highwater.model.kraft.bounds import KraftBounds
+from highwater.model.kraft.eligible_index import with_deleted_topic
+from highwater.model.kraft.image import Partition, Standing, created
+from highwater.model.kraft.metadata_log import appended
+from highwater.model.kraft.protocol import KraftProtocol
+from highwater.model.kraft.state import Cluster
+from highwater.model.language.declarations import action
+from highwater.model.language.records import evolve
+from highwater.model.log import brokers
 
 
 @action(actor="controller", needs=lambda bounds: bounds.topic_deletions)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from model.kraft.bounds import KraftBounds
-from model.kraft.image import Standing
-from model.kraft.metadata_log import appended
-from model.kraft.protocol import KraftProtocol
-from model.kraft.state import Cluster
-from model.language.declarations import action
-from model.log import brokers
+from highwater.model.kraft.bounds import KraftBounds
+from highwater.model.kraft.image import Standing
+from highwater.model.kraft.metadata_log import appended
+from highwater.model.kraft.protocol import KraftProtocol
+from highwater.model.kraft.state import Cluster
+from highwater.model.language.declarations import action
+from highwater.model.log import brokers
 
 
 @action(actor="controller", needs=lambda bounds: bounds.upgrades)

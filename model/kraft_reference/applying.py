@@ -6,11 +6,11 @@ their functions; the action's name there is given with each.
 
 from __future__ import annotations
 
-from model.kraft_reference.bounds import KraftBounds, brokers, metadata_offsets
-from model.kraft_reference.logs import gone_on, renounced, with_isr
-from model.kraft_reference.state import UNKNOWN_FOLLOWER, Change, Cluster, Role, Status
-from model.language.declarations import action
-from model.language.records import evolve
+from highwater.model.kraft_reference.bounds import KraftBounds, brokers, metadata_offsets
+from highwater.model.kraft_reference.logs import gone_on, renounced, with_isr
+from highwater.model.kraft_reference.state import UNKNOWN_FOLLOWER, Change, Cluster, Role, Status
+from highwater.model.language.declarations import action
+from highwater.model.language.records import evolve
 
 
 def concerns(cluster: Cluster, broker: int, metadata: Change, change: Change) -> bool:

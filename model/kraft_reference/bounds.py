@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 
 import attrs
 
-from model.language.domain import Integers, SetOf
-from model.language.records import bound
+from highwater.model.language.domain import Integers, SetOf
+from highwater.model.language.records import bound
 
 NOTHING = Integers(0, -1)
 """A domain without values: a set of them takes no room."""

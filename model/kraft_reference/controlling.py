@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from model.kraft_reference.bounds import NOTHING, KraftBounds, brokers, incarnations, reassigned_sets
-from model.kraft_reference.state import Change, Cluster, Registering, Registration, Status
-from model.language.declarations import action
-from model.language.domain import Maybe
-from model.language.records import evolve, replaced
+from highwater.model.kraft_reference.bounds import NOTHING, KraftBounds, brokers, incarnations, reassigned_sets
+from highwater.model.kraft_reference.state import Change, Cluster, Registering, Registration, Status
+from highwater.model.language.declarations import action
+from highwater.model.language.domain import Maybe
+from highwater.model.language.records import evolve, replaced
 
 
 def candidates(bounds: Any) -> Maybe:

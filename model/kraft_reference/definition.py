@@ -6,13 +6,13 @@ from typing import ClassVar
 
 import attrs
 
-from model.kraft_reference import failing, fetching, proposing
-from model.kraft_reference.applying import apply_metadata
-from model.kraft_reference.bounds import Kafka35Bounds, Kip966Bounds, KraftBounds
-from model.kraft_reference.controlling import fence, reassign, register, unfence
-from model.kraft_reference.messages import NO_FETCH
-from model.kraft_reference.protocol import KraftProtocol, Messages, Variant
-from model.kraft_reference.state import (
+from highwater.model.kraft_reference import failing, fetching, proposing
+from highwater.model.kraft_reference.applying import apply_metadata
+from highwater.model.kraft_reference.bounds import Kafka35Bounds, Kip966Bounds, KraftBounds
+from highwater.model.kraft_reference.controlling import fence, reassign, register, unfence
+from highwater.model.kraft_reference.messages import NO_FETCH
+from highwater.model.kraft_reference.protocol import KraftProtocol, Messages, Variant
+from highwater.model.kraft_reference.state import (
     BEFORE_THE_LOG,
     UNKNOWN_FOLLOWER,
     Broker,
@@ -24,7 +24,7 @@ from model.kraft_reference.state import (
     Status,
     Used,
 )
-from model.language.definition import Definition, Model
+from highwater.model.language.definition import Definition, Model
 
 COMMON = (
     failing.start,
@@ -144,7 +144,11 @@ def define(protocol: KraftProtocol) -> Definition:
     """The transition system of one specification."""
     actions = (*COMMON, *SHUTDOWNS[protocol.variant])
     return Definition(
-        bounds_of(protocol), Cluster, initial_states, actions, properties="invariants.kraft_reference.catalogue:KRAFT"
+        bounds_of(protocol),
+        Cluster,
+        initial_states,
+        actions,
+        properties="highwater.invariants.kraft_reference.catalogue:KRAFT",
     )
 
 

@@ -6,13 +6,13 @@ their functions; the action's name there is given with each.
 
 from __future__ import annotations
 
-from model.kraft_reference.bounds import KraftBounds, brokers, incarnations
-from model.kraft_reference.controlling import after_fencing, candidates
-from model.kraft_reference.fetching import handled
-from model.kraft_reference.logs import gone_on, refused
-from model.kraft_reference.messages import NO_FETCH, Fetching
-from model.kraft_reference.protocol import KraftProtocol
-from model.kraft_reference.state import (
+from highwater.model.kraft_reference.bounds import KraftBounds, brokers, incarnations
+from highwater.model.kraft_reference.controlling import after_fencing, candidates
+from highwater.model.kraft_reference.fetching import handled
+from highwater.model.kraft_reference.logs import gone_on, refused
+from highwater.model.kraft_reference.messages import NO_FETCH, Fetching
+from highwater.model.kraft_reference.protocol import KraftProtocol
+from highwater.model.kraft_reference.state import (
     UNKNOWN_FOLLOWER,
     Broker,
     Cluster,
@@ -23,9 +23,9 @@ from model.kraft_reference.state import (
     keeping_shutdowns,
     losing_shutdowns,
 )
-from model.language.declarations import action
-from model.language.domain import BOOLEAN
-from model.language.records import evolve, replaced
+from highwater.model.language.declarations import action
+from highwater.model.language.domain import BOOLEAN
+from highwater.model.language.records import evolve, replaced
 
 
 def without_fetches(replica: Broker, leader: int, bounds: KraftBounds) -> Broker:

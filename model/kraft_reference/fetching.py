@@ -6,12 +6,12 @@ their functions; the action's name there is given with each.
 
 from __future__ import annotations
 
-from model.kraft_reference.bounds import KraftBounds, brokers, values
-from model.kraft_reference.logs import acknowledged, advanced, committed
-from model.kraft_reference.messages import ERRORS, NO_FETCH, Fetch, Fetching, Handled, Record
-from model.kraft_reference.state import Broker, Cluster, Follower, Role, Status
-from model.language.declarations import action
-from model.language.records import evolve, replaced
+from highwater.model.kraft_reference.bounds import KraftBounds, brokers, values
+from highwater.model.kraft_reference.logs import acknowledged, advanced, committed
+from highwater.model.kraft_reference.messages import ERRORS, NO_FETCH, Fetch, Fetching, Handled, Record
+from highwater.model.kraft_reference.state import Broker, Cluster, Follower, Role, Status
+from highwater.model.language.declarations import action
+from highwater.model.language.records import evolve, replaced
 
 
 def last_epoch(replica: Broker) -> int:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from model.kraft_reference.bounds import KraftBounds
-from model.kraft_reference.messages import Answer, Record
-from model.kraft_reference.state import Broker, Change, Clients, Cluster, Follower, Role
-from model.language.records import evolve, replaced
+from highwater.model.kraft_reference.bounds import KraftBounds
+from highwater.model.kraft_reference.messages import Answer, Record
+from highwater.model.kraft_reference.state import Broker, Change, Clients, Cluster, Follower, Role
+from highwater.model.language.records import evolve, replaced
 
 
 def committed(broker: int, isr: frozenset[int], end: int, followers: tuple[Follower, ...]) -> int:

@@ -8,9 +8,9 @@ from typing import Any
 
 import attrs
 
-from model.kraft_reference.bounds import NOTHING, epochs, given_epochs, offsets, values
-from model.language.domain import BOOLEAN, ArrayOf, Integers, OneOf, SequenceOf, SetOf
-from model.language.records import records, within
+from highwater.model.kraft_reference.bounds import NOTHING, epochs, given_epochs, offsets, values
+from highwater.model.language.domain import BOOLEAN, ArrayOf, Integers, OneOf, SequenceOf, SetOf
+from highwater.model.language.records import records, within
 
 NOT_A_MEMBER = -1
 

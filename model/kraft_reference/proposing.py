@@ -6,14 +6,14 @@ their functions; the action's name there is given with each.
 
 from __future__ import annotations
 
-from model.kraft_reference.bounds import KraftBounds, brokers, metadata_offsets, timed_out_sets
-from model.kraft_reference.controlling import appended, completed, elr_after, leader_after, successors
-from model.kraft_reference.logs import gone_on, with_isr
-from model.kraft_reference.messages import NOT_A_MEMBER, Answer, Proposal, Rejection
-from model.kraft_reference.protocol import KraftProtocol
-from model.kraft_reference.state import Broker, Cluster, Follower
-from model.language.declarations import action
-from model.language.records import evolve, replaced
+from highwater.model.kraft_reference.bounds import KraftBounds, brokers, metadata_offsets, timed_out_sets
+from highwater.model.kraft_reference.controlling import appended, completed, elr_after, leader_after, successors
+from highwater.model.kraft_reference.logs import gone_on, with_isr
+from highwater.model.kraft_reference.messages import NOT_A_MEMBER, Answer, Proposal, Rejection
+from highwater.model.kraft_reference.protocol import KraftProtocol
+from highwater.model.kraft_reference.state import Broker, Cluster, Follower
+from highwater.model.language.declarations import action
+from highwater.model.language.records import evolve, replaced
 
 
 def is_caught_up(replica: Broker, follower: Follower) -> bool:

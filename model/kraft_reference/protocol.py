@@ -6,7 +6,7 @@ from enum import Enum
 
 import attrs
 
-from model.language.definition import toggle
+from highwater.model.language.definition import toggle
 
 
 class Variant(Enum):

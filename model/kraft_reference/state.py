@@ -22,7 +22,7 @@ from typing import Any
 
 import attrs
 
-from model.kraft_reference.bounds import (
+from highwater.model.kraft_reference.bounds import (
     broker_epochs,
     broker_sets,
     brokers,
@@ -35,7 +35,7 @@ from model.kraft_reference.bounds import (
     times,
     values,
 )
-from model.kraft_reference.messages import (
+from highwater.model.kraft_reference.messages import (
     Fetch,
     Handled,
     Proposal,
@@ -46,8 +46,8 @@ from model.kraft_reference.messages import (
     logs,
     rejections,
 )
-from model.language.domain import BOOLEAN, ArrayOf, Integers, Maybe, OneOf, SequenceOf, SetOf
-from model.language.records import evolve, records, replaced, within
+from highwater.model.language.domain import BOOLEAN, ArrayOf, Integers, Maybe, OneOf, SequenceOf, SetOf
+from highwater.model.language.records import evolve, records, replaced, within
 
 BEFORE_THE_LOG = -1
 

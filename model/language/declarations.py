@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 import attrs
 
-from model.language.records import domain_of
+from highwater.model.language.records import domain_of
 
 
 @attrs.frozen

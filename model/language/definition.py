@@ -8,8 +8,8 @@ from typing import Any
 
 import attrs
 
-from model.language.declarations import Action, Invariant, StepProperty
-from model.language.graph_properties import GraphProperty
+from highwater.model.language.declarations import Action, Invariant, StepProperty
+from highwater.model.language.graph_properties import GraphProperty
 
 Property = Invariant | StepProperty | GraphProperty
 

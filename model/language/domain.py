@@ -110,7 +110,7 @@ class Integers(Domain):
         names: the set of names that the numbers are from, such as `brokers` for broker ids; empty for quantities.
         order: the group of numbers of which only the order matters, such as `epochs`: they are compared with each
             other, and a new one is greater than all. Empty if their values matter. A claim chooses whether to make use
-            of it, see `explorer.ranks`.
+            of it, see `highwater.explorer.ranks`.
         constants_below: of such a group, the numbers below this one have a meaning of their own, such as -1 for "no
             epoch", and keep their place.
     """

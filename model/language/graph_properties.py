@@ -12,7 +12,7 @@ from typing import Any
 
 import attrs
 
-from model.language.declarations import Action, Instance, Invariant, Quantified, always
+from highwater.model.language.declarations import Action, Instance, Invariant, Quantified, always
 
 
 @attrs.define(eq=False, slots=False)

@@ -21,7 +21,7 @@ from typing import Any
 
 import attrs
 
-from model.language.domain import Limit, Struct, aliases_of, as_domain
+from highwater.model.language.domain import Limit, Struct, aliases_of, as_domain
 
 DOMAIN = "domain"
 NO_RECORDS = (bool, int, str, float, frozenset, set, tuple, list, dict)

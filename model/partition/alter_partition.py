@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from model.language.declarations import action
-from model.language.records import evolve, replaced
-from model.log import NO_EPOCH, brokers
-from model.partition.bounds import PartitionBounds
-from model.partition.controlling import with_isr
-from model.partition.membership import is_outdated
-from model.partition.messages import Answer, IsrChange
-from model.partition.protocol import AheadOfController, PartitionProtocol
-from model.partition.state import Partition, Standing
+from highwater.model.language.declarations import action
+from highwater.model.language.records import evolve, replaced
+from highwater.model.log import NO_EPOCH, brokers
+from highwater.model.partition.bounds import PartitionBounds
+from highwater.model.partition.controlling import with_isr
+from highwater.model.partition.membership import is_outdated
+from highwater.model.partition.messages import Answer, IsrChange
+from highwater.model.partition.protocol import AheadOfController, PartitionProtocol
+from highwater.model.partition.state import Partition, Standing
 
 
 def answer_to(partition: Partition, leader: int, change: IsrChange, protocol: PartitionProtocol) -> Answer:

@@ -6,9 +6,9 @@ from typing import Any
 
 import attrs
 
-from model.language.domain import Integers, SetOf
-from model.language.records import bound, within
-from model.log import NO_EPOCH
+from highwater.model.language.domain import Integers, SetOf
+from highwater.model.language.records import bound, within
+from highwater.model.log import NO_EPOCH
 
 
 @attrs.frozen

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from model.language.declarations import action
-from model.language.domain import Integers
-from model.language.records import evolve, replaced
-from model.log import Record, brokers, offsets
-from model.partition.bounds import PartitionBounds
-from model.partition.high_watermark import min_isr, with_leader
-from model.partition.logs import appended, without_records_below
-from model.partition.protocol import Acks, PartitionProtocol
-from model.partition.state import Partition
+from highwater.model.language.declarations import action
+from highwater.model.language.domain import Integers
+from highwater.model.language.records import evolve, replaced
+from highwater.model.log import Record, brokers, offsets
+from highwater.model.partition.bounds import PartitionBounds
+from highwater.model.partition.high_watermark import min_isr, with_leader
+from highwater.model.partition.logs import appended, without_records_below
+from highwater.model.partition.protocol import Acks, PartitionProtocol
+from highwater.model.partition.state import Partition
 
 
 @action(actor="leader", leader=brokers)

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Set
 
-from model.language.declarations import action
-from model.language.domain import Maybe
-from model.language.records import evolve, replaced
-from model.log import brokers
-from model.partition.bounds import PartitionBounds
-from model.partition.disturbing import failing, shutting_down
-from model.partition.high_watermark import min_isr
-from model.partition.messages import Election
-from model.partition.protocol import PartitionProtocol, ShrinkStartsEpoch
-from model.partition.state import Partition, Quorum, Standing
+from highwater.model.language.declarations import action
+from highwater.model.language.domain import Maybe
+from highwater.model.language.records import evolve, replaced
+from highwater.model.log import brokers
+from highwater.model.partition.bounds import PartitionBounds
+from highwater.model.partition.disturbing import failing, shutting_down
+from highwater.model.partition.high_watermark import min_isr
+from highwater.model.partition.messages import Election
+from highwater.model.partition.protocol import PartitionProtocol, ShrinkStartsEpoch
+from highwater.model.partition.state import Partition, Quorum, Standing
 
 
 def election_of(quorum: Quorum) -> Election:

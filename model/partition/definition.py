@@ -6,10 +6,10 @@ import functools
 
 import attrs
 
-from model.language.definition import Definition, Model
-from model.language.records import evolve
-from model.log import NO_EPOCH, Record
-from model.partition import (
+from highwater.model.language.definition import Definition, Model
+from highwater.model.language.records import evolve
+from highwater.model.log import NO_EPOCH, Record
+from highwater.model.partition import (
     alter_partition,
     clients,
     controlling,
@@ -22,12 +22,12 @@ from model.partition import (
     truncating,
     zookeeper_isr,
 )
-from model.partition.bounds import PartitionBounds
-from model.partition.controlling import election_of
-from model.partition.logs import appended, stopped, with_epoch_of_election
-from model.partition.protocol import Acks, Flush, PartitionProtocol
-from model.partition.releases import LAST_RELEASES, PRESETS, RELEASES
-from model.partition.state import (
+from highwater.model.partition.bounds import PartitionBounds
+from highwater.model.partition.controlling import election_of
+from highwater.model.partition.logs import appended, stopped, with_epoch_of_election
+from highwater.model.partition.protocol import Acks, Flush, PartitionProtocol
+from highwater.model.partition.releases import LAST_RELEASES, PRESETS, RELEASES
+from highwater.model.partition.state import (
     UNKNOWN_FOLLOWER,
     Clients,
     Follower,
@@ -188,7 +188,7 @@ def define(protocol: PartitionProtocol) -> Definition:
     )
     initial = functools.partial(initial_states, protocol=protocol)
     return Definition(
-        PartitionBounds, Partition, initial, actions, all_brokers, "invariants.partition.catalogue:PARTITION"
+        PartitionBounds, Partition, initial, actions, all_brokers, "highwater.invariants.partition.catalogue:PARTITION"
     )
 
 

@@ -6,9 +6,9 @@ bound, so that reports name it.
 
 from __future__ import annotations
 
-from model.language.records import evolve
-from model.partition.bounds import PartitionBounds
-from model.partition.state import Partition, Standing, Used
+from highwater.model.language.records import evolve
+from highwater.model.partition.bounds import PartitionBounds
+from highwater.model.partition.state import Partition, Standing, Used
 
 
 def is_away(partition: Partition, broker: int) -> bool:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from model.language.declarations import action
-from model.language.records import evolve
-from model.log import brokers
-from model.partition.bounds import PartitionBounds
-from model.partition.controlling import elected, may_lead, published
-from model.partition.protocol import LastKnownLeader, PartitionProtocol
-from model.partition.state import Partition, Quorum, Standing
+from highwater.model.language.declarations import action
+from highwater.model.language.records import evolve
+from highwater.model.log import brokers
+from highwater.model.partition.bounds import PartitionBounds
+from highwater.model.partition.controlling import elected, may_lead, published
+from highwater.model.partition.protocol import LastKnownLeader, PartitionProtocol
+from highwater.model.partition.state import Partition, Quorum, Standing
 
 
 def may_lead_again(quorum: Quorum, broker: int, protocol: PartitionProtocol) -> bool:

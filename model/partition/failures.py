@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from model.language.declarations import action
-from model.language.domain import Integers
-from model.language.records import evolve, replaced
-from model.log import NO_EPOCH, brokers
-from model.partition.bounds import PartitionBounds
-from model.partition.controlling import with_elr
-from model.partition.disturbing import failing, stopping
-from model.partition.logs import stopped, without_epochs_from
-from model.partition.protocol import CheckpointCovers, PartitionProtocol
-from model.partition.state import Partition, Process, Replica, Standing
+from highwater.model.language.declarations import action
+from highwater.model.language.domain import Integers
+from highwater.model.language.records import evolve, replaced
+from highwater.model.log import NO_EPOCH, brokers
+from highwater.model.partition.bounds import PartitionBounds
+from highwater.model.partition.controlling import with_elr
+from highwater.model.partition.disturbing import failing, stopping
+from highwater.model.partition.logs import stopped, without_epochs_from
+from highwater.model.partition.protocol import CheckpointCovers, PartitionProtocol
+from highwater.model.partition.state import Partition, Process, Replica, Standing
 
 
 @action(actor="broker", needs=lambda bounds: bounds.process_crashes, broker=brokers)

@@ -6,21 +6,21 @@ handles the request at once, and the response may be late or lost. With three, t
 
 from __future__ import annotations
 
-from model.language.declarations import action
-from model.language.records import evolve
-from model.log import NO_EPOCH, brokers
-from model.partition.bounds import PartitionBounds
-from model.partition.logs import (
+from highwater.model.language.declarations import action
+from highwater.model.language.records import evolve
+from highwater.model.log import NO_EPOCH, brokers
+from highwater.model.partition.bounds import PartitionBounds
+from highwater.model.partition.logs import (
     appended,
     latest_epoch,
     truncated,
     truncation_point,
     without_records_below,
 )
-from model.partition.messages import Fetch, Stage
-from model.partition.protocol import FetchResponseChecks, PartitionProtocol
-from model.partition.serving import served
-from model.partition.state import Partition, Replica, Standing
+from highwater.model.partition.messages import Fetch, Stage
+from highwater.model.partition.protocol import FetchResponseChecks, PartitionProtocol
+from highwater.model.partition.serving import served
+from highwater.model.partition.state import Partition, Replica, Standing
 
 
 def request_of(replica: Replica, protocol: PartitionProtocol) -> Fetch:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Set
 
-from model.language.records import evolve
-from model.partition.bounds import PartitionBounds
-from model.partition.protocol import Acks, HighWatermarkSet, PartitionProtocol, WaitsForNonIsr
-from model.partition.state import Clients, Follower, Leadership, Partition, Replica, Standing
+from highwater.model.language.records import evolve
+from highwater.model.partition.bounds import PartitionBounds
+from highwater.model.partition.protocol import Acks, HighWatermarkSet, PartitionProtocol, WaitsForNonIsr
+from highwater.model.partition.state import Clients, Follower, Leadership, Partition, Replica, Standing
 
 
 def maximal_isr(leadership: Leadership, protocol: PartitionProtocol) -> frozenset[int]:

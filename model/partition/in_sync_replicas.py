@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Set
 
-from model.language.declarations import action
-from model.language.records import evolve, replaced
-from model.log import NO_EPOCH, brokers
-from model.partition.alter_partition import is_done_already
-from model.partition.bounds import PartitionBounds
-from model.partition.high_watermark import with_leader
-from model.partition.membership import (
+from highwater.model.language.declarations import action
+from highwater.model.language.records import evolve, replaced
+from highwater.model.log import NO_EPOCH, brokers
+from highwater.model.partition.alter_partition import is_done_already
+from highwater.model.partition.bounds import PartitionBounds
+from highwater.model.partition.high_watermark import with_leader
+from highwater.model.partition.membership import (
     commits_move_high_watermark,
     committed,
     may_join,
     shrinkable,
 )
-from model.partition.messages import Answer, IsrChange
-from model.partition.protocol import AlterError, LeaderChecks, PartitionProtocol, PendingPolicy
-from model.partition.state import Leadership, Partition, Replica, Standing
+from highwater.model.partition.messages import Answer, IsrChange
+from highwater.model.partition.protocol import AlterError, LeaderChecks, PartitionProtocol, PendingPolicy
+from highwater.model.partition.state import Leadership, Partition, Replica, Standing
 
 
 def pending_with(replica: Replica, isr: Set[int], protocol: PartitionProtocol) -> Set[int] | None:

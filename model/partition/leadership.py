@@ -10,16 +10,16 @@ from __future__ import annotations
 from collections.abc import Set
 from enum import Enum
 
-from model.language.declarations import action
-from model.language.records import evolve
-from model.log import NO_EPOCH, brokers, epochs
-from model.partition.bounds import PartitionBounds
-from model.partition.fetching import late, must_cut_first, without_fetch
-from model.partition.high_watermark import with_leader
-from model.partition.logs import restarted_at, truncated, with_epoch_of_election
-from model.partition.messages import Election
-from model.partition.protocol import FollowerReset, PartitionProtocol, TruncationSkip
-from model.partition.state import UNKNOWN_FOLLOWER, Follower, Leadership, Partition, Replica, Standing
+from highwater.model.language.declarations import action
+from highwater.model.language.records import evolve
+from highwater.model.log import NO_EPOCH, brokers, epochs
+from highwater.model.partition.bounds import PartitionBounds
+from highwater.model.partition.fetching import late, must_cut_first, without_fetch
+from highwater.model.partition.high_watermark import with_leader
+from highwater.model.partition.logs import restarted_at, truncated, with_epoch_of_election
+from highwater.model.partition.messages import Election
+from highwater.model.partition.protocol import FollowerReset, PartitionProtocol, TruncationSkip
+from highwater.model.partition.state import UNKNOWN_FOLLOWER, Follower, Leadership, Partition, Replica, Standing
 
 
 def learned(partition: Partition, broker: int, epoch: int) -> Election | None:

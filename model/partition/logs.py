@@ -6,10 +6,10 @@ that a new leader makes before it has written anything (KAFKA-7415).
 
 from __future__ import annotations
 
-from model.language.records import evolve
-from model.log import NO_EPOCH, Record
-from model.partition.protocol import HighWatermarkCheckpoint, PartitionProtocol
-from model.partition.state import DELETED, UNKNOWN_FOLLOWER, Process, Replica
+from highwater.model.language.records import evolve
+from highwater.model.log import NO_EPOCH, Record
+from highwater.model.partition.protocol import HighWatermarkCheckpoint, PartitionProtocol
+from highwater.model.partition.state import DELETED, UNKNOWN_FOLLOWER, Process, Replica
 
 EpochEnd = tuple[int, int]  # a leader epoch, and its end offset (exclusive)
 

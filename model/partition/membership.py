@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Set
 
-from model.language.declarations import action
-from model.language.records import evolve, replaced
-from model.log import brokers
-from model.partition.bounds import PartitionBounds
-from model.partition.high_watermark import min_isr, with_leader
-from model.partition.protocol import ExpandRequiresCaughtUp, PartitionProtocol
-from model.partition.state import Partition, Quorum, Replica
+from highwater.model.language.declarations import action
+from highwater.model.language.records import evolve, replaced
+from highwater.model.log import brokers
+from highwater.model.partition.bounds import PartitionBounds
+from highwater.model.partition.high_watermark import min_isr, with_leader
+from highwater.model.partition.protocol import ExpandRequiresCaughtUp, PartitionProtocol
+from highwater.model.partition.state import Partition, Quorum, Replica
 
 
 def has_caught_up_as_needed(

@@ -6,10 +6,10 @@ from enum import Enum
 
 import attrs
 
-from model.language.domain import ArrayOf, Integers, Maybe, OneOf, SetOf
-from model.language.records import records, within
-from model.log import NO_EPOCH, Record, brokers, epochs
-from model.partition.bounds import fetched_broker_epochs, log_offsets, log_starts, partition_epochs
+from highwater.model.language.domain import ArrayOf, Integers, Maybe, OneOf, SetOf
+from highwater.model.language.records import records, within
+from highwater.model.log import NO_EPOCH, Record, brokers, epochs
+from highwater.model.partition.bounds import fetched_broker_epochs, log_offsets, log_starts, partition_epochs
 
 
 class Stage(Enum):

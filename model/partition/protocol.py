@@ -13,8 +13,8 @@ from enum import Enum
 
 import attrs
 
-from model.language.definition import toggle
-from model.partition.truncation_rules import TRUNCATION_RULES, Truncation, TruncationRules
+from highwater.model.language.definition import toggle
+from highwater.model.partition.truncation_rules import TRUNCATION_RULES, Truncation, TruncationRules
 
 
 class TruncationSkip(Enum):

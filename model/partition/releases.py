@@ -16,8 +16,8 @@ from __future__ import annotations
 
 import attrs
 
-from model.language.definition import Release
-from model.partition.protocol import (
+from highwater.model.language.definition import Release
+from highwater.model.partition.protocol import (
     Acks,
     AheadOfController,
     AlterError,
@@ -41,7 +41,7 @@ from model.partition.protocol import (
     UncleanElectionSetting,
     WaitsForNonIsr,
 )
-from model.partition.truncation_rules import Truncation
+from highwater.model.partition.truncation_rules import Truncation
 
 KAFKA_0_8_0 = PartitionProtocol(
     truncation=Truncation.HIGH_WATERMARK,

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from model.language.records import evolve, replaced
-from model.log import NO_EPOCH
-from model.partition.bounds import PartitionBounds
-from model.partition.high_watermark import with_leader
-from model.partition.logs import end_of_epoch
-from model.partition.messages import Fetch, Stage
-from model.partition.protocol import PartitionProtocol
-from model.partition.state import Follower, Partition, Replica
+from highwater.model.language.records import evolve, replaced
+from highwater.model.log import NO_EPOCH
+from highwater.model.partition.bounds import PartitionBounds
+from highwater.model.partition.high_watermark import with_leader
+from highwater.model.partition.logs import end_of_epoch
+from highwater.model.partition.messages import Fetch, Stage
+from highwater.model.partition.protocol import PartitionProtocol
+from highwater.model.partition.state import Follower, Partition, Replica
 
 
 def served(

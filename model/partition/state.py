@@ -13,10 +13,10 @@ from enum import Enum
 
 import attrs
 
-from model.language.domain import BOOLEAN, ArrayOf, Integers, Maybe, OneOf, SequenceOf, SetOf
-from model.language.records import evolve, records, replaced, within
-from model.log import NO_EPOCH, Record, brokers
-from model.partition.bounds import (
+from highwater.model.language.domain import BOOLEAN, ArrayOf, Integers, Maybe, OneOf, SequenceOf, SetOf
+from highwater.model.language.records import evolve, records, replaced, within
+from highwater.model.log import NO_EPOCH, Record, brokers
+from highwater.model.partition.bounds import (
     PartitionBounds,
     broker_epochs,
     fetched_broker_epochs,
@@ -27,7 +27,7 @@ from model.partition.bounds import (
     record_ids,
     times,
 )
-from model.partition.messages import Election, Fetch, IsrChange
+from highwater.model.partition.messages import Election, Fetch, IsrChange
 
 # stands in a log for each record that retention has deleted: read a log only from `log_start` on
 DELETED = Record(0, 0)

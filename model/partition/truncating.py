@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from model.language.declarations import action
-from model.language.records import evolve
-from model.log import brokers
-from model.partition.fetching import is_expected, without_fetch
-from model.partition.logs import end_of_epoch, latest_epoch, restarted_at, stopped, truncated, truncation_point
-from model.partition.messages import Stage
-from model.partition.protocol import OutOfRange, OutOfRangeBehind, PartitionProtocol
-from model.partition.state import Partition, Process
+from highwater.model.language.declarations import action
+from highwater.model.language.records import evolve
+from highwater.model.log import brokers
+from highwater.model.partition.fetching import is_expected, without_fetch
+from highwater.model.partition.logs import (
+    end_of_epoch,
+    latest_epoch,
+    restarted_at,
+    stopped,
+    truncated,
+    truncation_point,
+)
+from highwater.model.partition.messages import Stage
+from highwater.model.partition.protocol import OutOfRange, OutOfRangeBehind, PartitionProtocol
+from highwater.model.partition.state import Partition, Process
 
 
 @action(actor="follower", follower=brokers)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Set
 
-from model.language.declarations import action
-from model.language.records import evolve
-from model.log import brokers
-from model.partition.bounds import PartitionBounds
-from model.partition.membership import committed, is_outdated, may_join, shrinkable
-from model.partition.protocol import CasConflict, PartitionProtocol
-from model.partition.state import Partition
+from highwater.model.language.declarations import action
+from highwater.model.language.records import evolve
+from highwater.model.log import brokers
+from highwater.model.partition.bounds import PartitionBounds
+from highwater.model.partition.membership import committed, is_outdated, may_join, shrinkable
+from highwater.model.partition.protocol import CasConflict, PartitionProtocol
+from highwater.model.partition.state import Partition
 
 
 def written(

@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 
 import attrs
 
-from model.language.domain import Integers
-from model.language.records import bound
+from highwater.model.language.domain import Integers
+from highwater.model.language.records import bound
 
 FIRST_EPOCH = 1
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from model.language.definition import Definition, Model
-from model.quorum_reference import electing, replicating
-from model.quorum_reference.bounds import FIRST_EPOCH, QuorumBounds, UncheckedQuorumBounds
-from model.quorum_reference.kip_853.definition import define_kip_853
-from model.quorum_reference.protocol import QuorumProtocol, Variant
-from model.quorum_reference.state import Messages, Quorum, Server, Standing
+from highwater.model.language.definition import Definition, Model
+from highwater.model.quorum_reference import electing, replicating
+from highwater.model.quorum_reference.bounds import FIRST_EPOCH, QuorumBounds, UncheckedQuorumBounds
+from highwater.model.quorum_reference.kip_853.definition import define_kip_853
+from highwater.model.quorum_reference.protocol import QuorumProtocol, Variant
+from highwater.model.quorum_reference.state import Messages, Quorum, Server, Standing
 
 
 def initial_states(bounds: QuorumBounds) -> list[Quorum]:
@@ -47,7 +47,7 @@ def define(protocol: QuorumProtocol) -> Definition:
         raise ValueError('voters never change in the variant "kraft": one_change and committed_epoch must be true')
     bounds = QuorumBounds if protocol.is_published else UncheckedQuorumBounds
     steps = (*electing.STEPS, *replicating.STEPS)
-    return Definition(bounds, Quorum, initial_states, steps, properties="invariants.quorum_reference:QUORUM")
+    return Definition(bounds, Quorum, initial_states, steps, properties="highwater.invariants.quorum_reference:QUORUM")
 
 
 QUORUM_REFERENCE = Model(

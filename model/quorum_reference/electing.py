@@ -5,13 +5,13 @@ Source of all: github.com/Vanlightly/raft-tlaplus, module KRaft; the action's na
 
 from __future__ import annotations
 
-from model.language.declarations import action
-from model.language.records import evolve, replaced
-from model.quorum_reference.bounds import QuorumBounds, servers, values
-from model.quorum_reference.messages import Kind, Message, Result, messages_of
-from model.quorum_reference.protocol import QuorumProtocol
-from model.quorum_reference.state import Entry, Quorum, Standing
-from model.quorum_reference.transitions import after_response, informed, unattached
+from highwater.model.language.declarations import action
+from highwater.model.language.records import evolve, replaced
+from highwater.model.quorum_reference.bounds import QuorumBounds, servers, values
+from highwater.model.quorum_reference.messages import Kind, Message, Result, messages_of
+from highwater.model.quorum_reference.protocol import QuorumProtocol
+from highwater.model.quorum_reference.state import Entry, Quorum, Standing
+from highwater.model.quorum_reference.transitions import after_response, informed, unattached
 
 TIMING_OUT = (Standing.FOLLOWER, Standing.CANDIDATE, Standing.UNATTACHED)
 

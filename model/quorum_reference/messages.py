@@ -13,8 +13,8 @@ from typing import Any
 
 import attrs
 
-from model.language.domain import OneOf
-from model.quorum_reference.bounds import FIRST_EPOCH, QuorumBounds, UncheckedQuorumBounds
+from highwater.model.language.domain import OneOf
+from highwater.model.quorum_reference.bounds import FIRST_EPOCH, QuorumBounds, UncheckedQuorumBounds
 
 
 class Kind(Enum):

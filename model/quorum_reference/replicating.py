@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from model.language.declarations import action
-from model.language.records import evolve, replaced
-from model.quorum_reference.bounds import servers
-from model.quorum_reference.messages import Kind, Message, Result, messages_of
-from model.quorum_reference.protocol import QuorumProtocol
-from model.quorum_reference.state import Entry, Quorum, Server, Standing
-from model.quorum_reference.transitions import after_response
+from highwater.model.language.declarations import action
+from highwater.model.language.records import evolve, replaced
+from highwater.model.quorum_reference.bounds import servers
+from highwater.model.quorum_reference.messages import Kind, Message, Result, messages_of
+from highwater.model.quorum_reference.protocol import QuorumProtocol
+from highwater.model.quorum_reference.state import Entry, Quorum, Server, Standing
+from highwater.model.quorum_reference.transitions import after_response
 
 
 @action(actor="follower", follower=servers, leader=servers)

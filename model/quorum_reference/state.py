@@ -10,10 +10,10 @@ from enum import Enum
 
 import attrs
 
-from model.language.domain import BOOLEAN, ArrayOf, Integers, Maybe, OneOf, SequenceOf, SetOf
-from model.language.records import evolve, records, replaced, within
-from model.quorum_reference.bounds import epochs, offsets, servers, values
-from model.quorum_reference.messages import REPEATED, Kind, Message, all_messages, messages_of
+from highwater.model.language.domain import BOOLEAN, ArrayOf, Integers, Maybe, OneOf, SequenceOf, SetOf
+from highwater.model.language.records import evolve, records, replaced, within
+from highwater.model.quorum_reference.bounds import epochs, offsets, servers, values
+from highwater.model.quorum_reference.messages import REPEATED, Kind, Message, all_messages, messages_of
 
 
 class Standing(Enum):

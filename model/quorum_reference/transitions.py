@@ -6,9 +6,9 @@ follow org.apache.kafka.raft.QuorumState and KafkaRaftClient (3.2).
 
 from __future__ import annotations
 
-from model.language.records import evolve
-from model.quorum_reference.messages import Result
-from model.quorum_reference.state import Server, Standing
+from highwater.model.language.records import evolve
+from highwater.model.quorum_reference.messages import Result
+from highwater.model.quorum_reference.state import Server, Standing
 
 
 def illegal(server: Server) -> Server:

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import attrs
 
-from model.language.declarations import action
-from model.language.domain import ArrayOf, Integers, SequenceOf, SetOf
-from model.language.records import bound, evolve, records, replaced, within
-from model.log import brokers
+from highwater.model.language.declarations import action
+from highwater.model.language.domain import ArrayOf, Integers, SequenceOf, SetOf
+from highwater.model.language.records import bound, evolve, records, replaced, within
+from highwater.model.log import brokers
 
 LEADER = 0
 NO_VERSION = -1

@@ -6,10 +6,10 @@ each.
 
 from __future__ import annotations
 
-from model.language.declarations import action
-from model.language.records import evolve
-from model.log import Record, brokers, epochs
-from model.reference.state import Cluster, LeaderAndIsr
+from highwater.model.language.declarations import action
+from highwater.model.language.records import evolve
+from highwater.model.log import Record, brokers, epochs
+from highwater.model.reference.state import Cluster, LeaderAndIsr
 
 
 def announced(cluster: Cluster, leader: int | None, isr: frozenset[int]) -> Cluster:

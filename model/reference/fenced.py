@@ -6,12 +6,12 @@ given with each.
 
 from __future__ import annotations
 
-from model.language.declarations import action
-from model.language.records import evolve
-from model.log import brokers, epochs
-from model.reference.controlling import with_isr
-from model.reference.state import Cluster
-from model.reference.unfenced import end_of_matching_log, fetched, followed, new_leader_of
+from highwater.model.language.declarations import action
+from highwater.model.language.records import evolve
+from highwater.model.log import brokers, epochs
+from highwater.model.reference.controlling import with_isr
+from highwater.model.reference.state import Cluster
+from highwater.model.reference.unfenced import end_of_matching_log, fetched, followed, new_leader_of
 
 
 def high_watermark_is_in_leaders_epoch(cluster: Cluster, leader: int) -> bool:

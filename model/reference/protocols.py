@@ -4,11 +4,18 @@ changed.
 
 from __future__ import annotations
 
-from model.language.declarations import Action
-from model.language.definition import Definition, Model
-from model.reference import async_isr, fenced, unfenced
-from model.reference.controlling import become_leader, elect_leader, take_from_isr, write
-from model.reference.state import Cluster, ReferenceBounds, ReferenceProtocol, Variant, all_brokers, initial_states
+from highwater.model.language.declarations import Action
+from highwater.model.language.definition import Definition, Model
+from highwater.model.reference import async_isr, fenced, unfenced
+from highwater.model.reference.controlling import become_leader, elect_leader, take_from_isr, write
+from highwater.model.reference.state import (
+    Cluster,
+    ReferenceBounds,
+    ReferenceProtocol,
+    Variant,
+    all_brokers,
+    initial_states,
+)
 
 CONTROL = (elect_leader, take_from_isr, become_leader)
 
@@ -49,10 +56,15 @@ def define(protocol: ReferenceProtocol) -> Definition:
             async_isr.initial_states,
             async_isr.ACTIONS,
             async_isr.followers,
-            "invariants.reference:AGREEMENT",
+            "highwater.invariants.reference:AGREEMENT",
         )
     return Definition(
-        ReferenceBounds, Cluster, initial_states, STEPS[protocol.variant], all_brokers, "invariants.reference:CLUSTER"
+        ReferenceBounds,
+        Cluster,
+        initial_states,
+        STEPS[protocol.variant],
+        all_brokers,
+        "highwater.invariants.reference:CLUSTER",
     )
 
 

@@ -12,9 +12,9 @@ from enum import Enum
 
 import attrs
 
-from model.language.domain import ArrayOf, Integers, Maybe, SequenceOf, SetOf
-from model.language.records import bound, evolve, records, replaced, within
-from model.log import NO_EPOCH, Record, brokers
+from highwater.model.language.domain import ArrayOf, Integers, Maybe, SequenceOf, SetOf
+from highwater.model.language.records import bound, evolve, records, replaced, within
+from highwater.model.log import NO_EPOCH, Record, brokers
 
 
 class Variant(Enum):

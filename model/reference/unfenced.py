@@ -7,11 +7,11 @@ action's name there is given with each.
 
 from __future__ import annotations
 
-from model.language.declarations import action
-from model.language.records import evolve
-from model.log import brokers, epochs
-from model.reference.controlling import with_isr
-from model.reference.state import Cluster, Replica
+from highwater.model.language.declarations import action
+from highwater.model.language.records import evolve
+from highwater.model.log import brokers, epochs
+from highwater.model.reference.controlling import with_isr
+from highwater.model.reference.state import Cluster, Replica
 
 
 def caught_up(cluster: Cluster, leader: int, follower: int, end: int) -> bool:

@@ -16,14 +16,14 @@ from typing import Any, TypeVar
 from pyspark import RDD
 from pyspark.sql import DataFrame, SparkSession
 
-from explorer.memory import in_bytes
-from explorer.partitioned.worker import PartitionWorker
-from explorer.search.fingerprint import Fingerprint
-from explorer.system import System
-from spark.driver.exchange import exchanged, homes_of, numbers_at_home
-from spark.driver.session import SPARK_ERRORS, ClusterError, reason_of
-from spark.levels import Level, Levels
-from spark.worker.graph import (
+from highwater.explorer.memory import in_bytes
+from highwater.explorer.partitioned.worker import PartitionWorker
+from highwater.explorer.search.fingerprint import Fingerprint
+from highwater.explorer.system import System
+from highwater.spark.driver.exchange import exchanged, homes_of, numbers_at_home
+from highwater.spark.driver.session import SPARK_ERRORS, ClusterError, reason_of
+from highwater.spark.levels import Level, Levels
+from highwater.spark.worker.graph import (
     STEPS_IN_SPARK,
     Shards,
     Wanted,
@@ -34,9 +34,9 @@ from spark.worker.graph import (
     steps_task,
     targets_task,
 )
-from spark.worker.level import Admitted, Expanded
-from spark.worker.shard import next_digest
-from spark.worker.tasks import Search, admit_task, expand_task, read_report, versions
+from highwater.spark.worker.level import Admitted, Expanded
+from highwater.spark.worker.shard import next_digest
+from highwater.spark.worker.tasks import Search, admit_task, expand_task, read_report, versions
 
 SECONDS_BETWEEN_REPORTS = 1.0
 
@@ -130,7 +130,8 @@ class Cluster:
         self._describe(what)
 
     def graph(self, levels: Sequence[Level], wanted: Wanted) -> tuple[DataFrame, DataFrame]:
-        """States and steps as tables; see `spark.worker.graph`. Nothing is computed yet, but where shards are at home.
+        """States and steps as tables; see `highwater.spark.worker.graph`. Nothing is computed yet, but where shards
+        are at home.
 
         Args:
             levels: all levels.

@@ -13,7 +13,7 @@ from typing import Any
 from pyspark import RDD, SparkContext
 from pyspark.serializers import NoOpSerializer, pack_long
 
-from spark.worker.tasks import exhaust
+from highwater.spark.worker.tasks import exhaust
 
 
 def exchanged(blocks: RDD[Any], partitions: int, homes: Any) -> RDD[Any]:

@@ -19,19 +19,19 @@ import attrs
 import numpy as np
 from pyspark.sql import SparkSession
 
-from explorer.partitioned.visited import Visited
-from explorer.partitioned.worker import Example, PartitionWorker
-from explorer.search.counts import Counts, by_bound, by_bound_alone
-from explorer.search.durable import CheckpointError
-from explorer.search.snapshots import deeper_than
-from explorer.system import System
-from explorer.verdict import Budget, Outcome, Progress, Verdict, Violation
-from spark.driver.cluster import Cluster
-from spark.driver.liveness import NoRoom, lassos_on
-from spark.driver.traces import Traces, Violations
-from spark.levels import Level, Levels
-from spark.worker.level import Admitted, Expanded, admit_blocks, expand_part, write_rows
-from spark.worker.tasks import prints_of
+from highwater.explorer.partitioned.visited import Visited
+from highwater.explorer.partitioned.worker import Example, PartitionWorker
+from highwater.explorer.search.counts import Counts, by_bound, by_bound_alone
+from highwater.explorer.search.durable import CheckpointError
+from highwater.explorer.search.snapshots import deeper_than
+from highwater.explorer.system import System
+from highwater.explorer.verdict import Budget, Outcome, Progress, Verdict, Violation
+from highwater.spark.driver.cluster import Cluster
+from highwater.spark.driver.liveness import NoRoom, lassos_on
+from highwater.spark.driver.traces import Traces, Violations
+from highwater.spark.levels import Level, Levels
+from highwater.spark.worker.level import Admitted, Expanded, admit_blocks, expand_part, write_rows
+from highwater.spark.worker.tasks import prints_of
 
 ROWS_WORTH_A_JOB = 1 << 18
 ROWS_IN_THE_DRIVER = 1 << 22
@@ -54,9 +54,9 @@ def explore(
 ) -> Outcome:
     """Explore every reachable state of the system, level by level, on a Spark cluster, and check the invariants there.
 
-    Verdict, counts and the lengths of traces are those of `explorer.search.breadth_first.explore`, for any number of
-    executors and partitions. The traces themselves are the same for the same number of partitions. Prospects are not
-    judged: they need the graph of all states. Liveness is, and its lassos are those of the local search.
+    Verdict, counts and the lengths of traces are those of `highwater.explorer.search.breadth_first.explore`, for any
+    number of executors and partitions. The traces themselves are the same for the same number of partitions. Prospects
+    are not judged: they need the graph of all states. Liveness is, and its lassos are those of the local search.
 
     Args:
         make_system: makes the system. It runs on every machine, so it must be picklable and return the same everywhere.
@@ -67,7 +67,7 @@ def explore(
         resume: continue from the last whole level in that folder.
         partitions: the number of partitions; the number of the cluster's cores if None.
         keep_trees: begin with what an earlier search of the same has learned, here or on Spark, and keep what this one
-            does on all machines; see `explorer.search.kept_trees`.
+            does on all machines; see `highwater.explorer.search.kept_trees`.
 
     Raises:
         ModelError: the model itself is wrong.

@@ -18,24 +18,24 @@ from typing import Any
 
 import numpy as np
 
-from explorer.kernels.arrays import FAIR
-from explorer.partitioned.worker import PartitionWorker
-from explorer.search.coverage import holds_for_nothing
-from explorer.search.edges import Edges, rows_of
-from explorer.search.engine import Engine
-from explorer.search.lassos import lasso_to
-from explorer.search.liveness import FairRows, lassos_in
-from explorer.search.orbits import exact_fairness
-from explorer.search.store import Stopped
-from explorer.search.stored_graph import StoredGraph
-from explorer.system import System
-from explorer.verdict import NO_PREMISE, Budget, Violation
-from model.language.declarations import Instance
-from spark.driver.cluster import Cluster
-from spark.driver.tables import Rows, Tables, Waiting
-from spark.driver.traces import Traces
-from spark.levels import Level, Levels, Part
-from spark.worker.graph import LACKS
+from highwater.explorer.kernels.arrays import FAIR
+from highwater.explorer.partitioned.worker import PartitionWorker
+from highwater.explorer.search.coverage import holds_for_nothing
+from highwater.explorer.search.edges import Edges, rows_of
+from highwater.explorer.search.engine import Engine
+from highwater.explorer.search.lassos import lasso_to
+from highwater.explorer.search.liveness import FairRows, lassos_in
+from highwater.explorer.search.orbits import exact_fairness
+from highwater.explorer.search.store import Stopped
+from highwater.explorer.search.stored_graph import StoredGraph
+from highwater.explorer.system import System
+from highwater.explorer.verdict import NO_PREMISE, Budget, Violation
+from highwater.model.language.declarations import Instance
+from highwater.spark.driver.cluster import Cluster
+from highwater.spark.driver.tables import Rows, Tables, Waiting
+from highwater.spark.driver.traces import Traces
+from highwater.spark.levels import Level, Levels, Part
+from highwater.spark.worker.graph import LACKS
 
 ROWS_IN_THE_DRIVER = 1 << 22
 
@@ -56,8 +56,8 @@ def lassos_on(
     known: Container[str],
     on_progress: Callable[[str], None],
 ) -> tuple[list[Violation], dict[str, int], dict[str, str]]:
-    """What `explorer.search.liveness.lassos_in` finds, from levels that hold every state; and the properties that hold
-    for nothing, each with why.
+    """What `highwater.explorer.search.liveness.lassos_in` finds, from levels that hold every state; and the properties
+    that hold for nothing, each with why.
 
     Raises:
         NoRoom: the driver has no room for what trimming leaves.

@@ -14,10 +14,10 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from explorer.compiler.layout import Elements, Fields, Layout, Leaf, Members, Presence
-from explorer.system import ModelError
-from model.language.domain import ArrayOf, Integers, Maybe, OneOf, SequenceOf, SetOf, Struct
-from spark.levels import Levels
+from highwater.explorer.compiler.layout import Elements, Fields, Layout, Leaf, Members, Presence
+from highwater.explorer.system import ModelError
+from highwater.model.language.domain import ArrayOf, Integers, Maybe, OneOf, SequenceOf, SetOf, Struct
+from highwater.spark.levels import Levels
 
 RESERVED = ("depth", "orbit")
 

@@ -18,12 +18,12 @@ import pandas as pd
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sql
 
-from explorer.system import ModelError
-from model.language.declarations import Instance
-from model.language.graph_properties import Begins
-from spark.driver.cluster import Cluster
-from spark.levels import Level
-from spark.worker.graph import BEGINS, ENDS, HELD_BACK, LACKS, Wanted
+from highwater.explorer.system import ModelError
+from highwater.model.language.declarations import Instance
+from highwater.model.language.graph_properties import Begins
+from highwater.spark.driver.cluster import Cluster
+from highwater.spark.levels import Level
+from highwater.spark.worker.graph import BEGINS, ENDS, HELD_BACK, LACKS, Wanted
 
 STEPS_IN_THE_DRIVER = 1 << 22  # the driver has room for so many steps and their states
 WORTH_A_ROUND = 1000  # a round that removes fewer than one step in so many is the last
@@ -37,7 +37,7 @@ class Rows:
     """States that came to the driver, a column for each word.
 
     Attributes:
-        says: what the property says of each; see `spark.worker.graph`.
+        says: what the property says of each; see `highwater.spark.worker.graph`.
     """
 
     ids: np.ndarray

@@ -6,13 +6,13 @@ from collections.abc import Container, Iterable, Sequence
 
 import numpy as np
 
-from explorer.partitioned.worker import PartitionWorker
-from explorer.search.durable import CheckpointError
-from explorer.system import Contradiction, judge, successor
-from explorer.trace import broken_step, order_of, violation_at
-from explorer.verdict import DEADLOCK, Step, Violation
-from spark.levels import Found, Level, Levels
-from spark.worker.level import Admitted, Expanded
+from highwater.explorer.partitioned.worker import PartitionWorker
+from highwater.explorer.search.durable import CheckpointError
+from highwater.explorer.system import Contradiction, judge, successor
+from highwater.explorer.trace import broken_step, order_of, violation_at
+from highwater.explorer.verdict import DEADLOCK, Step, Violation
+from highwater.spark.levels import Found, Level, Levels
+from highwater.spark.worker.level import Admitted, Expanded
 
 
 class Traces:

@@ -15,14 +15,14 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from explorer.kernels.arrays import ONLY_CUT, RECORD_EXTRA
-from explorer.partitioned.worker import PartitionWorker
-from explorer.search.orbits import exact_fairness
-from explorer.search.owed import Marks, false_in
-from explorer.system import ModelError
-from spark.worker.level import LARGEST_BLOCK
-from spark.worker.shard import Shard
-from spark.worker.tasks import Search, Task, engine_of, exhaust, ready_for_more, received, sent, shard_of
+from highwater.explorer.kernels.arrays import ONLY_CUT, RECORD_EXTRA
+from highwater.explorer.partitioned.worker import PartitionWorker
+from highwater.explorer.search.orbits import exact_fairness
+from highwater.explorer.search.owed import Marks, false_in
+from highwater.explorer.system import ModelError
+from highwater.spark.worker.level import LARGEST_BLOCK
+from highwater.spark.worker.shard import Shard
+from highwater.spark.worker.tasks import Search, Task, engine_of, exhaust, ready_for_more, received, sent, shard_of
 
 # What a property says of a state: it is false there; a path may begin there on which it is owed and stays false; no
 # step that it relies on is possible there, so that a behaviour may end; bounds cut all of these steps.

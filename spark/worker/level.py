@@ -10,10 +10,10 @@ from collections.abc import Iterable, Iterator, Sequence
 import attrs
 import numpy as np
 
-from explorer.partitioned.visited import Visited
-from explorer.partitioned.worker import Example, PartitionWorker
-from explorer.search.counts import Counts
-from spark.levels import Levels, Part
+from highwater.explorer.partitioned.visited import Visited
+from highwater.explorer.partitioned.worker import Example, PartitionWorker
+from highwater.explorer.search.counts import Counts
+from highwater.spark.levels import Levels, Part
 
 LARGEST_BLOCK = 1 << 20
 

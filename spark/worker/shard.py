@@ -30,12 +30,12 @@ from typing import Any
 
 import numpy as np
 
-from explorer.compiler.layout import Layout
-from explorer.partitioned.visited import Visited
-from explorer.partitioned.worker import PartitionWorker
-from explorer.search.durable import CheckpointError, seal, unseal
-from explorer.search.folded import Folded
-from spark.levels import Levels, Part
+from highwater.explorer.compiler.layout import Layout
+from highwater.explorer.partitioned.visited import Visited
+from highwater.explorer.partitioned.worker import PartitionWorker
+from highwater.explorer.search.durable import CheckpointError, seal, unseal
+from highwater.explorer.search.folded import Folded
+from highwater.spark.levels import Levels, Part
 
 PAGE = 1 << 12  # bytes
 

@@ -33,15 +33,15 @@ from typing import Any
 import attrs
 import numpy as np
 
-from explorer.partitioned.worker import PartitionWorker
-from explorer.search.counts import Counts
-from explorer.search.durable import CheckpointError
-from explorer.search.fingerprint import Fingerprint, differences, in_one_line
-from explorer.sources import digest, files_of, forget_models
-from explorer.system import ModelError, System
-from spark.levels import Levels, Part
-from spark.worker.level import Admitted, Block, Expanded, admit_blocks, expand_part
-from spark.worker.shard import Shard, forget_mapped
+from highwater.explorer.partitioned.worker import PartitionWorker
+from highwater.explorer.search.counts import Counts
+from highwater.explorer.search.durable import CheckpointError
+from highwater.explorer.search.fingerprint import Fingerprint, differences, in_one_line
+from highwater.explorer.sources import digest, files_of, forget_models
+from highwater.explorer.system import ModelError, System
+from highwater.spark.levels import Levels, Part
+from highwater.spark.worker.level import Admitted, Block, Expanded, admit_blocks, expand_part
+from highwater.spark.worker.shard import Shard, forget_mapped
 
 LONG = struct.Struct("!q")  # as Java reads an owner
 PLACE = struct.Struct("=iiI")  # the source of a block, its number there, and the checksum of what follows
@@ -60,7 +60,7 @@ class Search:
     Attributes:
         name: unique to the search, so that worker processes know whether their engine belongs to it.
         make_system: makes the system, on any machine that has the package.
-        prints: must be equal on every machine; see `explorer.search.fingerprint`.
+        prints: must be equal on every machine; see `highwater.explorer.search.fingerprint`.
         versions: of what the engine is built on; must be equal on every machine, too.
         trees: the decision trees that the driver has learned.
     """
@@ -155,8 +155,8 @@ _kept: tuple[str, PartitionWorker] | None = None
 
 
 OF_TASKS = (
-    "explorer", "explorer.partitioned", "highwater", "highwater.claims", "model", "model.language", "spark",
-    "spark.worker",
+    "highwater", "highwater.claims", "highwater.explorer", "highwater.explorer.partitioned", "highwater.model",
+    "highwater.model.language", "highwater.spark", "highwater.spark.worker",
 )  # fmt: skip
 """The packages that a task imports, besides the engine's and those of models."""
 

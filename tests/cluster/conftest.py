@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from cluster.schedule import Schedule
-from explorer.system import System, successor
-from explorer.trace import violation_at
-from explorer.verdict import Step, Violation
 from highwater.claims.reproduction import Counterexample, plan
 from highwater.claims.spec import Spec, load_spec, make_spec
+from highwater.cluster.schedule import Schedule
+from highwater.explorer.system import System, successor
+from highwater.explorer.trace import violation_at
+from highwater.explorer.verdict import Step, Violation
 
 RECORDED = Path(__file__).parent / "recorded"
 SPECS = Path(__file__).parents[2] / "specs" / "partition"

@@ -13,16 +13,16 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from cluster import watchdog, wire
-from cluster.cluster import SCRATCH, TOPIC, Cluster, Settings
-from cluster.nodes import Node, TimeoutExceeded, until
-from cluster.observing import control, learned
-from conformance.distribution import Distribution, KafkaError, find
-from explorer.system import System
-from explorer.verdict import Violation
 from highwater.claims.reproduction import refuse_unless_possible
 from highwater.claims.spec import Spec, SpecError, load_spec
 from highwater.cli.main import main
+from highwater.cluster import watchdog, wire
+from highwater.cluster.cluster import SCRATCH, TOPIC, Cluster, Settings
+from highwater.cluster.nodes import Node, TimeoutExceeded, until
+from highwater.cluster.observing import control, learned
+from highwater.conformance.distribution import Distribution, KafkaError, find
+from highwater.explorer.system import System
+from highwater.explorer.verdict import Violation
 from highwater.reports.results import FORMAT, VERSION, about_spec, about_violation
 from tests.cluster.conftest import FLAW, FLAW_STEPS, about, claim, counterexample, steps_of
 
@@ -62,7 +62,7 @@ def test_the_watchdog_ends_paused_processes_and_removes_the_folder(tmp_path: Pat
     code = f"""
 import subprocess, sys, time
 from pathlib import Path
-from cluster.nodes import Node
+from highwater.cluster.nodes import Node
 dog = subprocess.Popen([sys.executable, "-I", {watchdog.__file__!r}, {str(folder)!r}], stdin=subprocess.PIPE,
                        stdout=subprocess.PIPE, process_group=0)
 node = Node("b0", Path({str(folder / "b0")!r}), {SLEEP!r}, int(dog.stdout.readline()))

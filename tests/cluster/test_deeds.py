@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from cluster.deeds import Driver, fetching
-from cluster.schedule import Schedule
 from highwater.claims.reproduction import Counterexample
+from highwater.cluster.deeds import Driver, fetching
+from highwater.cluster.schedule import Schedule
 
 CREATED = (
     "15:55:04.621 INFO [QuorumController id=100] Replayed PartitionRecord for new partition t-0 with topic ID x and "

@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from cluster import defects, quorum_defects
-from cluster.defects import DEFECTS, _elected, way_of
-from cluster.nodes import TimeoutExceeded
-from cluster.observing import Control
-from cluster.runs import Reading
-from conformance.distribution import KafkaError, find
 from highwater.cli.main import main
+from highwater.cluster import defects, quorum_defects
+from highwater.cluster.defects import DEFECTS, _elected, way_of
+from highwater.cluster.nodes import TimeoutExceeded
+from highwater.cluster.observing import Control
+from highwater.cluster.runs import Reading
+from highwater.conformance.distribution import KafkaError, find
 
 NEWEST = "4.4.0"
 CLEANLY = "controller: partition change for t-1: isr: [1] -> [0], leader: 1 -> 0, leaderEpoch: 1 -> 2, elr: [0] -> [1]"

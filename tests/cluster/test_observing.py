@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from cluster.nodes import Node, until
-from cluster.observing import Control, control, has_unread_request, learned, telling_lines
-from cluster.replica_logs import SEGMENT, cut, stored
+from highwater.cluster.nodes import Node, until
+from highwater.cluster.observing import Control, control, has_unread_request, learned, telling_lines
+from highwater.cluster.replica_logs import SEGMENT, cut, stored
 from tests.cluster.conftest import RECORDED
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import attrs
 import pytest
 
-from cluster.planner import NoSchedule
-from cluster.schedule import Kind, Schedule, missing
-from cluster.verdict import not_taken, numbers_of
-from explorer.system import successor
-from explorer.verdict import Step, Violation
 from highwater.claims.reproduction import Counterexample, _planner, plan
 from highwater.claims.resolving import define, find_model
-from model.partition.protocol import FollowerReset
+from highwater.cluster.planner import NoSchedule
+from highwater.cluster.schedule import Kind, Schedule, missing
+from highwater.cluster.verdict import not_taken, numbers_of
+from highwater.explorer.system import successor
+from highwater.explorer.verdict import Step, Violation
+from highwater.model.partition.protocol import FollowerReset
 from tests.cluster.conftest import about, claim, counterexample, steps_of
 
 Planned = tuple[Schedule, int]
@@ -142,6 +142,6 @@ def test_steps_of_a_schedule_remember_the_states_between(planned: Planned) -> No
 
 
 def test_a_search_that_gives_up_says_so(flaw: Counterexample, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cluster.planner.MOST_NODES", 3)
+    monkeypatch.setattr("highwater.cluster.planner.MOST_NODES", 3)
     with pytest.raises(NoSchedule, match="none was found among the first 3 states; there are more"):
         plan(flaw)

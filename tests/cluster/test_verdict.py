@@ -5,10 +5,10 @@ from __future__ import annotations
 import attrs
 import pytest
 
-from cluster.runs import Observed, Reading, Run, words_of
-from cluster.schedule import Schedule
-from cluster.verdict import verdict
 from highwater.claims.reproduction import Counterexample
+from highwater.cluster.runs import Observed, Reading, Run, words_of
+from highwater.cluster.schedule import Schedule
+from highwater.cluster.verdict import verdict
 
 BEFORE, AFTER = Reading(((0, "r0", 0),), 1), Reading((), 0)
 

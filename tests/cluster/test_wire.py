@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from cluster import wire
+from highwater.cluster import wire
 
 
 class Controller:

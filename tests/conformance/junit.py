@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from conformance import distribution
-from conformance.distribution import KafkaError, java
+from highwater.conformance import distribution
+from highwater.conformance.distribution import KafkaError, java
 
 
 def run_junit(folder: Path, name: str, source: str, release: str, before: str = "") -> str:

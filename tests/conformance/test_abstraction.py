@@ -11,11 +11,11 @@ from typing import Any
 import attrs
 import pytest
 
-from conformance.abstraction import NOT_SHOWN, both_sides, differences
 from highwater.claims.spec import Spec
-from model.language.domain import ArrayOf, Maybe, SequenceOf, Struct
-from model.language.records import domain_of
-from model.partition.state import Partition
+from highwater.conformance.abstraction import NOT_SHOWN, both_sides, differences
+from highwater.model.language.domain import ArrayOf, Maybe, SequenceOf, Struct
+from highwater.model.language.records import domain_of
+from highwater.model.partition.state import Partition
 
 Claim = Callable[..., Spec]
 
@@ -72,7 +72,7 @@ def test_each_field_can_differ(
 
 
 def test_a_fetch_on_its_way_is_compared(claim: Claim) -> None:
-    from model.partition.messages import Fetch, Stage
+    from highwater.model.partition.messages import Fetch, Stage
 
     spec = claim(fetch_steps=2)
     state = spec.system().initial[0]

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from conformance.process import Harness
+from highwater.conformance.process import Harness
 from tests.conformance.conftest import harness_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("kafka")]

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from conformance import disk, distribution
-from conformance.distribution import KafkaError, find, java
 from highwater.cli.main import main
+from highwater.conformance import disk, distribution
+from highwater.conformance.distribution import KafkaError, find, java
 
 SPEC = "specs/partition/truncation/truncating_on_fetch_keeps_committed_records.toml"
 

@@ -20,12 +20,12 @@ import attrs
 import pytest
 from click.testing import CliRunner, Result
 
-from conformance.disk import Batch, Copy, Finding
-from conformance.distribution import find
-from conformance.explaining import Explained, explain_directories
-from conformance.history import History
-from conformance.on_disk import judge
 from highwater.cli.main import main
+from highwater.conformance.disk import Batch, Copy, Finding
+from highwater.conformance.distribution import find
+from highwater.conformance.explaining import Explained, explain_directories
+from highwater.conformance.history import History
+from highwater.conformance.on_disk import judge
 from tests.conformance.conftest import NEWEST, harness_of
 
 RECORDED = Path(__file__).parent / "recorded" / "kill_and_return"

@@ -9,13 +9,13 @@ import attrs
 import pytest
 from click.testing import CliRunner
 
-from conformance.distribution import KafkaError
-from conformance.kafka_test import CALLS, SPELLINGS, class_name, class_of, junit_test, supported
-from explorer.verdict import Outcome, Verdict, Violation
 from highwater.claims.checking import judge_claim
 from highwater.claims.following import follow
 from highwater.claims.spec import Spec, load_spec
 from highwater.cli.main import main
+from highwater.conformance.distribution import KafkaError
+from highwater.conformance.kafka_test import CALLS, SPELLINGS, class_name, class_of, junit_test, supported
+from highwater.explorer.verdict import Outcome, Verdict, Violation
 from highwater.reports.results import report, write_json
 from tests.conformance.conftest import harness_of
 from tests.conformance.junit import run_junit

@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from conformance.distribution import find
-from conformance.process import Harness
 from highwater.claims.conformance import Session, Wanted
 from highwater.claims.spec import Spec
+from highwater.conformance.distribution import find
+from highwater.conformance.process import Harness
 from highwater.reports.conformance import run_of_trace
 from tests.conformance.conftest import harness_of
 

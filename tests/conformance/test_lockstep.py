@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from conformance.distribution import KafkaError, find
-from conformance.process import Harness
 from highwater.claims.conformance import Session, Wanted
 from highwater.claims.spec import Spec
 from highwater.cli.main import main
+from highwater.conformance.distribution import KafkaError, find
+from highwater.conformance.process import Harness
 from tests.conformance.conftest import NEWEST, harness_of
 
 Claim = Callable[..., Spec]
@@ -77,7 +77,7 @@ def test_a_class_that_a_patched_kafka_lacks_is_named(tmp_path: Path) -> None:
     harness_of(NEWEST)
     core = next(entry for entry in find(NEWEST).class_path if "kafka_2.13" in entry)
     without = tuple(entry for entry in find(NEWEST).class_path if "kafka-metadata" not in entry)
-    from conformance.distribution import Distribution
+    from highwater.conformance.distribution import Distribution
 
     with (
         Harness(Distribution(NEWEST, NEWEST, (core, *without))) as harness,

@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from conformance import operations
-from conformance.abstraction import differences
-from conformance.lockstep import Divergence, Executed, Findings, operations_of
-from conformance.seen import as_seen
-from explorer.system import successor
-from explorer.verdict import Step
 from highwater.claims.conformance import Conformance
 from highwater.claims.spec import Spec
+from highwater.conformance import operations
+from highwater.conformance.abstraction import differences
+from highwater.conformance.lockstep import Divergence, Executed, Findings, operations_of
+from highwater.conformance.seen import as_seen
+from highwater.explorer.system import successor
+from highwater.explorer.verdict import Step
 from highwater.viewer.conformance import REAL, page
 from tests.conformance.test_abstraction import FOLLOWER, LEADER
 

@@ -9,16 +9,24 @@ from typing import Any
 import attrs
 import pytest
 
-from conformance.distribution import find
-from conformance.partition_changes import Beginning, Cancelling, Change, PartitionChanges
-from explorer.search.breadth_first import reach
 from highwater.claims.spec import Spec, make_spec
-from model.kraft import changing
-from model.kraft.partition import PartitionChange, PartitionRegistration
-from model.kraft.partition_change import NOBODY, Election, LastKnownLeader, Rules, ShrinkBump, Target, change_of
-from model.kraft.reassignment import Completion, begun
-from model.kraft.releases import RULES
-from model.kraft.state import Cluster, Replica
+from highwater.conformance.distribution import find
+from highwater.conformance.partition_changes import Beginning, Cancelling, Change, PartitionChanges
+from highwater.explorer.search.breadth_first import reach
+from highwater.model.kraft import changing
+from highwater.model.kraft.partition import PartitionChange, PartitionRegistration
+from highwater.model.kraft.partition_change import (
+    NOBODY,
+    Election,
+    LastKnownLeader,
+    Rules,
+    ShrinkBump,
+    Target,
+    change_of,
+)
+from highwater.model.kraft.reassignment import Completion, begun
+from highwater.model.kraft.releases import RULES
+from highwater.model.kraft.state import Cluster, Replica
 from tests.conformance.conftest import harness_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("kafka")]

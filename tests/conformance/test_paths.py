@@ -7,14 +7,14 @@ from collections.abc import Callable
 import attrs
 import pytest
 
-from conformance.lockstep import operations_of
-from conformance.operations import MAPPED, REFUSABLE, UNMAPPED
-from conformance.paths import Paths
-from explorer.search import breadth_first
-from explorer.system import successor
-from explorer.verdict import Budget
 from highwater.claims.spec import Spec
-from model.partition.definition import PARTITION
+from highwater.conformance.lockstep import operations_of
+from highwater.conformance.operations import MAPPED, REFUSABLE, UNMAPPED
+from highwater.conformance.paths import Paths
+from highwater.explorer.search import breadth_first
+from highwater.explorer.system import successor
+from highwater.explorer.verdict import Budget
+from highwater.model.partition.definition import PARTITION
 
 Claim = Callable[..., Spec]
 

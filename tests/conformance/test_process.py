@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from conformance import process
-from conformance.distribution import Distribution
-from conformance.process import PREFIX, Harness
+from highwater.conformance import process
+from highwater.conformance.distribution import Distribution
+from highwater.conformance.process import PREFIX, Harness
 from tests.conformance.conftest import NEWEST, harness_of
 
 SPEC = """model = "partition"

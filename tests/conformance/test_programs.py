@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from conformance import programs
-from conformance.distribution import Distribution, java
+from highwater.conformance import programs
+from highwater.conformance.distribution import Distribution, java
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(shutil.which("javac") is None, reason="needs a JDK")]
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-import conformance
+from highwater import conformance
 from tests.conformance.junit import run_junit
 
 SOURCE = Path(conformance.__file__).parent / "kafka_defects" / "RaftDefectsTest.java"

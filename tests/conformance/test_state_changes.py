@@ -13,9 +13,9 @@ from typing import Any
 import attrs
 import pytest
 
-from conformance.history import Event, History
-from conformance.learning import judge_learned, place, remarks
-from conformance.state_changes import Learned, StateChanges, read_lines
+from highwater.conformance.history import Event, History
+from highwater.conformance.learning import judge_learned, place, remarks
+from highwater.conformance.state_changes import Learned, StateChanges, read_lines
 from tests.conformance.test_explaining import CREATED, change
 
 LOST_RECORD = Path(__file__).parent / "recorded" / "lost_record"

@@ -13,9 +13,9 @@ from typing import Any
 import attrs
 import pytest
 
-from conformance import programs
-from conformance.distribution import Distribution, KafkaError, find
-from conformance.walking import (
+from highwater.conformance import programs
+from highwater.conformance.distribution import Distribution, KafkaError, find
+from highwater.conformance.walking import (
     OLDEST,
     RUN_STEPS,
     Schedule,

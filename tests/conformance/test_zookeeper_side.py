@@ -11,16 +11,16 @@ from typing import Any
 import attrs
 import pytest
 
-from conformance.zookeeper_side import Election, Move, StateMachines, differences
-from model.controller import partition_states, replica_states
-from model.controller.bounds import ControllerBounds
-from model.controller.elections import Strategy
-from model.controller.partition_states import PartitionState
-from model.controller.protocol import ControllerProtocol, LastIsrMember
-from model.controller.releases import KAFKA_3_4_1
-from model.controller.replica_states import ReplicaState
-from model.controller.state import Cluster, initial_states
-from model.controller.zookeeper import Leadership, Reassignment
+from highwater.conformance.zookeeper_side import Election, Move, StateMachines, differences
+from highwater.model.controller import partition_states, replica_states
+from highwater.model.controller.bounds import ControllerBounds
+from highwater.model.controller.elections import Strategy
+from highwater.model.controller.partition_states import PartitionState
+from highwater.model.controller.protocol import ControllerProtocol, LastIsrMember
+from highwater.model.controller.releases import KAFKA_3_4_1
+from highwater.model.controller.replica_states import ReplicaState
+from highwater.model.controller.state import Cluster, initial_states
+from highwater.model.controller.zookeeper import Leadership, Reassignment
 from tests.conformance.conftest import harness_of
 
 IN_A_JVM = pytest.mark.xdist_group("zookeeper")

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from explorer.kernels import compiling
-from explorer.search import breadth_first, plain_python
-from explorer.search.kept_trees import KeptTrees
-from explorer.system import System
-from explorer.verdict import Outcome
-from model.language.declarations import Invariant, Quantified, StepProperty
-from model.language.graph_properties import Liveness, Prospect
-from model.language.records import domain_of
+from highwater.explorer.kernels import compiling
+from highwater.explorer.search import breadth_first, plain_python
+from highwater.explorer.search.kept_trees import KeptTrees
+from highwater.explorer.system import System
+from highwater.explorer.verdict import Outcome
+from highwater.model.language.declarations import Invariant, Quantified, StepProperty
+from highwater.model.language.graph_properties import Liveness, Prospect
+from highwater.model.language.records import domain_of
 
 
 @pytest.fixture(params=[breadth_first.explore, plain_python.explore], ids=["local", "oracle"])

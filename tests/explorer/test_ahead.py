@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from explorer.kernels import ahead, code_cache, entry_points, signatures, targets
-from explorer.search import breadth_first, plain_python
+from highwater.explorer.kernels import ahead, code_cache, entry_points, signatures, targets
+from highwater.explorer.search import breadth_first, plain_python
 from tests.small_models import tiny_system
 
 ELF_MACHINES = {"x86_64": 62, "aarch64": 183}
@@ -145,7 +145,7 @@ def test_a_processor_is_of_the_targets_whose_features_it_has(monkeypatch: pytest
 def test_code_for_any_processor_uses_no_instruction_that_some_lack(tmp_path: Path) -> None:
     """`pext` of x86-64-v3 made LLVM end the process."""
     code = """
-from explorer.kernels import canonical, compiling, intrinsics, signatures
+from highwater.explorer.kernels import canonical, compiling, intrinsics, signatures
 compiling.object_code(canonical.representative, (*signatures.ONE_WIDTH["canonical.representative"], (0,)))
 print(intrinsics.HAS_PEXT)
 """

@@ -12,24 +12,24 @@ import attrs
 import numpy as np
 import pytest
 
-from explorer.compiler.decision_trees import NOTHING
-from explorer.compiler.effects import FIRST_EFFECT
-from explorer.compiler.layout import Leaf
-from explorer.compiler.meanings import ActionProgram
-from explorer.compiler.permutations import permuted
-from explorer.compiler.programs import Program
-from explorer.compiler.storing import as_bytes
-from explorer.compiler.tracing import OutOfBounds, Update
-from explorer.kernels.arrays import ROWS
-from explorer.search import audit, breadth_first, engine, kept_trees, plain_python
-from explorer.search.engine import Engine
-from explorer.search.kept_trees import ACTIONS, KeptTrees, learned
-from explorer.second_judge import Renaming, exceeded
-from explorer.system import JudgedOtherwise, System, abstracted
-from explorer.verdict import Auditing, Budget, Outcome, Verdict
-from model.language.declarations import action, invariant
-from model.language.domain import Integers, Limit
-from model.language.records import evolve, within
+from highwater.explorer.compiler.decision_trees import NOTHING
+from highwater.explorer.compiler.effects import FIRST_EFFECT
+from highwater.explorer.compiler.layout import Leaf
+from highwater.explorer.compiler.meanings import ActionProgram
+from highwater.explorer.compiler.permutations import permuted
+from highwater.explorer.compiler.programs import Program
+from highwater.explorer.compiler.storing import as_bytes
+from highwater.explorer.compiler.tracing import OutOfBounds, Update
+from highwater.explorer.kernels.arrays import ROWS
+from highwater.explorer.search import audit, breadth_first, engine, kept_trees, plain_python
+from highwater.explorer.search.engine import Engine
+from highwater.explorer.search.kept_trees import ACTIONS, KeptTrees, learned
+from highwater.explorer.second_judge import Renaming, exceeded
+from highwater.explorer.system import JudgedOtherwise, System, abstracted
+from highwater.explorer.verdict import Auditing, Budget, Outcome, Verdict
+from highwater.model.language.declarations import action, invariant
+from highwater.model.language.domain import Integers, Limit
+from highwater.model.language.records import evolve, within
 from tests.explorer.test_engine_in_small import DEPTH, MEMBER, club_of, low_thresholds, nobody_jumps_the_queue
 from tests.explorer.test_folding import kept
 
@@ -169,13 +169,15 @@ def test_the_judge_shares_no_code_with_what_it_judges() -> None:
             names = [node.module] if isinstance(node, ast.ImportFrom) else []
             names += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             names += [f"{node.module}.{alias.name}" for alias in node.names] if isinstance(node, ast.ImportFrom) else []
-            found = (ROOT / f"{name.replace('.', '/')}.py" for name in names)
+            found = (ROOT / f"{name.removeprefix('highwater.').replace('.', '/')}.py" for name in names)
             left += [each for each in found if each.exists()]
     folders = {path.relative_to(ROOT).parent.as_posix() for path in reached}
     assert folders == {"explorer", "model/language"}
     assert {path.stem for path in reached if path.parent.name == "explorer"} == {
+        "kept_files",
         "ranks",
         "second_judge",
+        "sources",
         "system",
         "verdict",
     }
@@ -244,7 +246,7 @@ def test_a_cut_that_is_not_counted_is_named(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_a_path_of_a_property_that_lies_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     unheld(monkeypatch)
-    monkeypatch.setattr("explorer.compiler.meanings.InvariantProgram._reference", lambda *arguments: NOTHING)
+    monkeypatch.setattr("highwater.explorer.compiler.meanings.InvariantProgram._reference", lambda *arguments: NOTHING)
 
     @invariant()
     def nobody_queues(club: Any) -> bool:

@@ -11,15 +11,15 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from explorer.analysis.causes import Causes, causes, instance_of, part_names
-from explorer.compiler.layout import Layout
-from explorer.search.plain_python import explore
-from explorer.system import Cut, ModelError, System, judge_end, successor
-from explorer.trace import changes, violation_at
-from explorer.verdict import DEADLOCK, Step, Violation
-from model.language.declarations import action, invariant, step_property
-from model.language.domain import BOOLEAN, ArrayOf, Integers, Limit, Maybe, SequenceOf, SetOf
-from model.language.records import domain_of, evolve, records, replaced, within
+from highwater.explorer.analysis.causes import Causes, causes, instance_of, part_names
+from highwater.explorer.compiler.layout import Layout
+from highwater.explorer.search.plain_python import explore
+from highwater.explorer.system import Cut, ModelError, System, judge_end, successor
+from highwater.explorer.trace import changes, violation_at
+from highwater.explorer.verdict import DEADLOCK, Step, Violation
+from highwater.model.language.declarations import action, invariant, step_property
+from highwater.model.language.domain import BOOLEAN, ArrayOf, Integers, Limit, Maybe, SequenceOf, SetOf
+from highwater.model.language.records import domain_of, evolve, records, replaced, within
 
 WHO = Integers(0, 2, label="p", names="people")
 NUMBER = Integers(0, Limit(3, "number"))

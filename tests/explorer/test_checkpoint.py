@@ -16,19 +16,19 @@ from typing import Any
 import attrs
 import pytest
 
-from explorer import sources
-from explorer.compiler.layout import Layout
-from explorer.search import breadth_first, durable, engine, expansion, progress, scratch, snapshots, store
-from explorer.search.checkpoint import MANIFEST
-from explorer.search.durable import LOCK, CheckpointError, Holder
-from explorer.search.fingerprint import fingerprint
-from explorer.system import System
-from explorer.verdict import Budget, Outcome, Progress, Verdict
 from highwater.claims.resolving import build_system, resolve_model
-from model.catalogue import MODELS
-from model.language.declarations import action, step_property
-from model.language.domain import BOOLEAN, Integers
-from model.language.records import domain_of, within
+from highwater.explorer import sources
+from highwater.explorer.compiler.layout import Layout
+from highwater.explorer.search import breadth_first, durable, engine, expansion, progress, scratch, snapshots, store
+from highwater.explorer.search.checkpoint import MANIFEST
+from highwater.explorer.search.durable import LOCK, CheckpointError, Holder
+from highwater.explorer.search.fingerprint import fingerprint
+from highwater.explorer.system import System
+from highwater.explorer.verdict import Budget, Outcome, Progress, Verdict
+from highwater.model.catalogue import MODELS
+from highwater.model.language.declarations import action, step_property
+from highwater.model.language.domain import BOOLEAN, Integers
+from highwater.model.language.records import domain_of, within
 from tests.harm import NO_MANIFEST, kill_until_one_survives, refuse_harmed
 
 ROOT = Path(__file__).parents[2]
@@ -96,12 +96,12 @@ RUN = """
 import sys
 from pathlib import Path
 sys.path.insert(0, {tests!r})
-from explorer.search import breadth_first, snapshots
+from highwater.explorer.search import breadth_first, snapshots
 snapshots.SECONDS_BETWEEN_SNAPSHOTS = 0.0
 snapshots.MOST_OF_THE_TIME = 1e9
 from test_checkpoint import system, told
 folder = Path(sys.argv[1])
-from explorer.search.checkpoint import MANIFEST
+from highwater.explorer.search.checkpoint import MANIFEST
 print("begin", flush=True)
 resume = (folder / MANIFEST).exists()
 outcome = breadth_first.explore(system(leader_epoch_max=2), checkpoint=folder, resume=resume, symmetry=False)
@@ -192,7 +192,7 @@ def test_a_checkpoint_is_refused_after_the_models_code_has_changed(
     read = Path.read_bytes
     monkeypatch.setattr(Path, "read_bytes", lambda path: read(path) + (b"#" if path.name == "fenced.py" else b""))
     monkeypatch.setattr(sources, "_known", {})  # by size and time no file has changed
-    assert "another search: the module model.reference.fenced differs" in refusal(folder)
+    assert "another search: the module highwater.model.reference.fenced differs" in refusal(folder)
 
 
 def test_a_checkpoint_is_not_overwritten(folder: Path) -> None:
@@ -389,7 +389,7 @@ def test_what_was_seen_before_the_interrupt_is_told_by_a_search_that_knows_nothi
 HOLD = """
 import sys, time
 from pathlib import Path
-from explorer.search.durable import Lock
+from highwater.explorer.search.durable import Lock
 lock = Lock(Path(sys.argv[1]))
 print("begin", flush=True)
 time.sleep(600)

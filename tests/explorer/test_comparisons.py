@@ -13,17 +13,17 @@ from typing import Any
 import attrs
 import pytest
 
-from explorer.analysis import simulate
-from explorer.partitioned.worker import PartitionWorker
-from explorer.search import breadth_first, plain_python
-from explorer.system import ModelError, System
 from highwater.claims.resolving import build_system, define
 from highwater.claims.tables import Wrong
-from model.language.declarations import action, invariant, step_property
-from model.language.definition import Definition, Model
-from model.language.domain import Integers, Maybe, OneOf, SetOf
-from model.language.graph_properties import eventually, eventually_always, leads_to, prospect
-from model.language.records import evolve, within
+from highwater.explorer.analysis import simulate
+from highwater.explorer.partitioned.worker import PartitionWorker
+from highwater.explorer.search import breadth_first, plain_python
+from highwater.explorer.system import ModelError, System
+from highwater.model.language.declarations import action, invariant, step_property
+from highwater.model.language.definition import Definition, Model
+from highwater.model.language.domain import Integers, Maybe, OneOf, SetOf
+from highwater.model.language.graph_properties import eventually, eventually_always, leads_to, prospect
+from highwater.model.language.records import evolve, within
 
 
 class Role(Enum):

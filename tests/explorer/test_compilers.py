@@ -13,15 +13,15 @@ import attrs
 import numpy as np
 import pytest
 
-from explorer.kernels import code_cache, compilers, entry_points, signatures
-from explorer.kernels.compile_times import TIMES
-from explorer.kernels.entry_points import EntryPoint, Together, name_of
-from explorer.search import breadth_first
-from explorer.system import System
-from model.language.declarations import action
-from model.language.domain import BOOLEAN, Integers
-from model.language.graph_properties import eventually_always
-from model.language.records import evolve, within
+from highwater.explorer.kernels import code_cache, compilers, entry_points, signatures
+from highwater.explorer.kernels.compile_times import TIMES
+from highwater.explorer.kernels.entry_points import EntryPoint, Together, name_of
+from highwater.explorer.search import breadth_first
+from highwater.explorer.system import System
+from highwater.model.language.declarations import action
+from highwater.model.language.domain import BOOLEAN, Integers
+from highwater.model.language.graph_properties import eventually_always
+from highwater.model.language.records import evolve, within
 from tests.small_models import tiny_system
 
 TINY = ("stored.find", "stored.enter_rows")

@@ -8,12 +8,12 @@ from pathlib import Path
 import attrs
 import pytest
 
-from explorer.search.breadth_first import explore
-from explorer.system import System
-from explorer.verdict import Budget, Unreached, Verdict
-from model.language.declarations import Witness, action, invariant, step_property
-from model.language.domain import Integers
-from model.language.records import domain_of, within
+from highwater.explorer.search.breadth_first import explore
+from highwater.explorer.system import System
+from highwater.explorer.verdict import Budget, Unreached, Verdict
+from highwater.model.language.declarations import Witness, action, invariant, step_property
+from highwater.model.language.domain import Integers
+from highwater.model.language.records import domain_of, within
 
 TOP = 5
 

@@ -26,12 +26,12 @@ import attrs
 import numpy as np
 import pytest
 
-from explorer import descriptions
-from explorer.descriptions import Descriptions, Indescribable
-from explorer.search.fingerprint import instances_by_name
 from highwater.claims.spec import load_spec
-from model.language.domain import Integers, Limit
-from model.partition import fetching
+from highwater.explorer import descriptions
+from highwater.explorer.descriptions import Descriptions, Indescribable
+from highwater.explorer.search.fingerprint import instances_by_name
+from highwater.model.language.domain import Integers, Limit
+from highwater.model.partition import fetching
 
 ROOT = Path(__file__).parents[2]
 
@@ -240,7 +240,7 @@ def test_a_function_of_highwaters_own_models_is_known_by_where_it_is_written(mon
     before, all = described(fetching.received), Descriptions()
     all.of(fetching.received)
     functions = [value for value, _ in all._nodes.values() if isinstance(value, types.FunctionType)]
-    own = [value for value in functions if value.__module__.startswith("model.partition.")]
+    own = [value for value in functions if value.__module__.startswith("highwater.model.partition.")]
     assert len(own) > 3
     assert f"written at {own[0].__module__}:{own[0].__qualname__}:" in all._node(own[0]).text
     for each in own:

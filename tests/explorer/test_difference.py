@@ -10,14 +10,14 @@ from typing import Any
 import attrs
 import pytest
 
-from explorer.analysis.graph import reachable_graph
-from explorer.search import breadth_first
-from explorer.search.difference import Difference, difference
-from explorer.system import System
 from highwater import api
-from model.language.declarations import action, invariant
-from model.language.domain import Integers
-from model.language.records import evolve, within
+from highwater.explorer.analysis.graph import reachable_graph
+from highwater.explorer.search import breadth_first
+from highwater.explorer.search.difference import Difference, difference
+from highwater.explorer.system import System
+from highwater.model.language.declarations import action, invariant
+from highwater.model.language.domain import Integers
+from highwater.model.language.records import evolve, within
 
 BOUNDS = {"brokers": 2, "log_length_max": 1, "records_max": 1, "leader_epoch_max": 1}
 

@@ -16,21 +16,21 @@ import attrs
 import numpy as np
 import pytest
 
-from explorer.analysis.simulate import simulate
-from explorer.compiler.effects import Effects
-from explorer.compiler.storing import effects_as_arrays, restore_effects
-from explorer.kernels import expand, rows, stored
-from explorer.kernels.arrays import MAY_HAPPEN, ONLY_CUT, FlatRows
-from explorer.partitioned.visited import Visited
-from explorer.partitioned.worker import PartitionWorker
-from explorer.search import breadth_first, engine, kept_trees, plain_python, scratch, store
-from explorer.search.lassos import moves_of
-from explorer.system import Cut, System, successor
-from explorer.verdict import Budget, Outcome, Verdict
-from model.language.declarations import Instance, Transition, action, invariant, step_property
-from model.language.domain import BOOLEAN, ArrayOf, Integers, Limit, Maybe, SequenceOf, SetOf
-from model.language.graph_properties import prospect
-from model.language.records import domain_of, evolve, records, replaced, within
+from highwater.explorer.analysis.simulate import simulate
+from highwater.explorer.compiler.effects import Effects
+from highwater.explorer.compiler.storing import effects_as_arrays, restore_effects
+from highwater.explorer.kernels import expand, rows, stored
+from highwater.explorer.kernels.arrays import MAY_HAPPEN, ONLY_CUT, FlatRows
+from highwater.explorer.partitioned.visited import Visited
+from highwater.explorer.partitioned.worker import PartitionWorker
+from highwater.explorer.search import breadth_first, engine, kept_trees, plain_python, scratch, store
+from highwater.explorer.search.lassos import moves_of
+from highwater.explorer.system import Cut, System, successor
+from highwater.explorer.verdict import Budget, Outcome, Verdict
+from highwater.model.language.declarations import Instance, Transition, action, invariant, step_property
+from highwater.model.language.domain import BOOLEAN, ArrayOf, Integers, Limit, Maybe, SequenceOf, SetOf
+from highwater.model.language.graph_properties import prospect
+from highwater.model.language.records import domain_of, evolve, records, replaced, within
 
 MEMBER = Integers(0, 2, label="m", names="members")
 
@@ -363,8 +363,8 @@ def test_parts_list_the_steps_that_plain_python_takes(
 ) -> None:
     """But for those of a state that is no source; and what properties see of the steps that they rely on."""
     if folds:
-        monkeypatch.setattr("explorer.partitioned.visited.FOLD_FROM", 0)
-        monkeypatch.setattr("explorer.search.folded.MOST_OF_FLAT", 1e9)
+        monkeypatch.setattr("highwater.explorer.partitioned.visited.FOLD_FROM", 0)
+        monkeypatch.setattr("highwater.explorer.search.folded.MOST_OF_FLAT", 1e9)
     system, owners = club_of(folds), 3
     worker = PartitionWorker(system, symmetry)
     chosen = dict.fromkeys(worker.representative(each) for each in every_state(system))

@@ -18,9 +18,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from explorer.kernels import code_cache, compiling, entry_points
-from explorer.kernels.compiling import kernel
-from explorer.kernels.entry_points import EntryPoint
+from highwater.explorer.kernels import code_cache, compiling, entry_points
+from highwater.explorer.kernels.compiling import kernel
+from highwater.explorer.kernels.entry_points import EntryPoint
 
 ROOT = Path(__file__).parents[2]
 SPEC = """
@@ -83,7 +83,7 @@ def shows(numbers: Any) -> None:
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The only folder where code is kept; and the functions above as kernels of a module of their own."""
-    module = types.ModuleType("explorer.kernels.probes")
+    module = types.ModuleType("highwater.explorer.kernels.probes")
     for function in (weighed, nothing, last, clears, shows):
         setattr(module, function.__name__, kernel(function))
     monkeypatch.setitem(sys.modules, module.__name__, module)
@@ -302,24 +302,29 @@ def test_code_of_other_sources_is_not_loaded_and_goes_in_time(
 def test_sources_in_an_archive_are_the_same_sources(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "highwater.zip", "w") as archive:
         for file in (ROOT / "explorer").rglob("*.py"):
-            archive.write(file, file.relative_to(ROOT))
+            archive.write(file, "highwater" / file.relative_to(ROOT))
+        for package in ("highwater", "highwater/model"):
+            archive.writestr(f"{package}/__init__.py", "")
     code = f"""
 import sys
 sys.path.insert(0, {str(tmp_path / "highwater.zip")!r})
-from explorer.kernels import code_cache
+from highwater.explorer.kernels import code_cache
 print(code_cache.__file__, code_cache._made_of())
 """
     shown = subprocess.run(
         [sys.executable, "-I", "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True
     ).stdout.split()
-    assert shown == [str(tmp_path / "highwater.zip" / "explorer" / "kernels" / "code_cache.py"), code_cache._made_of()]
+    assert shown == [
+        str(tmp_path / "highwater.zip" / "highwater" / "explorer" / "kernels" / "code_cache.py"),
+        code_cache._made_of(),
+    ]
 
 
 def test_processes_that_compile_at_once_do_not_disturb_each_other(folder: Path) -> None:
     code = f"""
 import sys, pathlib, numpy as np
-from explorer.kernels import code_cache, entry_points
-from explorer.kernels.arrays import FlatRows
+from highwater.explorer.kernels import code_cache, entry_points
+from highwater.explorer.kernels.arrays import FlatRows
 code_cache.folders, code_cache.BROUGHT = lambda: [pathlib.Path({str(folder)!r})], pathlib.Path("/nowhere")
 rows, table, room = np.arange(6, dtype=np.uint32), np.zeros(16, np.uint32), np.zeros((1, 1), np.uint64)
 entry_points.enter_rows(FlatRows(rows), 0, 6, table, room, np.zeros(4, np.uint64), (0,))
@@ -396,15 +401,15 @@ def test_every_entry_point_leads_to_a_kernel() -> None:
     for name, entry_point in vars(entry_points).items():
         if isinstance(entry_point, EntryPoint):
             assert entry_point._name == name
-            found = getattr(importlib.import_module(f"explorer.kernels.{entry_point._module}"), name)
+            found = getattr(importlib.import_module(f"highwater.explorer.kernels.{entry_point._module}"), name)
             assert found.targetoptions["inline"] == "always", f"{name} is no kernel"
 
 
 def test_of_processes_that_need_the_same_kernel_one_compiles_it(folder: Path, tmp_path: Path) -> None:
     code = f"""
 import sys, pathlib, numpy as np
-from explorer.kernels import code_cache, compiling, entry_points
-from explorer.kernels.arrays import FlatRows
+from highwater.explorer.kernels import code_cache, compiling, entry_points
+from highwater.explorer.kernels.arrays import FlatRows
 code_cache.folders, code_cache.BROUGHT = lambda: [pathlib.Path({str(folder)!r})], pathlib.Path("/nowhere")
 compile_now = compiling.object_code
 compiling.object_code = lambda *asked: print("compiles", flush=True) or compile_now(*asked)

@@ -9,14 +9,14 @@ from typing import Any
 import attrs
 import pytest
 
-from explorer.system import ModelError, System
 from highwater.claims.resolving import define
 from highwater.claims.tables import Wrong
-from model.language.declarations import Action, action, invariant
-from model.language.definition import Definition, Model, NoToggles
-from model.language.domain import ArrayOf, Integers, Maybe, OneOf, SequenceOf, SetOf
-from model.language.graph_properties import eventually, per, prospect
-from model.language.records import domain_of, evolve, within
+from highwater.explorer.system import ModelError, System
+from highwater.model.language.declarations import Action, action, invariant
+from highwater.model.language.definition import Definition, Model, NoToggles
+from highwater.model.language.domain import ArrayOf, Integers, Maybe, OneOf, SequenceOf, SetOf
+from highwater.model.language.graph_properties import eventually, per, prospect
+from highwater.model.language.records import domain_of, evolve, within
 
 SystemOf = Callable[..., System]
 

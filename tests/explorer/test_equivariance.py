@@ -11,15 +11,15 @@ from typing import Any
 import attrs
 import pytest
 
-from explorer.analysis.shrink import Minimal, shrink
-from explorer.analysis.simulate import simulate
-from explorer.search import breadth_first, plain_python
-from explorer.system import ModelError, System
-from explorer.verdict import Outcome, Verdict
-from model.language.declarations import Invariant, Quantified, StepProperty, action, invariant, step_property
-from model.language.domain import ArrayOf, Integers, Maybe, SequenceOf, SetOf
-from model.language.graph_properties import Prospect, prospect
-from model.language.records import domain_of, evolve, replaced, within
+from highwater.explorer.analysis.shrink import Minimal, shrink
+from highwater.explorer.analysis.simulate import simulate
+from highwater.explorer.search import breadth_first, plain_python
+from highwater.explorer.system import ModelError, System
+from highwater.explorer.verdict import Outcome, Verdict
+from highwater.model.language.declarations import Invariant, Quantified, StepProperty, action, invariant, step_property
+from highwater.model.language.domain import ArrayOf, Integers, Maybe, SequenceOf, SetOf
+from highwater.model.language.graph_properties import Prospect, prospect
+from highwater.model.language.records import domain_of, evolve, replaced, within
 
 BROKERS = 3
 BROKER = Integers(0, BROKERS - 1, names="brokers")

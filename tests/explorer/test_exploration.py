@@ -11,14 +11,14 @@ from typing import Any
 import attrs
 import pytest
 
-from explorer.memory import process_memory
-from explorer.search import breadth_first, plain_python, progress, scratch, store
-from explorer.search.engine import Engine
-from explorer.system import ModelError, System
-from explorer.verdict import DEADLOCK, Budget, Outcome, Progress, Verdict, Violation
-from model.language.declarations import Action, Invariant, Witness, action, invariant
-from model.language.domain import BOOLEAN, ArrayOf, Integers, OneOf, SequenceOf, SetOf
-from model.language.records import bound, domain_of, evolve, replaced, within
+from highwater.explorer.memory import process_memory
+from highwater.explorer.search import breadth_first, plain_python, progress, scratch, store
+from highwater.explorer.search.engine import Engine
+from highwater.explorer.system import ModelError, System
+from highwater.explorer.verdict import DEADLOCK, Budget, Outcome, Progress, Verdict, Violation
+from highwater.model.language.declarations import Action, Invariant, Witness, action, invariant
+from highwater.model.language.domain import BOOLEAN, ArrayOf, Integers, OneOf, SequenceOf, SetOf
+from highwater.model.language.records import bound, domain_of, evolve, replaced, within
 
 Explore = Callable[..., Outcome]
 SystemOf = Callable[..., System]

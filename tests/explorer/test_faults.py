@@ -19,17 +19,17 @@ import attrs
 import numpy as np
 import pytest
 
-from explorer import memory
-from explorer.compiler import decision_trees, effects, meanings, programs
-from explorer.search import breadth_first, snapshots
-from explorer.search.checkpoint import MANIFEST
-from explorer.search.durable import LOCK
-from explorer.search.engine import Engine
-from explorer.system import ModelError, System
-from explorer.verdict import Budget, Outcome, Progress, Verdict
-from model.language.declarations import action, invariant
-from model.language.domain import Integers
-from model.language.records import domain_of, within
+from highwater.explorer import memory
+from highwater.explorer.compiler import decision_trees, effects, meanings, programs
+from highwater.explorer.search import breadth_first, snapshots
+from highwater.explorer.search.checkpoint import MANIFEST
+from highwater.explorer.search.durable import LOCK
+from highwater.explorer.search.engine import Engine
+from highwater.explorer.system import ModelError, System
+from highwater.explorer.verdict import Budget, Outcome, Progress, Verdict
+from highwater.model.language.declarations import action, invariant
+from highwater.model.language.domain import Integers
+from highwater.model.language.records import domain_of, within
 from tests.faults import Disk
 
 
@@ -178,7 +178,7 @@ class Memory:
     @property
     def makers(self) -> list[tuple[Any, str]]:
         found = [(np, name) for name in self.MAKERS]
-        modules = [module for name, module in sys.modules.items() if name.startswith("explorer.")]
+        modules = [module for name, module in sys.modules.items() if name.startswith("highwater.explorer.")]
         return found + [(module, "reserve") for module in modules if getattr(module, "reserve", None) is memory.reserve]
 
     def insert(self, patch: pytest.MonkeyPatch) -> None:
@@ -187,7 +187,7 @@ class Memory:
 
     def _failing(self, make: Any) -> Any:
         def allocate(*arguments: Any, **more: Any) -> Any:
-            if sys._getframe(1).f_globals.get("__name__", "").startswith("explorer."):
+            if sys._getframe(1).f_globals.get("__name__", "").startswith("highwater.explorer."):
                 self.made += 1
                 if self.made == self.fails:
                     raise MemoryError("injected")

@@ -15,17 +15,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from explorer.compiler.layout import Layout
-from explorer.kernels import entry_points
-from explorer.kernels.arrays import ROWS
-from explorer.search import breadth_first, engine, folded, liveness, store
-from explorer.search.cuts import most_parts
-from explorer.search.rows import Rows
-from explorer.search.store import Stopped, Store, spread
-from explorer.verdict import Budget, Outcome
 from highwater.claims.spec import load_spec
-from model.language.domain import ArrayOf, Integers
-from model.language.records import domain_of, within
+from highwater.explorer.compiler.layout import Layout
+from highwater.explorer.kernels import entry_points
+from highwater.explorer.kernels.arrays import ROWS
+from highwater.explorer.search import breadth_first, engine, folded, liveness, store
+from highwater.explorer.search.cuts import most_parts
+from highwater.explorer.search.rows import Rows
+from highwater.explorer.search.store import Stopped, Store, spread
+from highwater.explorer.verdict import Budget, Outcome
+from highwater.model.language.domain import ArrayOf, Integers
+from highwater.model.language.records import domain_of, within
 from tests.explorer.test_checkpoint import Stopwatch, manifest, restless, system, told
 from tests.explorer.test_engine_in_small import DEPTH, SYSTEMS, agree, club_of, expected, low_thresholds, plain_python
 

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from explorer.analysis.graph import TooLarge, as_data, as_dot, as_graphml, diameter, reachable_graph, shape
-from explorer.search.plain_python import explore
-from explorer.system import System
-from model.language.declarations import action, invariant
-from model.language.domain import Integers
-from model.language.records import domain_of, within
+from highwater.explorer.analysis.graph import TooLarge, as_data, as_dot, as_graphml, diameter, reachable_graph, shape
+from highwater.explorer.search.plain_python import explore
+from highwater.explorer.system import System
+from highwater.model.language.declarations import action, invariant
+from highwater.model.language.domain import Integers
+from highwater.model.language.records import domain_of, within
 from tests.explorer.test_random_systems import systems
 
 MOST = 400

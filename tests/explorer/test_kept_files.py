@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from explorer import kept_files
+from highwater.explorer import kept_files
 
 
 @pytest.fixture

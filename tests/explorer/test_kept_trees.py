@@ -18,17 +18,17 @@ import attrs
 import numpy as np
 import pytest
 
-from explorer import kept_files, sources
-from explorer.compiler.layout import Layout
-from explorer.compiler.programs import Program
-from explorer.compiler.storing import as_bytes, from_bytes
-from explorer.memory import process_memory
-from explorer.search import breadth_first, fingerprint, kept_trees, store, tree_files, tree_names
-from explorer.search.store import Store
-from explorer.system import Contradiction, ModelError, System
-from explorer.verdict import Budget, Outcome
 from highwater.claims.spec import load_spec
-from model.language.declarations import action, invariant
+from highwater.explorer import kept_files, sources
+from highwater.explorer.compiler.layout import Layout
+from highwater.explorer.compiler.programs import Program
+from highwater.explorer.compiler.storing import as_bytes, from_bytes
+from highwater.explorer.memory import process_memory
+from highwater.explorer.search import breadth_first, fingerprint, kept_trees, store, tree_files, tree_names
+from highwater.explorer.search.store import Store
+from highwater.explorer.system import Contradiction, ModelError, System
+from highwater.explorer.verdict import Budget, Outcome
+from highwater.model.language.declarations import action, invariant
 
 SPECS = Path(__file__).parents[2] / "specs"
 CLAIMS = [
@@ -119,11 +119,13 @@ def test_trees_are_kept_only_where_that_was_asked_for(folder: Path) -> None:
 
 
 def test_filters_and_wide_nodes_are_kept_too(monkeypatch: pytest.MonkeyPatch, learned: list[str]) -> None:
-    monkeypatch.setattr("explorer.search.engine.ROWS_WORTH_A_FILTER", 1 << 9)
+    monkeypatch.setattr("highwater.explorer.search.engine.ROWS_WORTH_A_FILTER", 1 << 9)
     system = found(CLAIMS[2])
     first = explored(system)
     learned.clear()
-    monkeypatch.setattr("explorer.search.engine.filter_of", lambda program, sample=(): pytest.fail("chosen again"))
+    monkeypatch.setattr(
+        "highwater.explorer.search.engine.filter_of", lambda program, sample=(): pytest.fail("chosen again")
+    )
     monkeypatch.setattr(kept_trees.Engine, "__init__", _with_filters_that_are_empty(kept_trees.Engine.__init__))
     assert told(explored(system)) == told(first)
 
@@ -131,7 +133,7 @@ def test_filters_and_wide_nodes_are_kept_too(monkeypatch: pytest.MonkeyPatch, le
 def test_filters_that_a_search_chose_which_learned_no_path_are_kept(
     monkeypatch: pytest.MonkeyPatch, learned: list[str]
 ) -> None:
-    monkeypatch.setattr("explorer.search.engine.ROWS_WORTH_A_FILTER", 1 << 9)
+    monkeypatch.setattr("highwater.explorer.search.engine.ROWS_WORTH_A_FILTER", 1 << 9)
     system = found(CLAIMS[2])
     with monkeypatch.context() as chosen_never:
         chosen_never.setattr(kept_trees.Engine, "renew_filters", lambda engine: None)
@@ -139,7 +141,7 @@ def test_filters_that_a_search_chose_which_learned_no_path_are_kept(
     learned.clear()
     explored(system)
     assert learned == []
-    monkeypatch.setattr("explorer.search.engine.widened", lambda program, states: pytest.fail("chosen again"))
+    monkeypatch.setattr("highwater.explorer.search.engine.widened", lambda program, states: pytest.fail("chosen again"))
     assert told(explored(system)) == told(first)
 
 
@@ -196,11 +198,11 @@ def test_a_budget_that_is_short_of_room_begins_with_a_small_visited_set() -> Non
 
 
 def _with_filters_that_are_empty(begin: Callable[..., None]) -> Callable[..., None]:
-    from explorer.compiler.prefilter import filter_of
+    from highwater.explorer.compiler.prefilter import filter_of
 
     def begins(engine: Any, *arguments: Any, **options: Any) -> None:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("explorer.search.engine.filter_of", filter_of)
+            patch.setattr("highwater.explorer.search.engine.filter_of", filter_of)
             begin(engine, *arguments, **options)
 
     return begins
@@ -286,10 +288,10 @@ def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Syst
 
 _COUNTERS = """
 import attrs
-from explorer.system import System
-from model.language.declarations import action, invariant
-from model.language.domain import Integers
-from model.language.records import domain_of, within
+from highwater.explorer.system import System
+from highwater.model.language.declarations import action, invariant
+from highwater.model.language.domain import Integers
+from highwater.model.language.records import domain_of, within
 from steps_of_counters import ahead
 
 
@@ -473,10 +475,10 @@ def test_highwater_in_an_archive_reads_what_it_brings(
     system = write_keys()
     first, folder = explored(system), bring()
     with zipfile.ZipFile(tmp_path / "highwater.zip", "w") as archive:
-        archive.writestr("explorer/search/__init__.py", "")
+        archive.writestr("highwater/explorer/search/__init__.py", "")
         for file in folder.iterdir() if are_brought else ():
-            archive.write(file, f"explorer/search/trees/{file.name}")
-    brought = zipfile.Path(tmp_path / "highwater.zip", "explorer/search/") / "trees"
+            archive.write(file, f"highwater/explorer/search/trees/{file.name}")
+    brought = zipfile.Path(tmp_path / "highwater.zip", "highwater/explorer/search/") / "trees"
     monkeypatch.setattr(tree_files, "BROUGHT", brought)
     engine = kept_trees.Engine(write_keys(protocol={"variant": "kip-279"}), None, 8, 1, True)
     kept_trees.KeptTrees(engine, 8).load()
@@ -697,7 +699,7 @@ def test_what_is_met_after_the_sample_makes_a_search_begin_anew(
 
 
 def test_with_trees_that_are_forgotten_their_filters_go(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("explorer.search.engine.ROWS_WORTH_A_FILTER", 1 << 9)
+    monkeypatch.setattr("highwater.explorer.search.engine.ROWS_WORTH_A_FILTER", 1 << 9)
     system = found(CLAIMS[2])
     explored(system)
     fresh, engine = (kept_trees.Engine(system, Budget(), 8, 1, True) for _ in range(2))

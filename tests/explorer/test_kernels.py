@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numba import njit
 
-from explorer.compiler.decision_trees import UNKNOWN
-from explorer.compiler.effects import COPY_FIELD, FIRST_EFFECT
-from explorer.kernels import entry_points, intrinsics, recent, rows, trees
-from explorer.kernels.arrays import EffectArrays, FlatRows
+from highwater.explorer.compiler.decision_trees import UNKNOWN
+from highwater.explorer.compiler.effects import COPY_FIELD, FIRST_EFFECT
+from highwater.explorer.kernels import entry_points, intrinsics, recent, rows, trees
+from highwater.explorer.kernels.arrays import EffectArrays, FlatRows
 
 WORD = st.integers(0, 2**64 - 1)
 

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from explorer.compiler.layout import MOST_WORDS, WORD_BITS, Layout
-from explorer.system import ModelError
-from model.language.domain import BOOLEAN, ArrayOf, Integers, Limit, Maybe, OneOf, SequenceOf, SetOf, Struct
-from model.language.records import domain_of, within
+from highwater.explorer.compiler.layout import MOST_WORDS, WORD_BITS, Layout
+from highwater.explorer.system import ModelError
+from highwater.model.language.domain import BOOLEAN, ArrayOf, Integers, Limit, Maybe, OneOf, SequenceOf, SetOf, Struct
+from highwater.model.language.records import domain_of, within
 
 
 class Colour(Enum):

@@ -14,22 +14,22 @@ from typing import Any
 import attrs
 import pytest
 
-from explorer import kept_files, sources
-from explorer.compiler.effects import Effects
-from explorer.compiler.layout import Layout
-from explorer.compiler.meanings import ActionProgram
-from explorer.compiler.permutations import Image
-from explorer.compiler.programs import Program
-from explorer.compiler.settings import Settings
-from explorer.compiler.storing import as_bytes, from_bytes
-from explorer.search import breadth_first, kept_trees, plain_python
-from explorer.search.symmetry import permutations_of
-from explorer.system import System
-from explorer.verdict import Outcome
 from highwater.claims.spec import load_spec
-from model.language.declarations import action
-from model.language.domain import BOOLEAN, ArrayOf, Integers
-from model.language.records import domain_of, evolve, within
+from highwater.explorer import kept_files, sources
+from highwater.explorer.compiler.effects import Effects
+from highwater.explorer.compiler.layout import Layout
+from highwater.explorer.compiler.meanings import ActionProgram
+from highwater.explorer.compiler.permutations import Image
+from highwater.explorer.compiler.programs import Program
+from highwater.explorer.compiler.settings import Settings
+from highwater.explorer.compiler.storing import as_bytes, from_bytes
+from highwater.explorer.search import breadth_first, kept_trees, plain_python
+from highwater.explorer.search.symmetry import permutations_of
+from highwater.explorer.system import System
+from highwater.explorer.verdict import Outcome
+from highwater.model.language.declarations import action
+from highwater.model.language.domain import BOOLEAN, ArrayOf, Integers
+from highwater.model.language.records import domain_of, evolve, within
 
 SPECS = Path(__file__).parents[2] / "specs"
 

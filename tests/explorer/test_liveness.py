@@ -11,15 +11,15 @@ from typing import Any
 import attrs
 import pytest
 
-from explorer.search import breadth_first, liveness, plain_python
-from explorer.search.lassos import lasso_at
-from explorer.search.recomputed_graph import BYTES_A_ROW, RecomputedGraph
-from explorer.search.store import Store
-from explorer.system import Contradiction
-from explorer.verdict import Budget, Outcome, Verdict
-from model.language.declarations import Action, Witness, action
-from model.language.domain import BOOLEAN, ArrayOf, Integers, Limit, Maybe, OneOf, SequenceOf
-from model.language.graph_properties import (
+from highwater.explorer.search import breadth_first, liveness, plain_python
+from highwater.explorer.search.lassos import lasso_at
+from highwater.explorer.search.recomputed_graph import BYTES_A_ROW, RecomputedGraph
+from highwater.explorer.search.store import Store
+from highwater.explorer.system import Contradiction
+from highwater.explorer.verdict import Budget, Outcome, Verdict
+from highwater.model.language.declarations import Action, Witness, action
+from highwater.model.language.domain import BOOLEAN, ArrayOf, Integers, Limit, Maybe, OneOf, SequenceOf
+from highwater.model.language.graph_properties import (
     FACTS,
     Form,
     Liveness,
@@ -30,7 +30,7 @@ from model.language.graph_properties import (
     leads_to,
     per,
 )
-from model.language.records import evolve, replaced, within
+from highwater.model.language.records import evolve, replaced, within
 
 Fair = Iterable[Action | Per]
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from explorer import memory
-from explorer.memory import container_limits, machine_memory, reserve
+from highwater.explorer import memory
+from highwater.explorer.memory import container_limits, machine_memory, reserve
 
 ROOT = Path(__file__).parents[2]
 
@@ -68,7 +68,7 @@ def test_address_space_that_cannot_be_reserved_is_a_memory_error() -> None:
 
 LIMITED = """
 import resource, sys
-from explorer.memory import address_space
+from highwater.explorer.memory import address_space
 before = address_space()
 resource.setrlimit(resource.RLIMIT_AS, (1 << 32, resource.RLIM_INFINITY))
 print(before, address_space() is not None and 1 << 28 < address_space() < 1 << 32)

@@ -19,22 +19,22 @@ from typing import Any
 
 import pytest
 
-from explorer import sources
-from explorer.compiler.programs import Program
-from explorer.search import breadth_first, kept_trees, plain_python, tree_names
-from explorer.search.durable import CheckpointError
-from explorer.system import System
-from explorer.verdict import Budget, Outcome
+from highwater.explorer import sources
+from highwater.explorer.compiler.programs import Program
+from highwater.explorer.search import breadth_first, kept_trees, plain_python, tree_names
+from highwater.explorer.search.durable import CheckpointError
+from highwater.explorer.system import System
+from highwater.explorer.verdict import Budget, Outcome
 
 ROOT = Path(__file__).parents[2]
 MODULE = """
 import collections, functools, operator, types
 from enum import Enum
 import attrs
-from explorer.system import System
-from model.language.declarations import action, invariant
-from model.language.domain import Integers
-from model.language.records import domain_of, evolve, within
+from highwater.explorer.system import System
+from highwater.model.language.declarations import action, invariant
+from highwater.model.language.domain import Integers
+from highwater.model.language.records import domain_of, evolve, within
 
 @attrs.frozen
 class Counter:
@@ -289,11 +289,11 @@ import os, sys
 from importlib import import_module
 from pathlib import Path
 import attrs
-from model.language.declarations import action, invariant
-from model.language.definition import Definition, Model
-from model.language.definition import toggle
-from model.language.domain import Integers
-from model.language.records import bound, evolve, within
+from highwater.model.language.declarations import action, invariant
+from highwater.model.language.definition import Definition, Model
+from highwater.model.language.definition import toggle
+from highwater.model.language.domain import Integers
+from highwater.model.language.records import bound, evolve, within
 
 HERE = Path(__file__).parent
 MODE = os.environ.get("HIGHWATER_TEST_MODE", "")

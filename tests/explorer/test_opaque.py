@@ -21,14 +21,14 @@ import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
-from explorer.ranks import ROOM
-from explorer.search import breadth_first, plain_python
-from explorer.system import Cut, ModelError, System, abstracted, judge, successor
-from explorer.verdict import Outcome, Verdict
-from model.language.declarations import Action, Invariant, StepProperty, Transition, Witness
-from model.language.domain import BOOLEAN, ArrayOf, Integers, Limit, Maybe, SequenceOf
-from model.language.graph_properties import Form, Liveness, Per, Prospect
-from model.language.records import domain_of, evolve, within
+from highwater.explorer.ranks import ROOM
+from highwater.explorer.search import breadth_first, plain_python
+from highwater.explorer.system import Cut, ModelError, System, abstracted, judge, successor
+from highwater.explorer.verdict import Outcome, Verdict
+from highwater.model.language.declarations import Action, Invariant, StepProperty, Transition, Witness
+from highwater.model.language.domain import BOOLEAN, ArrayOf, Integers, Limit, Maybe, SequenceOf
+from highwater.model.language.graph_properties import Form, Liveness, Per, Prospect
+from highwater.model.language.records import domain_of, evolve, within
 
 EXAMPLES = int(os.environ.get("HIGHWATER_EXAMPLES", "0"))
 NONE = -1

@@ -8,13 +8,13 @@ import attrs
 import numpy as np
 import pytest
 
-from explorer.kernels.arrays import FlatRows
-from explorer.partitioned import worker
-from explorer.partitioned.visited import Visited
-from explorer.partitioned.worker import PartitionWorker
-from explorer.search import breadth_first
-from explorer.search.counts import Counts
-from explorer.system import Contradiction, System
+from highwater.explorer.kernels.arrays import FlatRows
+from highwater.explorer.partitioned import worker
+from highwater.explorer.partitioned.visited import Visited
+from highwater.explorer.partitioned.worker import PartitionWorker
+from highwater.explorer.search import breadth_first
+from highwater.explorer.search.counts import Counts
+from highwater.explorer.system import Contradiction, System
 from tests.small_models import tiny_system
 
 

@@ -13,13 +13,13 @@ import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
-from explorer.search import breadth_first, plain_python
-from explorer.system import ModelError, System
-from explorer.verdict import Budget, Verdict
-from model.language.declarations import Action, Witness, action, invariant
-from model.language.domain import BOOLEAN, ArrayOf, Integers, Limit, Maybe, SetOf
-from model.language.graph_properties import Prospect, prospect
-from model.language.records import domain_of, evolve, replaced, within
+from highwater.explorer.search import breadth_first, plain_python
+from highwater.explorer.system import ModelError, System
+from highwater.explorer.verdict import Budget, Verdict
+from highwater.model.language.declarations import Action, Witness, action, invariant
+from highwater.model.language.domain import BOOLEAN, ArrayOf, Integers, Limit, Maybe, SetOf
+from highwater.model.language.graph_properties import Prospect, prospect
+from highwater.model.language.records import domain_of, evolve, replaced, within
 
 # From 0 the ball may climb to 4, or fall from 2 into a hole at 7, where it can only shake; 4 is the goal, from which it
 # rolls back to 0.

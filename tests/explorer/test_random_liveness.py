@@ -15,14 +15,14 @@ import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
-from explorer.search import breadth_first, edges, liveness, plain_python
-from explorer.search.fairness import demands_of
-from explorer.search.lassos import lasso_at, moves_of
-from explorer.system import Cut, System, judge
-from model.language.declarations import Action, Instance
-from model.language.domain import BOOLEAN, ArrayOf, Integers, Limit, Maybe, SetOf
-from model.language.graph_properties import Form, Liveness, Per
-from model.language.records import domain_of, evolve, replaced, within
+from highwater.explorer.search import breadth_first, edges, liveness, plain_python
+from highwater.explorer.search.fairness import demands_of
+from highwater.explorer.search.lassos import lasso_at, moves_of
+from highwater.explorer.system import Cut, System, judge
+from highwater.model.language.declarations import Action, Instance
+from highwater.model.language.domain import BOOLEAN, ArrayOf, Integers, Limit, Maybe, SetOf
+from highwater.model.language.graph_properties import Form, Liveness, Per
+from highwater.model.language.records import domain_of, evolve, replaced, within
 
 EXAMPLES = int(os.environ.get("HIGHWATER_EXAMPLES", "0"))
 MOST_WAITING = 9

@@ -18,16 +18,16 @@ from typing import Any
 import attrs
 import pytest
 
-from explorer.compiler.equivariance import Equivariance
-from explorer.compiler.permutations import permuted
-from explorer.compiler.tracing import _Writer
-from explorer.search import breadth_first, plain_python
-from explorer.system import Contradiction, ModelError, System
-from explorer.verdict import Auditing, Budget, Outcome
-from model.language.declarations import Action, Invariant, StepProperty, Witness
-from model.language.domain import BOOLEAN, ArrayOf, Integers, Limit, Maybe, SequenceOf, SetOf, Struct
-from model.language.graph_properties import Prospect
-from model.language.records import domain_of, evolve, records, replaced, within
+from highwater.explorer.compiler.equivariance import Equivariance
+from highwater.explorer.compiler.permutations import permuted
+from highwater.explorer.compiler.tracing import _Writer
+from highwater.explorer.search import breadth_first, plain_python
+from highwater.explorer.system import Contradiction, ModelError, System
+from highwater.explorer.verdict import Auditing, Budget, Outcome
+from highwater.model.language.declarations import Action, Invariant, StepProperty, Witness
+from highwater.model.language.domain import BOOLEAN, ArrayOf, Integers, Limit, Maybe, SequenceOf, SetOf, Struct
+from highwater.model.language.graph_properties import Prospect
+from highwater.model.language.records import domain_of, evolve, records, replaced, within
 
 PARTS = pytest.mark.parametrize(
     "part", [*range(4), *(pytest.param(each, marks=pytest.mark.slow) for each in range(4, 10))]

@@ -18,14 +18,14 @@ import pytest
 from hypothesis import HealthCheck, assume, event, given, note, settings
 from hypothesis import strategies as st
 
-from explorer.compiler.layout import Layout
-from explorer.search import breadth_first, plain_python, scratch
-from explorer.system import System
-from explorer.verdict import Auditing, Budget
-from model.language.declarations import Action, Invariant, StepProperty, Witness
-from model.language.domain import BOOLEAN, ArrayOf, Integers, Limit, Maybe, OneOf, SequenceOf, SetOf, Struct
-from model.language.graph_properties import Prospect
-from model.language.records import domain_of, evolve, replaced, within
+from highwater.explorer.compiler.layout import Layout
+from highwater.explorer.search import breadth_first, plain_python, scratch
+from highwater.explorer.system import System
+from highwater.explorer.verdict import Auditing, Budget
+from highwater.model.language.declarations import Action, Invariant, StepProperty, Witness
+from highwater.model.language.domain import BOOLEAN, ArrayOf, Integers, Limit, Maybe, OneOf, SequenceOf, SetOf, Struct
+from highwater.model.language.graph_properties import Prospect
+from highwater.model.language.records import domain_of, evolve, replaced, within
 
 EXAMPLES = int(os.environ.get("HIGHWATER_EXAMPLES", "0"))
 MOST_STATES = 300

@@ -15,18 +15,18 @@ import pytest
 from hypothesis import HealthCheck, assume, event, given, settings
 from hypothesis import strategies as st
 
-from explorer.compiler.meanings import ActionProgram
-from explorer.kernels import entry_points
-from explorer.kernels.arrays import SPARE
-from explorer.search import breadth_first, liveness, plain_python
-from explorer.search.engine import Engine
-from explorer.search.kept_trees import KeptTrees
-from explorer.system import ModelError, System, abstracted, judge, successor
-from explorer.verdict import Budget, Outcome, Verdict, Violation
-from model.language.declarations import Action, Invariant, StepProperty, Transition, action, invariant
-from model.language.domain import BOOLEAN, ArrayOf, Integers, Limit, Maybe, SequenceOf, SetOf
-from model.language.graph_properties import Form, Liveness, Per, always_eventually
-from model.language.records import domain_of, evolve, replaced, within
+from highwater.explorer.compiler.meanings import ActionProgram
+from highwater.explorer.kernels import entry_points
+from highwater.explorer.kernels.arrays import SPARE
+from highwater.explorer.search import breadth_first, liveness, plain_python
+from highwater.explorer.search.engine import Engine
+from highwater.explorer.search.kept_trees import KeptTrees
+from highwater.explorer.system import ModelError, System, abstracted, judge, successor
+from highwater.explorer.verdict import Budget, Outcome, Verdict, Violation
+from highwater.model.language.declarations import Action, Invariant, StepProperty, Transition, action, invariant
+from highwater.model.language.domain import BOOLEAN, ArrayOf, Integers, Limit, Maybe, SequenceOf, SetOf
+from highwater.model.language.graph_properties import Form, Liveness, Per, always_eventually
+from highwater.model.language.records import domain_of, evolve, replaced, within
 
 EXAMPLES = int(os.environ.get("HIGHWATER_EXAMPLES", "0"))
 thorough_or_quick = settings(

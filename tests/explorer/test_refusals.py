@@ -10,11 +10,11 @@ from pathlib import Path
 import attrs
 import pytest
 
-from explorer.analysis.refusals import refusal
-from explorer.system import System, successor
-from model.language.declarations import action
-from model.language.domain import Integers, Maybe
-from model.language.records import within
+from highwater.explorer.analysis.refusals import refusal
+from highwater.explorer.system import System, successor
+from highwater.model.language.declarations import action
+from highwater.model.language.domain import Integers, Maybe
+from highwater.model.language.records import within
 from tests import small_models
 
 

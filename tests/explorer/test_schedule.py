@@ -12,14 +12,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from explorer.analysis import schedule
-from explorer.analysis.schedule import switches, with_fewest_switches
-from explorer.system import System, judge, successor
-from explorer.trace import violation_at
-from explorer.verdict import Step, Violation
-from model.language.declarations import action, invariant, step_property
-from model.language.domain import ArrayOf, Integers, Limit
-from model.language.records import domain_of, evolve, replaced, within
+from highwater.explorer.analysis import schedule
+from highwater.explorer.analysis.schedule import switches, with_fewest_switches
+from highwater.explorer.system import System, judge, successor
+from highwater.explorer.trace import violation_at
+from highwater.explorer.verdict import Step, Violation
+from highwater.model.language.declarations import action, invariant, step_property
+from highwater.model.language.domain import ArrayOf, Integers, Limit
+from highwater.model.language.records import domain_of, evolve, replaced, within
 
 WHO = Integers(0, 2, label="w", names="workers")
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from explorer.analysis.shrink import Minimal, shrink
-from explorer.analysis.simulate import simulate
-from explorer.search import plain_python
-from explorer.system import judge_end, successor
-from explorer.verdict import DEADLOCK
+from highwater.explorer.analysis.shrink import Minimal, shrink
+from highwater.explorer.analysis.simulate import simulate
+from highwater.explorer.search import plain_python
+from highwater.explorer.system import judge_end, successor
+from highwater.explorer.verdict import DEADLOCK
 from tests.explorer.test_simulate import field, slowly_at_the_end, stays_off_the_corner
 
 

@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from explorer.analysis.simulate import Simulation, simulate
-from explorer.compiler.layout import Layout
-from explorer.search import plain_python
-from explorer.system import Cut, System, judge_end, successor
-from explorer.verdict import DEADLOCK, Budget
-from model.language.declarations import action, invariant, step_property
-from model.language.domain import Integers
-from model.language.records import domain_of, within
+from highwater.explorer.analysis.simulate import Simulation, simulate
+from highwater.explorer.compiler.layout import Layout
+from highwater.explorer.search import plain_python
+from highwater.explorer.system import Cut, System, judge_end, successor
+from highwater.explorer.verdict import DEADLOCK, Budget
+from highwater.model.language.declarations import action, invariant, step_property
+from highwater.model.language.domain import Integers
+from highwater.model.language.records import domain_of, within
 from tests.explorer.test_random_systems import systems
 
 TOP = 40

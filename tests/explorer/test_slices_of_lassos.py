@@ -15,15 +15,15 @@ import pytest
 from hypothesis import HealthCheck, assume, event, given, settings
 from hypothesis import strategies as st
 
-from explorer.analysis.causes import causes
-from explorer.analysis.outlook import outlook
-from explorer.search import plain_python
-from explorer.system import Cut, System, successor
-from explorer.verdict import Step
-from model.language.declarations import Action, Instance, Invariant, action
-from model.language.domain import BOOLEAN, Integers, Limit
-from model.language.graph_properties import Form, Liveness, Per, Prospect, eventually, leads_to
-from model.language.records import domain_of, evolve, records, within
+from highwater.explorer.analysis.causes import causes
+from highwater.explorer.analysis.outlook import outlook
+from highwater.explorer.search import plain_python
+from highwater.explorer.system import Cut, System, successor
+from highwater.explorer.verdict import Step
+from highwater.model.language.declarations import Action, Instance, Invariant, action
+from highwater.model.language.domain import BOOLEAN, Integers, Limit
+from highwater.model.language.graph_properties import Form, Liveness, Per, Prospect, eventually, leads_to
+from highwater.model.language.records import domain_of, evolve, records, within
 
 EXAMPLES = int(os.environ.get("HIGHWATER_EXAMPLES", "0"))
 SIDE = Integers(0, 1)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from explorer import sources
+from highwater.explorer import sources
 
 
 @pytest.fixture(autouse=True)

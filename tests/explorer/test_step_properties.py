@@ -8,12 +8,12 @@ from typing import Any
 import attrs
 import pytest
 
-from explorer.search import breadth_first
-from explorer.system import ModelError
-from explorer.verdict import Budget, Verdict
-from model.language.declarations import Witness, action, invariant, step_property
-from model.language.domain import BOOLEAN, Integers, SetOf
-from model.language.records import evolve, within
+from highwater.explorer.search import breadth_first
+from highwater.explorer.system import ModelError
+from highwater.explorer.verdict import Budget, Verdict
+from highwater.model.language.declarations import Witness, action, invariant, step_property
+from highwater.model.language.domain import BOOLEAN, Integers, SetOf
+from highwater.model.language.records import evolve, within
 
 TANKS = Integers(0, 2, label="t", names="tanks")
 

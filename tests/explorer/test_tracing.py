@@ -22,14 +22,14 @@ from typing import Any
 import attrs
 import pytest
 
-from explorer.compiler.layout import Layout
-from explorer.compiler.tracing import OutOfBounds, Recorder, TracingError, plain
-from explorer.search import breadth_first
-from explorer.system import Cut, ModelError, System, successor
-from explorer.verdict import Budget
-from model.language.declarations import action, invariant
-from model.language.domain import BOOLEAN, ArrayOf, Integers, Limit, Maybe, OneOf, SequenceOf, SetOf
-from model.language.records import domain_of, evolve, replaced, within
+from highwater.explorer.compiler.layout import Layout
+from highwater.explorer.compiler.tracing import OutOfBounds, Recorder, TracingError, plain
+from highwater.explorer.search import breadth_first
+from highwater.explorer.system import Cut, ModelError, System, successor
+from highwater.explorer.verdict import Budget
+from highwater.model.language.declarations import action, invariant
+from highwater.model.language.domain import BOOLEAN, ArrayOf, Integers, Limit, Maybe, OneOf, SequenceOf, SetOf
+from highwater.model.language.records import domain_of, evolve, replaced, within
 
 SystemOf = Callable[..., System]
 

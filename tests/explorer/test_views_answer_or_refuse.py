@@ -17,17 +17,23 @@ from typing import Any
 import attrs
 import pytest
 
-from explorer.analysis import simulate
-from explorer.compiler.questions import refuse_questions
-from explorer.partitioned.worker import PartitionWorker
-from explorer.search import breadth_first, counterexamples, plain_python
-from explorer.system import Contradiction, ModelError, System
-from explorer.verdict import Verdict
 from highwater.claims.spec import load_spec
-from model.language.declarations import Action, Invariant, action, invariant
-from model.language.domain import BOOLEAN, ArrayOf, Integers, Limit, SequenceOf, SetOf
-from model.language.graph_properties import always_eventually, eventually, eventually_always, leads_to, prospect
-from model.language.records import DOMAIN, domain_of, evolve, within
+from highwater.explorer.analysis import simulate
+from highwater.explorer.compiler.questions import refuse_questions
+from highwater.explorer.partitioned.worker import PartitionWorker
+from highwater.explorer.search import breadth_first, counterexamples, plain_python
+from highwater.explorer.system import Contradiction, ModelError, System
+from highwater.explorer.verdict import Verdict
+from highwater.model.language.declarations import Action, Invariant, action, invariant
+from highwater.model.language.domain import BOOLEAN, ArrayOf, Integers, Limit, SequenceOf, SetOf
+from highwater.model.language.graph_properties import (
+    always_eventually,
+    eventually,
+    eventually_always,
+    leads_to,
+    prospect,
+)
+from highwater.model.language.records import DOMAIN, domain_of, evolve, within
 
 SystemOf = Callable[..., System]
 SPECS = Path(__file__).parents[2] / "specs"

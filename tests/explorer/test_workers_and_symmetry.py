@@ -12,25 +12,25 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from explorer.compiler.decision_trees import NODE, NOTHING
-from explorer.compiler.effects import Effects
-from explorer.compiler.layout import Layout
-from explorer.compiler.meanings import ActionProgram, InvariantProgram
-from explorer.compiler.permutations import Image, permuted
-from explorer.compiler.prefilter import GATHER_FIELD, Filter, filter_of
-from explorer.compiler.wide_nodes import JUMP, KIND_AT, WIDE, WIDENS, Widened, widened
-from explorer.kernels import entry_points
-from explorer.kernels.arrays import SPARE, FlatRows
-from explorer.search import breadth_first, engine, expansion, plain_python, progress, scratch, store
-from explorer.search.compiled import Compiled
-from explorer.search.symmetry import permutations_of, tabulate
-from explorer.system import Cut, ModelError, System, judge, successor
-from explorer.verdict import Budget, Outcome, Progress
 from highwater.claims.resolving import build_system, variants
-from model.catalogue import MODELS
-from model.language.declarations import action, invariant
-from model.language.domain import BOOLEAN, ArrayOf, Integers, Limit, Maybe, SequenceOf, SetOf, Struct
-from model.language.records import domain_of, evolve, records, replaced, within
+from highwater.explorer.compiler.decision_trees import NODE, NOTHING
+from highwater.explorer.compiler.effects import Effects
+from highwater.explorer.compiler.layout import Layout
+from highwater.explorer.compiler.meanings import ActionProgram, InvariantProgram
+from highwater.explorer.compiler.permutations import Image, permuted
+from highwater.explorer.compiler.prefilter import GATHER_FIELD, Filter, filter_of
+from highwater.explorer.compiler.wide_nodes import JUMP, KIND_AT, WIDE, WIDENS, Widened, widened
+from highwater.explorer.kernels import entry_points
+from highwater.explorer.kernels.arrays import SPARE, FlatRows
+from highwater.explorer.search import breadth_first, engine, expansion, plain_python, progress, scratch, store
+from highwater.explorer.search.compiled import Compiled
+from highwater.explorer.search.symmetry import permutations_of, tabulate
+from highwater.explorer.system import Cut, ModelError, System, judge, successor
+from highwater.explorer.verdict import Budget, Outcome, Progress
+from highwater.model.catalogue import MODELS
+from highwater.model.language.declarations import action, invariant
+from highwater.model.language.domain import BOOLEAN, ArrayOf, Integers, Limit, Maybe, SequenceOf, SetOf, Struct
+from highwater.model.language.records import domain_of, evolve, records, replaced, within
 from tests.small_models import CASES, cases, random_walk, small_system, tiny_system
 
 EXPLORED = [
@@ -365,7 +365,7 @@ def wide_walk(found: Widened, program: ActionProgram, tree: int, state: tuple[in
 
 
 def index(state: tuple[int, ...], low: int, high: int, where: int) -> int:
-    """What `explorer.compiler.prefilter.gathering` means."""
+    """What `highwater.explorer.compiler.prefilter.gathering` means."""
     place, low_word, high_word = (where >> GATHER_FIELD * number & (1 << GATHER_FIELD) - 1 for number in range(3))
     return gathered(state[low_word], low) + (gathered(state[high_word], high) << place)
 

@@ -11,14 +11,14 @@ from unittest.mock import Mock
 import pytest
 
 import highwater as front_door
-from explorer.search import breadth_first
-from explorer.search.tree_files import TreeFiles
-from explorer.system import JudgedOtherwise
-from explorer.verdict import Auditing
 from highwater.claims.checking import Engine, check_spec
 from highwater.claims.mutation import mutate
 from highwater.claims.repairing import repair
 from highwater.claims.spec import SpecError, load_spec
+from highwater.explorer.search import breadth_first
+from highwater.explorer.search.tree_files import TreeFiles
+from highwater.explorer.system import JudgedOtherwise
+from highwater.explorer.verdict import Auditing
 
 SPECS = Path(__file__).parents[2] / "specs"
 HOLDS = SPECS / "fencing" / "kip_320_keeps_committed_records_on_two_brokers.toml"

@@ -19,19 +19,19 @@ from click.testing import Result
 from hypothesis import HealthCheck, assume, event, given, settings
 from hypothesis import strategies as st
 
-from explorer.analysis.causes import causes
-from explorer.search import plain_python
-from explorer.system import System
-from explorer.verdict import Budget, Verdict, Violation
 from highwater import api
 from highwater.claims.mutation import Fate, mutate
 from highwater.claims.repairing import Attempt, Ending, repair
 from highwater.claims.resolving import build_system
-from model.language.declarations import Action, Invariant, StepProperty
-from model.language.definition import Definition, Model
-from model.language.domain import BOOLEAN, Integers
-from model.language.graph_properties import Form, Liveness, Per, Prospect
-from model.language.records import evolve, within
+from highwater.explorer.analysis.causes import causes
+from highwater.explorer.search import plain_python
+from highwater.explorer.system import System
+from highwater.explorer.verdict import Budget, Verdict, Violation
+from highwater.model.language.declarations import Action, Invariant, StepProperty
+from highwater.model.language.definition import Definition, Model
+from highwater.model.language.domain import BOOLEAN, Integers
+from highwater.model.language.graph_properties import Form, Liveness, Per, Prospect
+from highwater.model.language.records import evolve, within
 
 Write = Callable[..., Path]
 EXAMPLES = int(os.environ.get("HIGHWATER_EXAMPLES", "0"))
@@ -343,10 +343,10 @@ def test_a_random_rule_is_defended_where_plain_python_says_so(model: Model, dept
 
 LEAKS = """
 import attrs
-from model.language.declarations import action, invariant
-from model.language.definition import Definition, Model
-from model.language.domain import Integers
-from model.language.records import evolve, within
+from highwater.model.language.declarations import action, invariant
+from highwater.model.language.definition import Definition, Model
+from highwater.model.language.domain import Integers
+from highwater.model.language.records import evolve, within
 
 @attrs.frozen
 class Rules:

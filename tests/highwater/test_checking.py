@@ -15,17 +15,17 @@ import attrs
 import pytest
 from click.testing import Result
 
-from explorer.verdict import Verdict, Violation
 from highwater import api, prospect
 from highwater.claims.checking import Status, check_spec, judge_claim
 from highwater.claims.spec import Spec, SpecError, load_spec
 from highwater.cli.outputs import Outputs
+from highwater.explorer.verdict import Verdict, Violation
 from highwater.files import ReportError
+from highwater.model.language import graph_properties
+from highwater.model.language.domain import Struct
+from highwater.model.reference.state import Cluster
 from highwater.reports.progress import make_console
 from highwater.reports.terminal import show_state, show_witness, verdict_line
-from model.language import graph_properties
-from model.language.domain import Struct
-from model.reference.state import Cluster
 from tests.highwater.conftest import QUICK
 
 SPECS = Path(__file__).parents[2] / "specs"
@@ -305,7 +305,7 @@ def test_control_characters_do_not_reach_the_terminal(capsys: pytest.CaptureFixt
 def test_control_characters_do_not_reach_a_graph(
     highwater: Run, write_spec: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
-    monkeypatch.setattr("model.language.domain.Struct.show", lambda self, value: "\x1b[31m\x00")
+    monkeypatch.setattr("highwater.model.language.domain.Struct.show", lambda self, value: "\x1b[31m\x00")
     out = tmp_path / "graph"
     assert highwater("graph", write_spec(), f"--{kind}", out).exit_code == 0
     text = out.read_text()
@@ -382,12 +382,6 @@ def test_damaged_bounds_and_states_are_told_a_line_each_and_by_field(
 
 def test_the_next_command_can_be_pasted_whatever_the_folder_is_called(highwater: Run, tmp_path: Path) -> None:
     assert f"cd '{tmp_path}/two words' && " in highwater("init", tmp_path / "two words").stdout
-
-
-@pytest.mark.parametrize("reference", ["model:MODEL", "model.mine:MODEL"])
-def test_a_module_that_highwater_shadows_is_said_to_be(reference: str) -> None:
-    with pytest.raises(SpecError, match="model is part of Highwater itself, which comes first"):
-        api.claim(model=reference, bounds=QUICK, check=["weak_isr"])
 
 
 def test_an_export_error_is_one_line() -> None:

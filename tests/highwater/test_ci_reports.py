@@ -55,7 +55,7 @@ def spec_with(tmp_path: Path, expect: str) -> Path:
 @pytest.fixture
 def unmet(write_spec: Write) -> list[ClaimResult]:
     """A met claim, two unmet ones, one of them with a trace, and one undecided, under awkward names."""
-    from explorer.verdict import Budget
+    from highwater.explorer.verdict import Budget
 
     specs = [
         load_spec(write_spec("fine.toml")),
@@ -310,7 +310,7 @@ def test_a_spec_that_is_wrong_from_the_start_is_in_sarif_with_its_line(
 def test_progress_in_a_log_is_plain_lines_even_where_colour_is_forced(monkeypatch: pytest.MonkeyPatch) -> None:
     import io
 
-    from explorer.verdict import Progress
+    from highwater.explorer.verdict import Progress
     from highwater.reports import progress
 
     monkeypatch.setenv("FORCE_COLOR", "1")

@@ -10,15 +10,15 @@ from typing import Any
 import attrs
 import pytest
 
-from explorer.memory import process_memory
-from explorer.verdict import Budget, Outcome, Progress, Step, Verdict, Violation
 from highwater.claims.checking import Engine, Result, Status, check_spec, judge_claim
 from highwater.claims.spec import Spec, SpecError, load_spec
-from model.catalogue import MODELS
-from model.language.declarations import Action, Invariant, Witness, action, invariant
-from model.language.definition import Definition, Model
-from model.language.domain import Integers
-from model.language.records import bound, evolve, within
+from highwater.explorer.memory import process_memory
+from highwater.explorer.verdict import Budget, Outcome, Progress, Step, Verdict, Violation
+from highwater.model.catalogue import MODELS
+from highwater.model.language.declarations import Action, Invariant, Witness, action, invariant
+from highwater.model.language.definition import Definition, Model
+from highwater.model.language.domain import Integers
+from highwater.model.language.records import bound, evolve, within
 
 SPECS = Path(__file__).parents[2] / "specs"
 MET, UNMET, UNDECIDED = Status.MET, Status.UNMET, Status.UNDECIDED

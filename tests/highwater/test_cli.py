@@ -20,12 +20,12 @@ import jsonschema
 import pytest
 from click.testing import Result
 
-from explorer.verdict import Progress
 from highwater.claims.resolving import variants
 from highwater.claims.spec import find_specs
+from highwater.explorer.verdict import Progress
+from highwater.invariants.reference import CLUSTER
+from highwater.model.catalogue import MODELS
 from highwater.reports.progress import Live
-from invariants.reference import CLUSTER
-from model.catalogue import MODELS
 
 ROOT = Path(__file__).parents[2]
 SPECS = ROOT / "specs"
@@ -54,7 +54,7 @@ def environment() -> dict[str, str]:
         for name, value in os.environ.items()
         if name not in ("FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE", "NO_COLOR")
     }
-    return {**kept, "PYTHONPATH": str(ROOT), "COLUMNS": "250", "TERM": "xterm-256color"}
+    return {**kept, "PYTHONPATH": str(ROOT / "src"), "COLUMNS": "250", "TERM": "xterm-256color"}
 
 
 def results_in(path: Path) -> list[dict[str, Any]]:
@@ -523,7 +523,7 @@ def test_an_interruption_of_the_plain_engine_exits_130(
     def interrupt(*arguments: Any, **options: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("explorer.search.plain_python.explore", interrupt)
+    monkeypatch.setattr("highwater.explorer.search.plain_python.explore", interrupt)
     result = highwater("check", write_spec(), "--engine", "python")
     assert result.exit_code == 130
     assert "interrupted" in result.stderr

@@ -10,11 +10,11 @@ from typing import Any
 import jsonschema
 import pytest
 
-from explorer.verdict import Budget, Verdict
 from highwater.claims.checking import Result as ClaimResult
 from highwater.claims.checking import check_spec
 from highwater.claims.coverage import Coverage, added_up
 from highwater.claims.spec import Spec
+from highwater.explorer.verdict import Budget, Verdict
 from highwater.reports.github import summary
 from highwater.visible import counted
 

@@ -22,12 +22,13 @@ import pytest
 import xmlschema
 from click.testing import CliRunner, Result
 
-from explorer.verdict import Budget
 from highwater.claims.checking import check_spec
 from highwater.claims.spec import load_spec
 from highwater.cli.init import write_scaffold
 from highwater.cli.main import main
 from highwater.cli.outputs import Outputs
+from highwater.explorer import trace
+from highwater.explorer.verdict import Budget
 
 pytest_plugins = ["pytester"]
 
@@ -42,7 +43,7 @@ Run = Callable[..., Result]
 
 def environment(**more: str) -> dict[str, str]:
     kept = {name: value for name, value in os.environ.items() if name not in ("FORCE_COLOR", "PYTHONUNBUFFERED")}
-    return {**kept, "PYTHONPATH": str(ROOT), **more}
+    return {**kept, "PYTHONPATH": str(ROOT / "src"), **more}
 
 
 def run(*arguments: Any, **options: Any) -> subprocess.CompletedProcess[str]:
@@ -80,7 +81,7 @@ def failing(message: str, otherwise: Callable[..., Any] | None = None) -> Callab
         "    raise IndexError(message)\n"
     )
     names = {"otherwise": otherwise, "message": message}
-    exec(compile(code, str(ROOT / "explorer" / "trace.py"), "exec"), names)
+    exec(compile(code, str(trace.__file__), "exec"), names)
     return names["fail"]
 
 
@@ -88,7 +89,7 @@ COMMANDS = {
     "check": ("highwater.cli.run.check_spec", ["check", "SPEC"]),
     "list": ("highwater.cli.listing.show_models", ["list", "models"]),
     "mutate": ("highwater.claims.mutation.mutate", ["mutate", "SPEC"]),
-    "graph": ("explorer.analysis.graph.shape", ["graph", "SPEC"]),
+    "graph": ("highwater.explorer.analysis.graph.shape", ["graph", "SPEC"]),
     "simulate": ("highwater.claims.simulation.simulate_spec", ["simulate", "SPEC"]),
     "states": ("highwater.claims.on_spark.session", ["states", "SPEC"]),
     "trace": ("highwater.reports.replaying.replay", ["trace", "--replay", "REPORT"]),
@@ -127,7 +128,7 @@ def test_an_internal_error_exits_70_with_one_line_and_keeps_its_traceback(
 def test_a_counterexample_that_plain_python_does_not_replay_exits_70(
     highwater: Run, write_spec: Write, monkeypatch: pytest.MonkeyPatch, command: str
 ) -> None:
-    for module in ("explorer.search.counterexamples", "explorer.analysis.simulate"):
+    for module in ("highwater.explorer.search.counterexamples", "highwater.explorer.analysis.simulate"):
         monkeypatch.setattr(f"{module}.successor", lambda action, state, domain: None)
     bounds = {"brokers": 2, "log_length_max": 2, "records_max": 2, "leader_epoch_max": 2}
     protocol = {"variant": "truncate-to-high-watermark"}
@@ -438,28 +439,10 @@ def test_an_interrupt_while_the_program_is_loaded_exits_130(write_spec: Write, t
 # --- files with the names of our packages
 
 
-@pytest.mark.parametrize("name", ["model", "invariants", "explorer", "spark"])
-@pytest.mark.parametrize("arguments", [["check", "SPEC"], ["list", "models"], ["init", "new"]], ids=" ".join)
-def test_a_file_that_hides_a_package_is_named(
-    write_spec: Write, tmp_path: Path, name: str, arguments: list[str]
-) -> None:
-    folder = tmp_path / "mine"
-    folder.mkdir()
-    (folder / f"{name}.py").write_text("", encoding="utf-8")
-    first = environment(PYTHONPATH=os.pathsep.join([str(folder), str(ROOT)]))
-    ran = run(*(write_spec() if word == "SPEC" else word for word in arguments), env=first, cwd=tmp_path)
-    assert (ran.returncode, ran.stdout) == (2, "")
-    line = one_line(ran.stderr)
-    assert line.startswith(
-        f"highwater: {folder / name}.py: has the name of Highwater's own package {name}, and Python finds it first; "
-        "rename it"
-    )
-
-
 @pytest.mark.parametrize("name", ["attrs", "attr", "copy"])
 def test_a_file_that_hides_what_highwater_needs_is_no_claim_that_is_not_met(tmp_path: Path, name: str) -> None:
     (tmp_path / f"{name}.py").write_text("raise RuntimeError('hidden')\n", encoding="utf-8")
-    first = environment(PYTHONPATH=os.pathsep.join([str(tmp_path), str(ROOT)]))
+    first = environment(PYTHONPATH=os.pathsep.join([str(tmp_path), str(ROOT / "src")]))
     ran = run("list", "models", env=first, cwd=tmp_path.parent)
     assert ran.returncode == 70
     assert "RuntimeError: hidden" in one_line(ran.stderr)
@@ -475,20 +458,6 @@ def test_a_file_in_the_current_folder_is_not_executed(write_spec: Write, tmp_pat
     assert (ran.returncode, ran.stderr) == (0, "")
 
 
-def test_a_folder_without_an_init_hides_nothing(write_spec: Write, tmp_path: Path) -> None:
-    (tmp_path / "mine" / "model").mkdir(parents=True)
-    assert run("check", write_spec(), cwd=tmp_path / "mine").returncode == 0
-
-
-def test_from_python_a_file_that_hides_a_package_is_named(tmp_path: Path) -> None:
-    (tmp_path / "explorer.py").write_text("", encoding="utf-8")
-    command = [sys.executable, "-c", "import highwater; highwater.check"]
-    ran = subprocess.run(command, cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False)
-    assert (
-        f"{tmp_path / 'explorer'}.py: has the name of Highwater's own package explorer" in ran.stderr.splitlines()[-1]
-    )
-
-
 CLAIM = """
 model = "reference"
 protocol = { variant = "kip-320" }
@@ -497,41 +466,13 @@ check = ["weak_isr"]
 """
 
 
-@pytest.mark.parametrize("name", ["model", "invariants", "explorer", "spark"])
-def test_under_pytest_a_file_that_hides_a_package_is_named(pytester: pytest.Pytester, name: str) -> None:
-    """Beside the tests, from where pytest puts it first on Python's path once it imports one of them."""
-    folder = pytester.mkdir("tests")
-    (folder / f"{name}.py").write_text("WHAT = 1\n", encoding="utf-8")
-    (folder / "claim.toml").write_text(CLAIM, encoding="utf-8")
-    (folder / "test_mine.py").write_text(
-        f"from {name} import WHAT\n\ndef test_what(): assert WHAT == 1\n", encoding="utf-8"
-    )
-    (folder / "test_other.py").write_text(
-        "def test_other(checker): checker.check('weak_isr', model='reference', bounds={})\n", encoding="utf-8"
-    )
-    result = pytester.runpytest_subprocess("--highwater", "tests", "-p", "no:cacheprovider")
-    result.assert_outcomes(passed=1, failed=2)
-    text = result.stdout.str()
-    assert "INTERNALERROR" not in text
-    assert text.count(f"{folder / name}.py: has the name of Highwater's own package {name}") >= 2
-
-
-def test_under_pytest_a_file_on_the_path_that_hides_a_package_ends_the_run(pytester: pytest.Pytester) -> None:
-    (pytester.path / "model.py").write_text("", encoding="utf-8")
-    (pytester.path / "claim.toml").write_text(CLAIM, encoding="utf-8")
-    result = pytester.runpytest_subprocess("--highwater", "claim.toml", "-o", "pythonpath=.")
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    assert "INTERNALERROR" not in result.stdout.str() + result.stderr.str()
-    result.stderr.fnmatch_lines(["ERROR: */model.py: has the name of Highwater's own package model*"])
-
-
 def test_an_internal_error_under_pytest_is_a_failure_that_says_whose_fault_it_is(pytester: pytest.Pytester) -> None:
     (pytester.path / "claim.toml").write_text(CLAIM, encoding="utf-8")
     pytester.makeconftest(
-        "import highwater.api, explorer.trace\n"
+        "import highwater.api, highwater.explorer.trace\n"
         "code = 'def fail(*arguments, **options): raise IndexError(0)'\n"
         "names = {}\n"
-        "exec(compile(code, explorer.trace.__file__, 'exec'), names)\n"
+        "exec(compile(code, highwater.explorer.trace.__file__, 'exec'), names)\n"
         "highwater.api.check_spec = names['fail']\n"
     )
     result = pytester.runpytest_subprocess("--highwater", "claim.toml")

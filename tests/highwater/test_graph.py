@@ -10,8 +10,8 @@ import networkx
 import pytest
 from click.testing import Result
 
-from explorer.analysis import graph
 from highwater import api
+from highwater.explorer.analysis import graph
 from highwater.reports import progress
 
 Run = Callable[..., Result]

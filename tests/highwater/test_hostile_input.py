@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
-from explorer.verdict import Progress
 from highwater import SpecError, api
 from highwater.claims.positions import line_of_key
+from highwater.explorer.verdict import Progress
 from highwater.limits import LARGEST_SPEC
 from highwater.reports.progress import time_left
 

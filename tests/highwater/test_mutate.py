@@ -11,13 +11,13 @@ import attrs
 import pytest
 from click.testing import Result
 
-from explorer.verdict import Budget
 from highwater import SpecError, Verdict, api
 from highwater.claims.mutation import Fate, Mutation, mutate
-from model.language.declarations import action, invariant
-from model.language.definition import Definition, Model, NoToggles
-from model.language.domain import Integers
-from model.language.records import evolve, within
+from highwater.explorer.verdict import Budget
+from highwater.model.language.declarations import action, invariant
+from highwater.model.language.definition import Definition, Model, NoToggles
+from highwater.model.language.domain import Integers
+from highwater.model.language.records import evolve, within
 
 Run = Callable[..., Result]
 Write = Callable[..., Path]

@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 import highwater
-from explorer.analysis.plain_values import plain as plain_value
-from explorer.search import breadth_first
+from highwater.explorer.analysis.plain_values import plain as plain_value
+from highwater.explorer.search import breadth_first
+from highwater.model.language.domain import ArrayOf, Integers, Maybe, OneOf, SequenceOf, SetOf, as_domain
 from highwater.notebooks import Coverage
 from highwater.spaces import column_type
-from model.language.domain import ArrayOf, Integers, Maybe, OneOf, SequenceOf, SetOf, as_domain
 
 ROOT = Path(__file__).parents[2]
 SMALL = {"brokers": 2, "log_length_max": 1, "records_max": 1, "leader_epoch_max": 1}
@@ -153,7 +153,7 @@ def test_coverage_of_too_many_states_is_refused_rather_than_partial() -> None:
 
 def test_coverage_counts_paths_by_line_and_names_lines_that_never_ran(tmp_path: Path) -> None:
     found = highwater.coverage(small())
-    file = str(ROOT / "model" / "reference" / "fenced.py")
+    file = str(ROOT / "src" / "highwater" / "model" / "reference" / "fenced.py")
     texts = Path(file).read_text().splitlines()
     ran = [texts[line - 1].strip() for line, paths in found.lines[file].items() if paths]
     assert any(text.startswith("return ") for text in ran)
@@ -176,7 +176,7 @@ def test_a_line_that_no_state_reaches_is_red(tmp_path: Path) -> None:
 def test_the_notebook_of_the_docs_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     nbformat, nbclient = pytest.importorskip("nbformat"), pytest.importorskip("nbclient")
     pytest.importorskip("ipykernel")
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    monkeypatch.setenv("PYTHONPATH", str(ROOT / "src"))
     notebook = nbformat.read(ROOT / "docs" / "library.ipynb", as_version=4)
     assert not any(cell.get("outputs") for cell in notebook.cells), "outputs are left to whoever runs it"
     nbclient.NotebookClient(notebook, timeout=None, resources={"metadata": {"path": str(tmp_path)}}).execute()

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from click.testing import Result
 
-from explorer.system import ModelError
 from highwater.claims import on_spark, own
+from highwater.explorer.system import ModelError
 
 pytest.importorskip("pyspark")
 ROOT = Path(__file__).parents[2]
@@ -56,8 +56,9 @@ def test_spark_without_java_is_explained_in_one_line(
 def test_spark_without_pyspark_is_explained_in_one_line(
     highwater: Callable[..., Result], write_spec: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in [name for name in sys.modules if name.partition(".")[0] in ("spark", "pyspark")]:
+    for module in [name for name in sys.modules if name.startswith(("highwater.spark", "pyspark"))]:
         monkeypatch.delitem(sys.modules, module)
+    monkeypatch.setattr("highwater.spark", None, raising=False)  # what is imported anew takes its place until the end
     monkeypatch.setitem(sys.modules, "pyspark", None)
     result = highwater("check", write_spec(), "--engine", "spark")
     assert result.exit_code == 2
@@ -174,7 +175,10 @@ def test_a_model_beside_a_script_goes_where_executors_run(tmp_path: Path, monkey
     monkeypatch.syspath_prepend(tmp_path)
     for name in ("beside_a_script:MODEL", "package_of_mine.models:MODEL"):
         assert str(tmp_path) in own.folders_of([name])
-    assert own.folders_of(["reference", "model.catalogue:MODEL", "numpy:MODEL", "nowhere:MODEL"]) == own.folders()
+    assert (
+        own.folders_of(["reference", "highwater.model.catalogue:MODEL", "numpy:MODEL", "nowhere:MODEL"])
+        == own.folders()
+    )
 
 
 def test_a_prospect_is_refused_with_what_to_do(highwater: Callable[..., Result]) -> None:
@@ -203,7 +207,7 @@ def test_a_lasso_on_spark_is_reported_as_by_the_local_engine(
 def test_models_of_ones_own_are_explored_by_executors_too(
     highwater: Callable[..., Result], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spark: Any
 ) -> None:
-    monkeypatch.setattr("spark.driver.explore.ROWS_WORTH_A_JOB", 40)
+    monkeypatch.setattr("highwater.spark.driver.explore.ROWS_WORTH_A_JOB", 40)
     assert highwater("init", tmp_path).exit_code == 0
     spec = tmp_path / "specs" / "fencing_keeps_late_writers_out.toml"
     result = highwater("check", spec, "--engine", "spark", "--model-path", tmp_path)

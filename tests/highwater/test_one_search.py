@@ -16,22 +16,22 @@ import attrs
 import pytest
 from click.testing import Result
 
-from explorer import sources
-from explorer.compiler.layout import Layout
-from explorer.search import breadth_first
-from explorer.search.checkpoint import Checkpoint
-from explorer.search.durable import CheckpointError
-from explorer.search.fingerprint import Fingerprint, differences, engine_code, fingerprint
-from explorer.system import System
-from explorer.verdict import Budget
 from highwater.claims import own
 from highwater.claims.resolving import build_system, resolve_model, toggles_of
 from highwater.claims.spec import load_spec
 from highwater.claims.tables import Wrong
-from model.catalogue import MODELS
-from model.language.declarations import Invariant, action, invariant
-from model.language.domain import Integers
-from model.language.records import domain_of, within
+from highwater.explorer import sources
+from highwater.explorer.compiler.layout import Layout
+from highwater.explorer.search import breadth_first
+from highwater.explorer.search.checkpoint import Checkpoint
+from highwater.explorer.search.durable import CheckpointError
+from highwater.explorer.search.fingerprint import Fingerprint, differences, engine_code, fingerprint
+from highwater.explorer.system import System
+from highwater.explorer.verdict import Budget
+from highwater.model.catalogue import MODELS
+from highwater.model.language.declarations import Invariant, action, invariant
+from highwater.model.language.domain import Integers
+from highwater.model.language.records import domain_of, within
 
 Run = Callable[..., Result]
 ROOT = Path(__file__).parents[2]
@@ -144,9 +144,9 @@ from tests.highwater.test_one_search import sizes, system_of, toggles
 before = set(sys.modules)
 for name in sys.argv[1:]:
     system_of(name, toggles(name), sizes(name))
-print(*(name for name in set(sys.modules) if name.partition(".")[0] in ("model", "invariants")))
+print(*(name for name in set(sys.modules) if name.split(".")[1:2] in (["model"], ["invariants"])))
 """
-CATALOGUES = {"model.language.registration", "invariants.catalogue"}
+CATALOGUES = {"highwater.model.language.registration"}
 
 
 def test_every_module_that_a_model_loads_is_part_of_a_search(
@@ -158,7 +158,7 @@ def test_every_module_that_a_model_loads_is_part_of_a_search(
     loaded -= {name for name in loaded if name in CATALOGUES or name.endswith(".catalogue")}
     system = system_of(model, toggles(model), sizes(model))
     known = set(prints_of(system)["modules"])
-    assert {name for name in loaded if name.startswith("model.")} <= known
+    assert {name for name in loaded if name.startswith("highwater.model.")} <= known
     assert system.invariants[0].of.function.__module__ in known
     read = Path.read_bytes
     for name in sorted(known):
@@ -184,10 +184,10 @@ def test_the_engine_is_part_of_a_search(
 
 MODEL = """
 import attrs
-from model.language.declarations import action, invariant
-from model.language.definition import Definition, Model, NoToggles
-from model.language.domain import Integers
-from model.language.records import bound, evolve, within
+from highwater.model.language.declarations import action, invariant
+from highwater.model.language.definition import Definition, Model, NoToggles
+from highwater.model.language.domain import Integers
+from highwater.model.language.records import bound, evolve, within
 from rules import may_grow
 
 @attrs.frozen
@@ -243,7 +243,7 @@ def folder(tmp_path: Path) -> Path:
 
 def check(folder: Path, *options: Any, **environment: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "highwater.cli.main", "check", folder / "claim.toml", "--model-path", folder]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1", **environment}
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "PYTHONDONTWRITEBYTECODE": "1", **environment}
     command = [*map(str, [*command, "--checkpoint", folder / "kept", *options])]
     return subprocess.run(command, env=environment, cwd=folder, capture_output=True, text=True, check=False)
 
@@ -336,7 +336,7 @@ def test_the_order_of_actions_is_part_of_a_search() -> None:
 
 
 def test_options_of_python_that_decide_what_code_does_are_part_of_a_search() -> None:
-    code = "from explorer.search.fingerprint import flags; print(flags())"
+    code = "from highwater.explorer.search.fingerprint import flags; print(flags())"
 
     def shown(*options: str) -> str:
         command = [sys.executable, *options, "-c", code]

@@ -13,15 +13,15 @@ from typing import Any
 import pytest
 from click.testing import Result
 
-from explorer.search import breadth_first
 from highwater import SpecError, Status, Verdict, api
 from highwater.claims import own
 from highwater.claims.positions import line_of_key
 from highwater.cli.init import SCAFFOLD, scaffold_files, write_scaffold
-from model.language.declarations import Witness, invariant
-from model.language.graph_properties import prospect
-from model.reference.controlling import write
-from model.reference.state import brokers
+from highwater.explorer.search import breadth_first
+from highwater.model.language.declarations import Witness, invariant
+from highwater.model.language.graph_properties import prospect
+from highwater.model.reference.controlling import write
+from highwater.model.reference.state import brokers
 
 Run = Callable[..., Result]
 ROOT = Path(__file__).parents[2]
@@ -259,7 +259,7 @@ def test_a_model_that_is_wrong_is_told_with_file_and_key(highwater: Run, lock: P
     (lock / "needy.py").write_text("import no_such_library\n", encoding="utf-8")
     (lock / "empty.py").write_text("", encoding="utf-8")
     text = """
-from model.language.definition import Model, NoToggles
+from highwater.model.language.definition import Model, NoToggles
 MODEL = Model('defineless', '', NoToggles, lambda protocol: {}['x'])
 """
     (lock / "defineless.py").write_text(text, encoding="utf-8")
@@ -368,7 +368,8 @@ def test_a_spec_may_name_a_property_in_a_module(
 ) -> None:
     source = Path(__file__).read_text(encoding="utf-8")
     (tmp_path / "my_properties.py").write_text(
-        "from model.language.declarations import Witness, invariant\nfrom model.reference.state import brokers\n\n"
+        "from highwater.model.language.declarations import Witness, invariant\n"
+        "from highwater.model.reference.state import brokers\n\n"
         + source[source.index("\n@invariant") : source.index("def test_a_spec_may_name")],
         encoding="utf-8",
     )
@@ -390,8 +391,9 @@ def test_a_prospect_of_ones_own_can_be_named_and_given(
     highwater: Run, tmp_path: Path, write_spec: Callable[..., Path]
 ) -> None:
     (tmp_path / "my_prospects.py").write_text(
-        "from model.language.graph_properties import prospect\nfrom model.reference.controlling import write\n"
-        "from model.reference.state import brokers\n\n\n"
+        "from highwater.model.language.graph_properties import prospect\n"
+        "from highwater.model.reference.controlling import write\n"
+        "from highwater.model.reference.state import brokers\n\n\n"
         "@prospect(along=[write], leader=brokers)\n"
         "def can_write(cluster, leader):\n    return len(cluster.replicas[leader].log) > 0\n",
         encoding="utf-8",

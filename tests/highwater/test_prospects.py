@@ -9,17 +9,17 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from explorer.system import ModelError
-from explorer.verdict import Budget
 from highwater.claims.checking import Engine, check_spec
 from highwater.claims.resolving import build_system
 from highwater.claims.spec import SpecError, load_spec
 from highwater.cli.main import main
+from highwater.explorer.system import ModelError
+from highwater.explorer.verdict import Budget
 from highwater.files import ReportError
+from highwater.model.language.declarations import Quantified
 from highwater.reports.replaying import replay
 from highwater.reports.results import entry_of
 from highwater.reports.terminal import verdict_line
-from model.language.declarations import Quantified
 
 SPEC = """
 model = "controller"
@@ -97,7 +97,7 @@ def test_a_replay_that_cannot_judge_a_prospect_says_so(
 ) -> None:
     report = tmp_path / "report.json"
     report.write_text(json.dumps({"format": "highwater-results", "version": 1, "results": [lost]}), encoding="utf-8")
-    monkeypatch.setattr("explorer.analysis.outlook.MOST_STATES", 1)
+    monkeypatch.setattr("highwater.explorer.analysis.outlook.MOST_STATES", 1)
     replayed = CliRunner().invoke(main, ["trace", str(report), "--replay"])
     assert replayed.exit_code == 0
     assert "every step is as the file says; the violation was not judged again" in replayed.stdout

@@ -66,7 +66,7 @@ def test_the_scaffolds_tests_pass_and_a_property_takes_ten_lines(pytester: pytes
     (pytester.path / "lock" / "test_mine.py").write_text(
         """
 from highwater import Witness, invariant
-from model.reference.state import brokers
+from highwater.model.reference.state import brokers
 
 @invariant(broker=brokers)
 def logs_are_empty(cluster, broker):

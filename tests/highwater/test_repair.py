@@ -11,18 +11,18 @@ import attrs
 import pytest
 from click.testing import Result
 
-from explorer.verdict import Budget
 from highwater import SpecError, Verdict, api
 from highwater.claims import counterexamples, mutation
 from highwater.claims.mutation import changes_of
 from highwater.claims.repairing import Attempt, Ending, repair
+from highwater.explorer.verdict import Budget
+from highwater.model.language.declarations import action, invariant
+from highwater.model.language.definition import Definition, Model, NoToggles
+from highwater.model.language.domain import BOOLEAN, Integers
+from highwater.model.language.graph_properties import leads_to, prospect
+from highwater.model.language.records import evolve, within
 from highwater.reports.progress import make_console
 from highwater.reports.repairs import Repairs
-from model.language.declarations import action, invariant
-from model.language.definition import Definition, Model, NoToggles
-from model.language.domain import BOOLEAN, Integers
-from model.language.graph_properties import leads_to, prospect
-from model.language.records import evolve, within
 
 Run = Callable[..., Result]
 Write = Callable[..., Path]

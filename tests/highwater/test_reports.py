@@ -14,17 +14,17 @@ import attrs
 import jsonschema
 import pytest
 
-from explorer.verdict import Budget, Progress
 from highwater.claims.checking import Engine, Result, check_spec
 from highwater.claims.spec import Spec, load_spec
+from highwater.explorer.verdict import Budget, Progress
 from highwater.files import ReportError
+from highwater.model.catalogue import MODELS
+from highwater.model.language.declarations import Invariant, Witness, invariant
+from highwater.model.language.definition import Definition
+from highwater.model.reference.async_isr import Agreement, AlterIsr
+from highwater.model.reference.state import Cluster
 from highwater.reports.replaying import read_report, replay
 from highwater.reports.results import FORMAT, VERSION, as_data, report, write_json
-from model.catalogue import MODELS
-from model.language.declarations import Invariant, Witness, invariant
-from model.language.definition import Definition
-from model.reference.async_isr import Agreement, AlterIsr
-from model.reference.state import Cluster
 
 HERE = Path(__file__).parent
 SPECS = HERE.parents[1] / "specs"

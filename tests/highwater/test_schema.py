@@ -29,7 +29,7 @@ FINE = {
 
 def test_every_claim_of_the_gallery_and_of_the_scaffold_is_valid() -> None:
     jsonschema.Draft7Validator.check_schema(schema())
-    for path in find_specs([ROOT / "specs", ROOT / "highwater" / "scaffold"]):
+    for path in find_specs([ROOT / "specs", ROOT / "src" / "highwater" / "scaffold"]):
         errors = [f"{path}: {error.message}" for error in SCHEMA.iter_errors(tomllib.loads(path.read_text()))]
         assert not errors
 

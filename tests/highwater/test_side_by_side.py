@@ -16,12 +16,12 @@ from unittest.mock import Mock
 
 import pytest
 
-from explorer.system import Contradiction, ModelError
-from explorer.verdict import Outcome, Progress
 from highwater.claims import checking, side_by_side
 from highwater.claims.checking import Result, check_spec
 from highwater.claims.side_by_side import SideBySide
 from highwater.claims.spec import Spec, load_specs
+from highwater.explorer.system import Contradiction, ModelError
+from highwater.explorer.verdict import Outcome, Progress
 
 ROOT = Path(__file__).parents[2]
 Write = Callable[..., Path]

@@ -12,9 +12,9 @@ import pytest
 from click.testing import Result
 
 from highwater.claims import own
-from model.language.graph_properties import prospect
-from model.reference.controlling import write
-from model.reference.state import Cluster, brokers
+from highwater.model.language.graph_properties import prospect
+from highwater.model.reference.controlling import write
+from highwater.model.reference.state import Cluster, brokers
 
 Run = Callable[..., Result]
 Write = Callable[..., Path]

@@ -20,13 +20,13 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from explorer.verdict import Verdict
 from highwater.claims.spec import Expectation, Spec, SpecError, find_specs, load_spec
-from invariants import reference
-from model.catalogue import MODELS
-from model.language.definition import toggle
-from model.reference.async_isr import Agreement, AsyncIsrBounds
-from model.reference.state import Cluster, ReferenceBounds, ReferenceProtocol, Variant
+from highwater.explorer.verdict import Verdict
+from highwater.invariants import reference
+from highwater.model.catalogue import MODELS
+from highwater.model.language.definition import toggle
+from highwater.model.reference.async_isr import Agreement, AsyncIsrBounds
+from highwater.model.reference.state import Cluster, ReferenceBounds, ReferenceProtocol, Variant
 
 BOUNDS = {"brokers": 2, "log_length_max": 1, "records_max": 1, "leader_epoch_max": 1}
 ASYNC_BOUNDS = {"brokers": 2, "offset_max": 2, "version_max": 1}

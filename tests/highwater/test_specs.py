@@ -14,12 +14,12 @@ import attrs
 import jsonschema
 import pytest
 
-from explorer.analysis.causes import causes, instance_of
-from explorer.system import System
-from explorer.verdict import Outcome, Violation
 from highwater.claims.checking import Result, Status, check_spec
 from highwater.claims.positions import line_of_key
 from highwater.claims.spec import find_specs, load_spec
+from highwater.explorer.analysis.causes import causes, instance_of
+from highwater.explorer.system import System
+from highwater.explorer.verdict import Outcome, Violation
 from highwater.reports.replaying import read_report, replay
 from highwater.reports.results import report, write_json
 from tests.model.test_what_claims_reach import UNREACHED, place_of

@@ -7,7 +7,7 @@ import re
 
 from rich.console import Console
 
-from explorer.verdict import Progress
+from highwater.explorer.verdict import Progress
 from highwater.reports.progress import Live
 
 FAR = Progress(

@@ -17,8 +17,8 @@ from pathlib import Path
 
 import pytest
 
-from explorer import kept_files
-from explorer.kernels import code_cache
+from highwater.explorer import kept_files
+from highwater.explorer.kernels import code_cache
 from tests.cluster.conftest import FLAW
 
 ROOT = Path(__file__).parents[2]
@@ -27,7 +27,7 @@ LOGS = ROOT / "tests" / "conformance" / "recorded" / "snapshot"
 PROGRAM = """
 import sys
 from pathlib import Path
-from explorer.kernels import code_cache
+from highwater.explorer.kernels import code_cache
 code_cache.BESIDE_SOURCES = Path("/nowhere/site-packages")
 from highwater.__main__ import main
 sys.argv[0] = "highwater"
@@ -61,10 +61,10 @@ bounds = { brokers = 2, log_length_max = 1, records_max = 1, leader_epoch_max = 
 check = ["candidates_are_complete"]
 """
 KINDS = {
-    "kernels": "explorer.kernels.code_cache",
-    "trees": "explorer.search.tree_files",
-    "sources": "explorer.sources",
-    "java": "conformance.distribution",
+    "kernels": "highwater.explorer.kernels.code_cache",
+    "trees": "highwater.explorer.search.tree_files",
+    "sources": "highwater.explorer.sources",
+    "java": "highwater.conformance.distribution",
 }
 """How the folders of the cache are called, and who keeps files there."""
 
@@ -78,7 +78,7 @@ class User:
             **{name: value for name, value in os.environ.items() if name not in ("HIGHWATER_CACHE", "JAVA_HOME")},
             "XDG_CACHE_HOME": str(folder / "cache"),
             "PATH": f"{folder / 'bin'}{os.pathsep}{os.environ['PATH']}",
-            "PYTHONPATH": str(ROOT),
+            "PYTHONPATH": str(ROOT / "src"),
             "EXECUTED": str(folder / "executed"),
             "JAR": str(folder / "kafka_2.13-4.1.1.jar"),
         }

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from explorer.verdict import Verdict
 from highwater.claims.mutation import Change, changes_of
 from highwater.claims.repairing import Attempt, Ending, repair
 from highwater.claims.resolving import toggles_of
 from highwater.claims.spec import Spec, SpecError, load_spec
+from highwater.explorer.verdict import Verdict
 
 SPECS = Path(__file__).parents[2] / "specs"
 MOST_STATES = 1_000

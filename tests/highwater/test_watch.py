@@ -18,7 +18,7 @@ from click.testing import Result
 from highwater.cli import watch
 
 ROOT = Path(__file__).parents[2]
-SCAFFOLD = ROOT / "highwater" / "scaffold"
+SCAFFOLD = ROOT / "src" / "highwater" / "scaffold"
 TOO_LONG = 600.0  # seconds until something counts as hanging
 
 
@@ -33,7 +33,7 @@ class Watching:
 
     def __init__(self, folder: Path) -> None:
         command = [sys.executable, "-m", "highwater", "check", "specs", "--model-path", ".", "--watch", "--no-trace"]
-        environment = os.environ | {"PYTHONPATH": str(ROOT), "PYTHONSAFEPATH": "1", "COLUMNS": "200"}
+        environment = os.environ | {"PYTHONPATH": str(ROOT / "src"), "PYTHONSAFEPATH": "1", "COLUMNS": "200"}
         self.process = subprocess.Popen(
             command, cwd=folder, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
         )

@@ -9,14 +9,14 @@ from typing import Any
 
 import attrs
 
-import model.partition
-from model.language.declarations import Action
-from model.partition.bounds import PartitionBounds
-from model.partition.definition import initial_states
-from model.partition.protocol import PartitionProtocol
-from model.partition.state import Partition
+from highwater.model import partition
+from highwater.model.language.declarations import Action
+from highwater.model.partition.bounds import PartitionBounds
+from highwater.model.partition.definition import initial_states
+from highwater.model.partition.protocol import PartitionProtocol
+from highwater.model.partition.state import Partition
 
-MODULES = [import_module(f"model.partition.{each.name}") for each in iter_modules(model.partition.__path__)]
+MODULES = [import_module(f"highwater.model.partition.{each.name}") for each in iter_modules(partition.__path__)]
 STEPS = {name: step for module in MODULES for name, step in vars(module).items() if isinstance(step, Action)}
 
 

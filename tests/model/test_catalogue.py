@@ -11,9 +11,9 @@ import attrs
 import pytest
 
 from highwater.claims.resolving import variants
-from model.catalogue import MODELS
-from model.language.definition import Model, NoToggles, Property, toggle
-from model.reference.state import ReferenceProtocol, Variant
+from highwater.model.catalogue import MODELS
+from highwater.model.language.definition import Model, NoToggles, Property, toggle
+from highwater.model.reference.state import ReferenceProtocol, Variant
 
 ROOT = Path(__file__).parents[2]
 
@@ -38,9 +38,8 @@ def test_the_properties_of_a_state_of_the_family_are_its_own() -> None:
 
 
 def test_asking_for_one_model_imports_no_other() -> None:
-    code = (
-        "import sys\nfrom model.catalogue import MODELS\nfrom model.reference.state import ReferenceProtocol, Variant\n"
-    )
+    code = "import sys\nfrom highwater.model.catalogue import MODELS\n"
+    code += "from highwater.model.reference.state import ReferenceProtocol, Variant\n"
     code += "assert MODELS['reference'].define(ReferenceProtocol(Variant.KIP_320)).known_properties\n"
     code += "print([name for name in sys.modules if '.partition' in name or '.controller' in name])"
     assert (

@@ -9,18 +9,18 @@ import attrs
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from explorer.compiler.effects import Effects
-from explorer.compiler.layout import Layout
-from explorer.compiler.meanings import ActionProgram, InvariantProgram
-from explorer.compiler.permutations import Image
-from explorer.search.symmetry import permutations_of
-from explorer.system import Cut, System, judge, successor
 from highwater.claims.resolving import build_system
-from model.language.declarations import Transition
-from model.partition.bounds import PartitionBounds
-from model.partition.definition import define
-from model.partition.protocol import PartitionProtocol
-from model.partition.state import Used
+from highwater.explorer.compiler.effects import Effects
+from highwater.explorer.compiler.layout import Layout
+from highwater.explorer.compiler.meanings import ActionProgram, InvariantProgram
+from highwater.explorer.compiler.permutations import Image
+from highwater.explorer.search.symmetry import permutations_of
+from highwater.explorer.system import Cut, System, judge, successor
+from highwater.model.language.declarations import Transition
+from highwater.model.partition.bounds import PartitionBounds
+from highwater.model.partition.definition import define
+from highwater.model.partition.protocol import PartitionProtocol
+from highwater.model.partition.state import Used
 from tests.small_models import CASES, cases, random_walk, small_system
 
 BUDGETS = [*(field.name for field in attrs.fields(Used)), "consumer_reads", "offset_queries", "caught_up_times"]

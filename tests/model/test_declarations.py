@@ -6,8 +6,8 @@ from typing import Any
 
 import attrs
 
-from model.language.declarations import action
-from model.language.domain import Integers
+from highwater.model.language.declarations import action
+from highwater.model.language.domain import Integers
 
 
 @attrs.frozen

@@ -11,8 +11,8 @@ from typing import Any
 import attrs
 import pytest
 
-from model.language.declarations import Action, Invariant, Witness, action, invariant
-from model.language.domain import (
+from highwater.model.language.declarations import Action, Invariant, Witness, action, invariant
+from highwater.model.language.domain import (
     BOOLEAN,
     ArrayOf,
     DomainError,
@@ -25,7 +25,7 @@ from model.language.domain import (
     Struct,
     is_scalar,
 )
-from model.language.records import bound, domain_of, evolve, records, replaced, within
+from highwater.model.language.records import bound, domain_of, evolve, records, replaced, within
 
 
 class Colour(Enum):

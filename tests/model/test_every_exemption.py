@@ -12,20 +12,20 @@ from typing import Any
 import attrs
 import pytest
 
-from invariants.controller import clients, fencing, goals, in_sync_replicas
-from invariants.kraft import elections, liveness, safety
-from invariants.partition import agreement
-from invariants.partition import clients as clients_of_partition
-from model.controller.brokers import Role
-from model.controller.context import Step
-from model.controller.releases import REPAIRED
-from model.controller.state import Cluster
-from model.controller.zookeeper import Reassignment
-from model.kraft.presets import PRESETS
-from model.kraft.protocol import KraftProtocol
-from model.log import NO_EPOCH
-from model.partition.bounds import PartitionBounds
-from model.partition.releases import PRESETS as OF_RELEASES
+from highwater.invariants.controller import clients, fencing, goals, in_sync_replicas
+from highwater.invariants.kraft import elections, liveness, safety
+from highwater.invariants.partition import agreement
+from highwater.invariants.partition import clients as clients_of_partition
+from highwater.model.controller.brokers import Role
+from highwater.model.controller.context import Step
+from highwater.model.controller.releases import REPAIRED
+from highwater.model.controller.state import Cluster
+from highwater.model.controller.zookeeper import Reassignment
+from highwater.model.kraft.presets import PRESETS
+from highwater.model.kraft.protocol import KraftProtocol
+from highwater.model.log import NO_EPOCH
+from highwater.model.partition.bounds import PartitionBounds
+from highwater.model.partition.releases import PRESETS as OF_RELEASES
 from tests.model.controller.walk import Walk
 from tests.model.test_every_property import KRAFT, PARTITION, R0, R1, changed, system_of
 

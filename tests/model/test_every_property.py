@@ -8,23 +8,23 @@ from typing import Any
 
 import pytest
 
-from explorer.system import System, judge
-from explorer.verdict import Verdict
 from highwater.claims.resolving import build_system, resolve_model, variants, with_preset
 from highwater.claims.spec import find_specs, load_spec
-from model.catalogue import MODELS
-from model.kraft_reference.messages import Answer, Proposal
-from model.kraft_reference.messages import Record as Value
-from model.kraft_reference.state import Role, Status
-from model.language.declarations import Instance, Transition
-from model.language.definition import Property
-from model.language.records import evolve
-from model.log import Record
-from model.quorum_reference.kip_853.entries import Command
-from model.quorum_reference.kip_853.entries import Entry as Written
-from model.quorum_reference.kip_853.state import Role as Part
-from model.quorum_reference.kip_853.state import Standing as Place
-from model.quorum_reference.state import Entry, Standing
+from highwater.explorer.system import System, judge
+from highwater.explorer.verdict import Verdict
+from highwater.model.catalogue import MODELS
+from highwater.model.kraft_reference.messages import Answer, Proposal
+from highwater.model.kraft_reference.messages import Record as Value
+from highwater.model.kraft_reference.state import Role, Status
+from highwater.model.language.declarations import Instance, Transition
+from highwater.model.language.definition import Property
+from highwater.model.language.records import evolve
+from highwater.model.log import Record
+from highwater.model.quorum_reference.kip_853.entries import Command
+from highwater.model.quorum_reference.kip_853.entries import Entry as Written
+from highwater.model.quorum_reference.kip_853.state import Role as Part
+from highwater.model.quorum_reference.kip_853.state import Standing as Place
+from highwater.model.quorum_reference.state import Entry, Standing
 from tests.model.controller.test_properties import FALSE as FALSE_OF_CONTROLLER
 
 SPECS = [load_spec(path) for path in find_specs([Path(__file__).parents[2] / "specs"])]
@@ -171,7 +171,7 @@ FALSE_STEPS: list[tuple[Model, str, Mapping[str, Any], Mapping[str, Any]]] = [
 """A step property, a change of an initial state, and a step from there that makes it false."""
 
 HELD_NOWHERE = {
-    "invariants.reference.leader_in_isr": "the initial state violates it: there is no leader yet",
+    "highwater.invariants.reference.leader_in_isr": "the initial state violates it: there is no leader yet",
 }
 """Properties that no claim can hold Kafka to, and why."""
 

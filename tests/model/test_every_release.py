@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from model.controller.definition import CONTROLLER
-from model.kraft.definition import KRAFT
-from model.language.definition import Model
-from model.partition.definition import PARTITION
+from highwater.model.controller.definition import CONTROLLER
+from highwater.model.kraft.definition import KRAFT
+from highwater.model.language.definition import Model
+from highwater.model.partition.definition import PARTITION
 from tests.model import test_partition_releases as partition
 from tests.model.controller import test_releases as controller
 from tests.model.kafka_releases import RELEASES

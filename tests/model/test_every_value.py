@@ -9,7 +9,7 @@ import pytest
 
 from highwater.claims.resolving import choices, spelt, toggles_of
 from highwater.claims.spec import find_specs, load_spec
-from model.catalogue import MODELS
+from highwater.model.catalogue import MODELS
 
 SPECS = [load_spec(path) for path in find_specs([Path(__file__).parents[2] / "specs"])]
 

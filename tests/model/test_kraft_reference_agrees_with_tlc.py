@@ -11,17 +11,17 @@ from typing import Any
 import attrs
 import pytest
 
-from explorer.search.breadth_first import explore
-from explorer.system import ModelError, System
-from explorer.verdict import Verdict
 from highwater.claims.resolving import build_system, resolve_model
 from highwater.claims.tables import Wrong
-from model.catalogue import MODELS
-from model.kraft_reference.definition import bounds_of
-from model.kraft_reference.messages import Answer
-from model.kraft_reference.protocol import KraftProtocol, Variant
-from model.kraft_reference.state import Cluster, Registering
-from model.language.records import evolve
+from highwater.explorer.search.breadth_first import explore
+from highwater.explorer.system import ModelError, System
+from highwater.explorer.verdict import Verdict
+from highwater.model.catalogue import MODELS
+from highwater.model.kraft_reference.definition import bounds_of
+from highwater.model.kraft_reference.messages import Answer
+from highwater.model.kraft_reference.protocol import KraftProtocol, Variant
+from highwater.model.kraft_reference.state import Cluster, Registering
+from highwater.model.language.records import evolve
 from tests.small_models import every_state
 
 FILE = Path(__file__).with_name("kraft_tlc_answers.csv")

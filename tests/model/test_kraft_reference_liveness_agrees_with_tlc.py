@@ -12,19 +12,19 @@ from typing import Any
 import attrs
 import pytest
 
-from explorer.search import plain_python
-from explorer.search.breadth_first import explore
-from explorer.system import System
 from highwater.claims.resolving import build_system, resolve_model
-from invariants.kraft_reference import liveness
-from model.catalogue import MODELS
-from model.kraft_reference.applying import apply_metadata
-from model.kraft_reference.controlling import register, unfence
-from model.kraft_reference.definition import bounds_of
-from model.kraft_reference.failing import start
-from model.kraft_reference.fetching import send_fetch
-from model.kraft_reference.proposing import answer_left_proposal, answer_proposal
-from model.kraft_reference.protocol import KraftProtocol, Variant
+from highwater.explorer.search import plain_python
+from highwater.explorer.search.breadth_first import explore
+from highwater.explorer.system import System
+from highwater.invariants.kraft_reference import liveness
+from highwater.model.catalogue import MODELS
+from highwater.model.kraft_reference.applying import apply_metadata
+from highwater.model.kraft_reference.controlling import register, unfence
+from highwater.model.kraft_reference.definition import bounds_of
+from highwater.model.kraft_reference.failing import start
+from highwater.model.kraft_reference.fetching import send_fetch
+from highwater.model.kraft_reference.proposing import answer_left_proposal, answer_proposal
+from highwater.model.kraft_reference.protocol import KraftProtocol, Variant
 
 FILE = Path(__file__).with_name("kraft_tlc_liveness.csv")
 ROWS = list(csv.DictReader(line for line in FILE.read_text().splitlines() if not line.startswith("#")))

@@ -11,9 +11,9 @@ from typing import Any
 import attrs
 import pytest
 
-from explorer.search import breadth_first
-from explorer.system import ModelError, System, successor
-from model.language.declarations import Invariant, invariant
+from highwater.explorer.search import breadth_first
+from highwater.explorer.system import ModelError, System, successor
+from highwater.model.language.declarations import Invariant, invariant
 from tests.small_models import tiny_system
 
 Says = Callable[[Any], bool]

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from highwater import api
-from invariants.partition.catalogue import PARTITION
-from model.language.declarations import Invariant
-from model.language.records import domain_of
-from model.partition.definition import initial_states
-from model.partition.releases import KAFKA_0_8_0, KAFKA_3_5, KAFKA_4_1, REPAIRED
-from model.partition.state import Partition, Process, Standing
+from highwater.invariants.partition.catalogue import PARTITION
+from highwater.model.language.declarations import Invariant
+from highwater.model.language.records import domain_of
+from highwater.model.partition.definition import initial_states
+from highwater.model.partition.releases import KAFKA_0_8_0, KAFKA_3_5, KAFKA_4_1, REPAIRED
+from highwater.model.partition.state import Partition, Process, Standing
 from tests.model.partition_story import STEPS, argument, bounds_of, told
 
 CRASHES = {"brokers": 3, "process_crashes": 2}

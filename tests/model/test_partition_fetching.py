@@ -5,12 +5,12 @@ from __future__ import annotations
 import attrs
 import pytest
 
-from model.log import Record
-from model.partition.definition import initial_states
-from model.partition.logs import without_records_below
-from model.partition.messages import Fetch, Stage
-from model.partition.releases import PRESETS, REPAIRED
-from model.partition.serving import response_to
+from highwater.model.log import Record
+from highwater.model.partition.definition import initial_states
+from highwater.model.partition.logs import without_records_below
+from highwater.model.partition.messages import Fetch, Stage
+from highwater.model.partition.releases import PRESETS, REPAIRED
+from highwater.model.partition.serving import response_to
 from tests.model.partition_story import Row, bounds_of
 
 CAUGHT_UP = "produce b0, fetch b1, receive_fetch b1"

@@ -11,12 +11,12 @@ from typing import Any
 import attrs
 import pytest
 
-from explorer.search import breadth_first
-from explorer.verdict import Budget, Outcome
 from highwater.claims.resolving import build_system, toggles_of
 from highwater.claims.spec import load_spec
-from model.partition.definition import define
-from model.partition.protocol import (
+from highwater.explorer.search import breadth_first
+from highwater.explorer.verdict import Budget, Outcome
+from highwater.model.partition.definition import define
+from highwater.model.partition.protocol import (
     FollowerReset,
     IsrPath,
     LeaderChecks,

@@ -8,11 +8,11 @@ from __future__ import annotations
 import attrs
 import pytest
 
-from model.partition.alter_partition import answer_to
-from model.partition.controlling import with_elr
-from model.partition.definition import initial_states
-from model.partition.messages import Answer, IsrChange
-from model.partition.releases import PRESETS
+from highwater.model.partition.alter_partition import answer_to
+from highwater.model.partition.controlling import with_elr
+from highwater.model.partition.definition import initial_states
+from highwater.model.partition.messages import Answer, IsrChange
+from highwater.model.partition.releases import PRESETS
 from tests.model.partition_story import Row, bounds_of, told
 
 # its tests have one thread, and so one look

@@ -5,9 +5,9 @@ from __future__ import annotations
 import attrs
 import pytest
 
-from model.partition.leadership import skips_truncation
-from model.partition.protocol import TruncationSkip
-from model.partition.releases import PRESETS
+from highwater.model.partition.leadership import skips_truncation
+from highwater.model.partition.protocol import TruncationSkip
+from highwater.model.partition.releases import PRESETS
 from tests.model.partition_story import Row, bounds_of, told
 
 ALONE = {"initial_isr": 1, "process_crashes": 2}

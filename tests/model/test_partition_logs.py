@@ -7,10 +7,10 @@ from __future__ import annotations
 import attrs
 import pytest
 
-from model.log import NO_EPOCH, Record
-from model.partition.bounds import PartitionBounds
-from model.partition.definition import initial_states
-from model.partition.logs import (
+from highwater.model.log import NO_EPOCH, Record
+from highwater.model.partition.bounds import PartitionBounds
+from highwater.model.partition.definition import initial_states
+from highwater.model.partition.logs import (
     appended,
     end_of_epoch,
     latest_epoch,
@@ -21,8 +21,8 @@ from model.partition.logs import (
     without_epochs_from,
     without_records_below,
 )
-from model.partition.releases import KAFKA_0_11, KAFKA_2_0_0, KAFKA_2_1, KAFKA_4_1, REPAIRED
-from model.partition.state import Replica
+from highwater.model.partition.releases import KAFKA_0_11, KAFKA_2_0_0, KAFKA_2_1, KAFKA_4_1, REPAIRED
+from highwater.model.partition.state import Replica
 
 EMPTY = initial_states(PartitionBounds(brokers=1, log_length_max=7, records_max=7, leader_epoch_max=7), REPAIRED)[
     0

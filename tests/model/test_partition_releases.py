@@ -13,10 +13,10 @@ import attrs
 import pytest
 
 from highwater.claims.resolving import toggles_of
-from model.language.definition import release_number
-from model.partition.definition import PARTITION
-from model.partition.protocol import PartitionProtocol
-from model.partition.releases import PRESETS, RELEASES, REPAIRED
+from highwater.model.language.definition import release_number
+from highwater.model.partition.definition import PARTITION
+from highwater.model.partition.protocol import PartitionProtocol
+from highwater.model.partition.releases import PRESETS, RELEASES, REPAIRED
 
 SPECS = Path(__file__).parents[2] / "specs" / "partition"
 

@@ -12,12 +12,12 @@ import pytest
 
 from highwater.claims.resolving import toggles_of
 from highwater.claims.spec import Spec, find_specs, load_spec
-from invariants.partition.catalogue import PARTITION
-from model.language.declarations import Invariant, StepProperty
-from model.language.graph_properties import Liveness
-from model.partition.definition import define
-from model.partition.protocol import PartitionProtocol
-from model.partition.releases import KAFKA_2_1, REPAIRED
+from highwater.invariants.partition.catalogue import PARTITION
+from highwater.model.language.declarations import Invariant, StepProperty
+from highwater.model.language.graph_properties import Liveness
+from highwater.model.partition.definition import define
+from highwater.model.partition.protocol import PartitionProtocol
+from highwater.model.partition.releases import KAFKA_2_1, REPAIRED
 from tests.model.partition_story import STEPS
 
 ROOT = Path(__file__).parents[2]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import attrs
 import pytest
 
-from model.partition.definition import define
-from model.partition.protocol import PartitionProtocol
-from model.partition.releases import PRESETS
+from highwater.model.partition.definition import define
+from highwater.model.partition.protocol import PartitionProtocol
+from highwater.model.partition.releases import PRESETS
 from tests.model.partition_story import bounds_of, seen, told
 
 BOUNDS = bounds_of(brokers=3, controlled_shutdowns=2, process_crashes=1, spurious_fences=1)

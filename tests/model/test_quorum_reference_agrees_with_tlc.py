@@ -11,19 +11,19 @@ from typing import Any
 import attrs
 import pytest
 
-from explorer.search.breadth_first import explore
-from explorer.system import ModelError, System
-from explorer.verdict import Verdict
 from highwater.claims.resolving import build_system, resolve_model
 from highwater.claims.tables import Wrong
-from model.catalogue import MODELS
-from model.language.records import evolve
-from model.quorum_reference.bounds import UncheckedQuorumBounds
-from model.quorum_reference.kip_853 import messages as kip_853
-from model.quorum_reference.kip_853.bounds import UncheckedReconfigurationBounds
-from model.quorum_reference.kip_853.state import ChangingQuorum, Used
-from model.quorum_reference.messages import all_messages
-from model.quorum_reference.state import Quorum
+from highwater.explorer.search.breadth_first import explore
+from highwater.explorer.system import ModelError, System
+from highwater.explorer.verdict import Verdict
+from highwater.model.catalogue import MODELS
+from highwater.model.language.records import evolve
+from highwater.model.quorum_reference.bounds import UncheckedQuorumBounds
+from highwater.model.quorum_reference.kip_853 import messages as kip_853
+from highwater.model.quorum_reference.kip_853.bounds import UncheckedReconfigurationBounds
+from highwater.model.quorum_reference.kip_853.state import ChangingQuorum, Used
+from highwater.model.quorum_reference.messages import all_messages
+from highwater.model.quorum_reference.state import Quorum
 from tests.small_models import every_state
 
 FILE = Path(__file__).with_name("quorum_tlc_answers.csv")

@@ -10,12 +10,12 @@ from typing import Any
 import attrs
 import pytest
 
-from model.quorum_reference.kip_853 import electing, reconfiguring, replicating
-from model.quorum_reference.kip_853.bounds import ReconfigurationBounds
-from model.quorum_reference.kip_853.definition import initial_states
-from model.quorum_reference.kip_853.state import ChangingQuorum
-from model.quorum_reference.messages import Kind
-from model.quorum_reference.protocol import QuorumProtocol, Variant
+from highwater.model.quorum_reference.kip_853 import electing, reconfiguring, replicating
+from highwater.model.quorum_reference.kip_853.bounds import ReconfigurationBounds
+from highwater.model.quorum_reference.kip_853.definition import initial_states
+from highwater.model.quorum_reference.kip_853.state import ChangingQuorum
+from highwater.model.quorum_reference.messages import Kind
+from highwater.model.quorum_reference.protocol import QuorumProtocol, Variant
 
 PROTOCOL = QuorumProtocol(variant=Variant.KIP_853)
 STEPS = {step.name: step for step in (*reconfiguring.STEPS, *electing.STEPS, *replicating.STEPS)}

@@ -10,12 +10,12 @@ from typing import Any
 import attrs
 import pytest
 
-from model.quorum_reference import electing, replicating
-from model.quorum_reference.bounds import QuorumBounds
-from model.quorum_reference.definition import initial_states
-from model.quorum_reference.messages import Kind, Message
-from model.quorum_reference.protocol import QuorumProtocol, Variant
-from model.quorum_reference.state import Quorum
+from highwater.model.quorum_reference import electing, replicating
+from highwater.model.quorum_reference.bounds import QuorumBounds
+from highwater.model.quorum_reference.definition import initial_states
+from highwater.model.quorum_reference.messages import Kind, Message
+from highwater.model.quorum_reference.protocol import QuorumProtocol, Variant
+from highwater.model.quorum_reference.state import Quorum
 
 PROTOCOL = QuorumProtocol(variant=Variant.KRAFT)
 STEPS = {step.name: step for step in (*electing.STEPS, *replicating.STEPS)}

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from explorer.search.breadth_first import explore
-from explorer.verdict import Verdict
 from highwater.claims.resolving import build_system, resolve_model
-from model.catalogue import MODELS
+from highwater.explorer.search.breadth_first import explore
+from highwater.explorer.verdict import Verdict
+from highwater.model.catalogue import MODELS
 
 FILE = Path(__file__).with_name("tlc_answers.csv")
 ROWS = list(csv.DictReader(line for line in FILE.read_text().splitlines() if not line.startswith("#")))

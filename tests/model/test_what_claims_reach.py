@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from explorer.search.coverage import never_ran, together
-from explorer.verdict import Called
 from highwater.claims.checking import check_spec
 from highwater.claims.spec import Spec, find_specs, load_spec
+from highwater.explorer.search.coverage import never_ran, together
+from highwater.explorer.verdict import Called
 from tests.mutations import ROOT, files_of
 from tests.mutations import functions as functions_in
 
@@ -99,7 +99,7 @@ def unreached(model: str, found: Iterable[Called]) -> Iterator[str]:
             number = sum(line.strip() == missed.text for line in lines)
             name = f"{named(function.file)}#{function.name}: {missed.text}"
             yield name if number == 1 else f"{name} ({number})"
-    called = {(function.file, function.name) for function in functions}
+    called = {(str(Path(function.file).resolve()), function.name) for function in functions}
     for path in files_of(model):
         for name, _ in functions_in(ast.parse(path.read_text(encoding="utf-8"))):
             if (str(path), name) not in called:
@@ -120,4 +120,4 @@ def place_of(name: str) -> tuple[str, int]:
 
 
 def named(path: str | Path) -> str:
-    return Path(path).relative_to(ROOT).as_posix()
+    return Path(path).resolve().relative_to(ROOT).as_posix()

@@ -5,16 +5,16 @@ from __future__ import annotations
 import attrs
 import pytest
 
-from explorer.search.breadth_first import explore
-from explorer.system import System
-from explorer.verdict import Verdict
 from highwater.claims.resolving import build_system, resolve_model
-from model.catalogue import MODELS
-from model.language.declarations import action
-from model.log import brokers
-from model.reference import unfenced
-from model.reference.fenced import high_watermark_is_in_leaders_epoch
-from model.reference.state import Cluster, ReferenceBounds
+from highwater.explorer.search.breadth_first import explore
+from highwater.explorer.system import System
+from highwater.explorer.verdict import Verdict
+from highwater.model.catalogue import MODELS
+from highwater.model.language.declarations import action
+from highwater.model.log import brokers
+from highwater.model.reference import unfenced
+from highwater.model.reference.fenced import high_watermark_is_in_leaders_epoch
+from highwater.model.reference.state import Cluster, ReferenceBounds
 
 BOUNDS = {"brokers": 3, "log_length_max": 2, "records_max": 2, "leader_epoch_max": 1}
 

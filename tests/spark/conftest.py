@@ -33,7 +33,7 @@ def shards_fold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Non
     """All shards on executors fold their rows from the start, as some do."""
     import toys
 
-    from spark.driver import cluster
+    from highwater.spark.driver import cluster
 
     for name in ("admit_task", "states_task", "steps_task", "targets_task"):
         monkeypatch.setattr(cluster, name, toys.folding(getattr(cluster, name), tmp_path / "folded"))

@@ -7,13 +7,20 @@ from pathlib import Path
 
 import attrs
 
-from explorer.system import System
 from highwater.claims import on_spark
 from highwater.claims.spec import load_spec
-from model.language.declarations import Witness, action
-from model.language.domain import ArrayOf, Integers, Limit, Maybe, OneOf
-from model.language.graph_properties import Liveness, always_eventually, eventually, eventually_always, leads_to, per
-from model.language.records import domain_of, evolve, replaced, within
+from highwater.explorer.system import System
+from highwater.model.language.declarations import Witness, action
+from highwater.model.language.domain import ArrayOf, Integers, Limit, Maybe, OneOf
+from highwater.model.language.graph_properties import (
+    Liveness,
+    always_eventually,
+    eventually,
+    eventually_always,
+    leads_to,
+    per,
+)
+from highwater.model.language.records import domain_of, evolve, replaced, within
 
 SPECS = Path(__file__).parents[2] / "specs"
 CLIENT = Integers(0, 2, label="c", names="clients")

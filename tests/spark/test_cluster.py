@@ -26,16 +26,16 @@ import pyspark
 import pytest
 import toys
 
-from explorer.kernels import code_cache
-from explorer.search import breadth_first
-from explorer.verdict import Budget, Outcome, Progress
 from highwater.claims.spec import load_spec
-from spark.driver.explore import explore
+from highwater.explorer.kernels import code_cache
+from highwater.explorer.search import breadth_first
+from highwater.explorer.verdict import Budget, Outcome, Progress
+from highwater.spark.driver.explore import explore
 
 pytestmark = pytest.mark.slow
 HOME = Path(pyspark.__file__).parent
 ROOT = Path(__file__).parents[2]
-TOYS = os.pathsep.join([str(Path(__file__).parent), str(ROOT)])
+TOYS = os.pathsep.join([str(Path(__file__).parent), str(ROOT / "src")])
 QUICK_TO_START = {"JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}  # Java that lives for seconds
 TOO_LONG = 3600
 """Seconds after which something hangs. No machine is so slow."""
@@ -165,8 +165,8 @@ DRIVER = """
 import functools, json, sys
 sys.path[:0] = json.loads(sys.argv[1])
 import promises, toys
-from spark.driver import explore, liveness, tables
-from spark.driver.session import session
+from highwater.spark.driver import explore, liveness, tables
+from highwater.spark.driver.session import session
 explore.ROWS_WORTH_A_JOB = liveness.ROWS_IN_THE_DRIVER = tables.STEPS_IN_THE_DRIVER = 0
 settings = {
     "spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1", "spark.ui.enabled": "false",
@@ -189,7 +189,7 @@ class Driver:
     """A driver in a process of its own, which makes one search after the other and prints what happens."""
 
     def __init__(self, url: str) -> None:
-        paths = json.dumps([str(Path(__file__).parent), str(ROOT)])
+        paths = json.dumps([str(Path(__file__).parent), str(ROOT / "src")])
         self.lines: list[str] = []
         self.process = subprocess.Popen(
             [sys.executable, "-c", DRIVER, paths, url],
@@ -291,7 +291,7 @@ def test_a_driver_killed_during_a_level_is_gone_on_from(
     driver.kill()
     (gate / "closed").unlink()
     assert not any(line.startswith("found") for line in driver.lines)
-    monkeypatch.setattr("spark.driver.explore.ROWS_WORTH_A_JOB", 0)
+    monkeypatch.setattr("highwater.spark.driver.explore.ROWS_WORTH_A_JOB", 0)
     go_on = functools.partial(
         explore,
         functools.partial(toys.gated, str(gate), 4),

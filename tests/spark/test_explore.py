@@ -17,16 +17,16 @@ from typing import Any
 import pytest
 import toys
 
-from explorer.compiler.programs import Program
-from explorer.partitioned.worker import PartitionWorker
-from explorer.search import breadth_first, plain_python
-from explorer.search.durable import CheckpointError
-from explorer.system import ModelError, successor
-from explorer.verdict import Budget, Progress, Verdict
-from spark.driver import cluster
-from spark.driver.explore import explore
-from spark.driver.session import ClusterError
-from spark.worker.tasks import DamagedBlock, admit_task, expand_task, received, sent
+from highwater.explorer.compiler.programs import Program
+from highwater.explorer.partitioned.worker import PartitionWorker
+from highwater.explorer.search import breadth_first, plain_python
+from highwater.explorer.search.durable import CheckpointError
+from highwater.explorer.system import ModelError, successor
+from highwater.explorer.verdict import Budget, Progress, Verdict
+from highwater.spark.driver import cluster
+from highwater.spark.driver.explore import explore
+from highwater.spark.driver.session import ClusterError
+from highwater.spark.worker.tasks import DamagedBlock, admit_task, expand_task, received, sent
 
 KIP_101 = functools.partial(
     toys.reference, "kip-101", "strong_isr", brokers=2, log_length_max=2, records_max=2, leader_epoch_max=2
@@ -36,7 +36,7 @@ KIP_101 = functools.partial(
 @pytest.fixture
 def all_on_the_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
     """No level is small enough for the driver."""
-    monkeypatch.setattr("spark.driver.explore.ROWS_WORTH_A_JOB", 0)
+    monkeypatch.setattr("highwater.spark.driver.explore.ROWS_WORTH_A_JOB", 0)
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_levels_move_from_the_driver_to_the_cluster_when_they_have_grown(
     spark: Any, told: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With a violation at the end, whose trace leads back through both."""
-    monkeypatch.setattr("spark.driver.explore.ROWS_WORTH_A_JOB", 300)
+    monkeypatch.setattr("highwater.spark.driver.explore.ROWS_WORTH_A_JOB", 300)
     seen: list[Progress] = []
     outcome = explore(KIP_101, spark=spark, partitions=2, on_progress=seen.append)
     expected = breadth_first.explore(KIP_101())
@@ -130,9 +130,9 @@ def test_what_runs_is_told_by_level_and_phase(
 
         return make_held
 
-    monkeypatch.setattr("spark.driver.cluster.SECONDS_BETWEEN_REPORTS", 0.02)
-    monkeypatch.setattr("spark.driver.cluster.expand_task", held("expand", expand_task, 1))
-    monkeypatch.setattr("spark.driver.cluster.admit_task", held("admit", admit_task, 2))
+    monkeypatch.setattr("highwater.spark.driver.cluster.SECONDS_BETWEEN_REPORTS", 0.02)
+    monkeypatch.setattr("highwater.spark.driver.cluster.expand_task", held("expand", expand_task, 1))
+    monkeypatch.setattr("highwater.spark.driver.cluster.admit_task", held("admit", admit_task, 2))
     explore(toys.grid, Budget(max_depth=2), spark=spark, partitions=2, name="a_claim", on_progress=tell)
     assert told == set(expected)
     context = spark.sparkContext
@@ -209,7 +209,7 @@ def test_a_python_worker_that_is_killed_changes_nothing(
 def test_spark_giving_up_is_one_error_that_says_how_to_go_on(
     spark: Any, all_on_the_cluster: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("spark.driver.cluster.admit_task", lambda *_: lambda partition, _: 1 // partition)
+    monkeypatch.setattr("highwater.spark.driver.cluster.admit_task", lambda *_: lambda partition, _: 1 // partition)
     with pytest.raises(ClusterError, match=r"(?s)gave up on level 1: .*levels up to 0 are whole .*--resume"):
         explore(toys.grid, spark=spark, checkpoint=str(tmp_path))
 
@@ -220,7 +220,7 @@ def test_a_full_disk_is_named(
     def full(*_: Any) -> Any:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr("spark.driver.cluster.admit_task", lambda *_: full)
+    monkeypatch.setattr("highwater.spark.driver.cluster.admit_task", lambda *_: full)
     with pytest.raises(ClusterError, match=r"No space left on device; tasks keep .* in spark\.local\.dir, /.*spark"):
         explore(toys.grid, spark=spark, checkpoint=str(tmp_path))
 

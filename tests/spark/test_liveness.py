@@ -10,12 +10,12 @@ from typing import Any
 import promises
 import pytest
 
-from explorer.search import breadth_first
-from explorer.search.store import Store
-from explorer.system import ModelError, System
-from explorer.verdict import NO_PREMISE, Budget, Outcome, Verdict
-from spark.driver.explore import explore
-from spark.driver.tables import Rows, Waiting
+from highwater.explorer.search import breadth_first
+from highwater.explorer.search.store import Store
+from highwater.explorer.system import ModelError, System
+from highwater.explorer.verdict import NO_PREMISE, Budget, Outcome, Verdict
+from highwater.spark.driver.explore import explore
+from highwater.spark.driver.tables import Rows, Waiting
 
 LOCKS = {
     "promised to all": promises.lock_for_all,
@@ -76,9 +76,9 @@ def test_claims_of_the_gallery_are_judged_in_the_driver_as_the_local_search_does
 
 @pytest.fixture
 def trimming(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("spark.driver.explore.ROWS_WORTH_A_JOB", 1000)
-    monkeypatch.setattr("spark.driver.liveness.ROWS_IN_THE_DRIVER", 0)
-    monkeypatch.setattr("spark.driver.tables.STEPS_IN_THE_DRIVER", 0)
+    monkeypatch.setattr("highwater.spark.driver.explore.ROWS_WORTH_A_JOB", 1000)
+    monkeypatch.setattr("highwater.spark.driver.liveness.ROWS_IN_THE_DRIVER", 0)
+    monkeypatch.setattr("highwater.spark.driver.tables.STEPS_IN_THE_DRIVER", 0)
 
 
 # A round takes seconds, however few states it looks at: each claim once, some of them up to symmetry

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from pyspark import java_gateway
 
-from spark.driver import session
-from spark.driver.session import ClusterError, reason_of, refuse_unless_reached, refuse_without_java
+from highwater.spark.driver import session
+from highwater.spark.driver.session import ClusterError, reason_of, refuse_unless_reached, refuse_without_java
 
 
 @pytest.fixture
@@ -107,9 +107,9 @@ def test_of_a_long_error_the_line_that_says_why_is_kept() -> None:
 An exception was thrown from the Python worker:
 Traceback:
   File x
-ModuleNotFoundError: No module named 'spark'
+ModuleNotFoundError: No module named 'highwater.spark'
 """
-    assert reason_of(RuntimeError(text)) == "ModuleNotFoundError: No module named 'spark'"
+    assert reason_of(RuntimeError(text)) == "ModuleNotFoundError: No module named 'highwater.spark'"
     assert reason_of(RuntimeError("first\nsecond")) == "first"
     assert reason_of(RuntimeError()) == "RuntimeError"
     aborted = (
@@ -120,7 +120,7 @@ ModuleNotFoundError: No module named 'spark'
 
 
 PROBE = """
-from spark.driver.session import session
+from highwater.spark.driver.session import session
 
 def where(rows):
     import sys

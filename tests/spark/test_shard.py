@@ -16,17 +16,17 @@ import toys
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from explorer.compiler.layout import Layout
-from explorer.partitioned.visited import Visited
-from explorer.partitioned.worker import PartitionWorker
-from explorer.search import folded
-from explorer.search.counts import Counts
-from explorer.search.rows import Rows
-from model.language.domain import ArrayOf, Integers
-from model.language.records import domain_of, within
-from spark.levels import Level, Levels
-from spark.worker.level import Block, Expanded, admit_blocks, expand_part
-from spark.worker.shard import Shard, _allocate, digests_of
+from highwater.explorer.compiler.layout import Layout
+from highwater.explorer.partitioned.visited import Visited
+from highwater.explorer.partitioned.worker import PartitionWorker
+from highwater.explorer.search import folded
+from highwater.explorer.search.counts import Counts
+from highwater.explorer.search.rows import Rows
+from highwater.model.language.domain import ArrayOf, Integers
+from highwater.model.language.records import domain_of, within
+from highwater.spark.levels import Level, Levels
+from highwater.spark.worker.level import Block, Expanded, admit_blocks, expand_part
+from highwater.spark.worker.shard import Shard, _allocate, digests_of
 
 PARTITIONS = 3
 
@@ -240,7 +240,7 @@ def test_many_rows_are_admitted_once_and_found_again_after_being_forgotten(
 def test_rows_are_folded_where_that_saves_much(monkeypatch: pytest.MonkeyPatch) -> None:
     """States that share halves are; random ones are tried again once there are four times as many."""
     layout = Layout(domain_of(ThreeUnits, None))
-    monkeypatch.setattr("explorer.partitioned.visited.FOLD_FROM", 7 * 10_000)
+    monkeypatch.setattr("highwater.explorer.partitioned.visited.FOLD_FROM", 7 * 10_000)
     monkeypatch.setattr(folded, "FIRST_INDEX", 16)
     monkeypatch.setattr(folded, "FOLDED_AT_ONCE", 100)
     numbers = np.arange(20_000, dtype=np.uint32)
@@ -271,7 +271,7 @@ def test_rows_stay_flat_where_the_disk_has_no_room_to_fold_them(
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         _allocate(file, size)
 
-    monkeypatch.setattr("spark.worker.shard._allocate", full)
+    monkeypatch.setattr("highwater.spark.worker.shard._allocate", full)
     visited = Shard(tmp_path, Layout(domain_of(ThreeUnits, None)))
     visited.add(np.arange(30, dtype=np.uint32))
     visited.fold()

@@ -17,14 +17,14 @@ import toys
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from explorer.analysis.plain_values import plain
-from explorer.compiler.layout import Layout
-from explorer.system import ModelError, successor
-from model.language.domain import BOOLEAN, ArrayOf, Integers, Maybe, OneOf, SequenceOf, SetOf
-from model.language.records import domain_of, within
-from spark.driver.explore import explore
-from spark.driver.states import decoded, quoted, states
-from spark.levels import Levels
+from highwater.explorer.analysis.plain_values import plain
+from highwater.explorer.compiler.layout import Layout
+from highwater.explorer.system import ModelError, successor
+from highwater.model.language.domain import BOOLEAN, ArrayOf, Integers, Maybe, OneOf, SequenceOf, SetOf
+from highwater.model.language.records import domain_of, within
+from highwater.spark.driver.explore import explore
+from highwater.spark.driver.states import decoded, quoted, states
+from highwater.spark.levels import Levels
 
 
 class Colour(Enum):

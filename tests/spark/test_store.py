@@ -20,12 +20,12 @@ import pytest
 import toys
 from pyarrow import fs
 
-from explorer.search import breadth_first
-from explorer.search.durable import LOCK, CheckpointError, Holder
-from explorer.verdict import Budget
-from spark import files
-from spark.driver.explore import explore
-from spark.levels import MANIFEST, Levels
+from highwater.explorer.search import breadth_first
+from highwater.explorer.search.durable import LOCK, CheckpointError, Holder
+from highwater.explorer.verdict import Budget
+from highwater.spark import files
+from highwater.spark.driver.explore import explore
+from highwater.spark.levels import MANIFEST, Levels
 from tests.harm import NO_MANIFEST, kill_until_one_survives, refuse_harmed
 
 KIP_320 = functools.partial(toys.reference, "kip-320", "strong_isr")
@@ -77,7 +77,7 @@ def test_a_level_is_words_parent_action_depth_and_orbit(folder: Path) -> None:
 
 
 def explorer_of(make: Callable[..., Any]) -> Any:
-    from explorer.partitioned.worker import PartitionWorker
+    from highwater.explorer.partitioned.worker import PartitionWorker
 
     return PartitionWorker(make(), symmetry=True)
 
@@ -88,9 +88,9 @@ def test_a_manifest_names_the_spec_its_hashes_and_the_layout(tmp_path: Path) -> 
     assert header["spec"] == "a_claim"
     assert header["fingerprint"]["properties"].keys() == {"strong_isr"}
     assert header["fingerprint"]["modules"].keys() >= {
-        "model.reference.fenced",
-        "model.reference.state",
-        "invariants.reference",
+        "highwater.model.reference.fenced",
+        "highwater.model.reference.state",
+        "highwater.invariants.reference",
     }
     assert header["layout"][0]["path"] == "quorum.leader"
 
@@ -207,8 +207,8 @@ import sys
 sys.path[:0] = sys.argv[2:]
 from pathlib import Path
 import test_store
-from spark.driver.explore import explore
-from spark.levels import MANIFEST
+from highwater.spark.driver.explore import explore
+from highwater.spark.levels import MANIFEST
 folder = Path(sys.argv[1])
 print("begin", flush=True)
 outcome = explore(test_store.KIP_320, spark=None, checkpoint=str(folder), resume=(folder / MANIFEST).exists())
@@ -235,7 +235,7 @@ def test_a_search_killed_again_and_again_ends_with_the_same_counts(tmp_path: Pat
 
 HOLD = """
 import sys, time
-from spark.levels import Levels
+from highwater.spark.levels import Levels
 levels = Levels(sys.argv[1])
 levels.lock()
 print("begin", flush=True)

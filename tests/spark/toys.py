@@ -15,16 +15,16 @@ from typing import Any
 import attrs
 import pytest
 
-from explorer.compiler.programs import Program
-from explorer.partitioned import visited
-from explorer.search import folded
-from explorer.system import System
 from highwater.claims.resolving import build_system
-from model.catalogue import MODELS
-from model.language.declarations import action, invariant, step_property
-from model.language.domain import ArrayOf, Integers
-from model.language.records import domain_of, evolve, within
-from model.reference.state import ReferenceProtocol, Variant
+from highwater.explorer.compiler.programs import Program
+from highwater.explorer.partitioned import visited
+from highwater.explorer.search import folded
+from highwater.explorer.system import System
+from highwater.model.catalogue import MODELS
+from highwater.model.language.declarations import action, invariant, step_property
+from highwater.model.language.domain import ArrayOf, Integers
+from highwater.model.language.records import domain_of, evolve, within
+from highwater.model.reference.state import ReferenceProtocol, Variant
 
 SMALL = {"brokers": 3, "log_length_max": 1, "records_max": 1, "leader_epoch_max": 1, "offset_max": 1, "version_max": 2}
 

@@ -12,8 +12,8 @@ from typing import Any, ClassVar
 
 import attrs
 
-from model.language.domain import Integers, OneOf
-from model.language.records import bound
+from highwater.model.language.domain import Integers, OneOf
+from highwater.model.language.records import bound
 
 FIRST_EPOCH = 1
 FIRST_LEADER = 0

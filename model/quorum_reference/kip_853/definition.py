@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from model.language.definition import Definition
-from model.quorum_reference.kip_853 import electing, reconfiguring, replicating
-from model.quorum_reference.kip_853.bounds import (
+from highwater.model.language.definition import Definition
+from highwater.model.quorum_reference.kip_853 import electing, reconfiguring, replicating
+from highwater.model.quorum_reference.kip_853.bounds import (
     FIRST_EPOCH,
     FIRST_LEADER,
     ReconfigurationBounds,
     UncheckedReconfigurationBounds,
 )
-from model.quorum_reference.kip_853.entries import NO_CONFIGURATION, first_configuration, first_entry
-from model.quorum_reference.kip_853.state import ChangingQuorum, Clients, Role, Server, Standing, Used
-from model.quorum_reference.protocol import QuorumProtocol
+from highwater.model.quorum_reference.kip_853.entries import NO_CONFIGURATION, first_configuration, first_entry
+from highwater.model.quorum_reference.kip_853.state import ChangingQuorum, Clients, Role, Server, Standing, Used
+from highwater.model.quorum_reference.protocol import QuorumProtocol
 
 
 def initial_states(bounds: ReconfigurationBounds) -> list[ChangingQuorum]:
@@ -62,5 +62,9 @@ def define_kip_853(protocol: QuorumProtocol) -> Definition:
     bounds = ReconfigurationBounds if protocol.is_published else UncheckedReconfigurationBounds
     steps = (*reconfiguring.STEPS, *electing.STEPS, *replicating.STEPS)
     return Definition(
-        bounds, ChangingQuorum, initial_states, steps, properties="invariants.quorum_reference_kip_853:CHANGING_QUORUM"
+        bounds,
+        ChangingQuorum,
+        initial_states,
+        steps,
+        properties="highwater.invariants.quorum_reference_kip_853:CHANGING_QUORUM",
     )

@@ -5,15 +5,21 @@ Source of all: github.com/Vanlightly/kafka-tlaplus, module kraft_kip_853; the ac
 
 from __future__ import annotations
 
-from model.language.declarations import action
-from model.language.records import evolve
-from model.quorum_reference.kip_853.bounds import ReconfigurationBounds, servers, values
-from model.quorum_reference.kip_853.entries import Command, Entry
-from model.quorum_reference.kip_853.messages import Message, messages_of
-from model.quorum_reference.kip_853.state import ChangingQuorum, Role, Standing
-from model.quorum_reference.kip_853.transitions import after_response, informed, leaderless, resigned, unattached
-from model.quorum_reference.messages import Kind, Result
-from model.quorum_reference.protocol import QuorumProtocol
+from highwater.model.language.declarations import action
+from highwater.model.language.records import evolve
+from highwater.model.quorum_reference.kip_853.bounds import ReconfigurationBounds, servers, values
+from highwater.model.quorum_reference.kip_853.entries import Command, Entry
+from highwater.model.quorum_reference.kip_853.messages import Message, messages_of
+from highwater.model.quorum_reference.kip_853.state import ChangingQuorum, Role, Standing
+from highwater.model.quorum_reference.kip_853.transitions import (
+    after_response,
+    informed,
+    leaderless,
+    resigned,
+    unattached,
+)
+from highwater.model.quorum_reference.messages import Kind, Result
+from highwater.model.quorum_reference.protocol import QuorumProtocol
 
 TIMING_OUT = (Standing.FOLLOWER, Standing.CANDIDATE, Standing.UNATTACHED, Standing.VOTED, Standing.RESIGNED)
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import attrs
 
-from model.language.domain import OneOf
-from model.quorum_reference.kip_853.bounds import FIRST_EPOCH, ReconfigurationBounds, whole
+from highwater.model.language.domain import OneOf
+from highwater.model.quorum_reference.kip_853.bounds import FIRST_EPOCH, ReconfigurationBounds, whole
 
 
 class Command(Enum):

@@ -1,7 +1,7 @@
 """The messages of the public module kraft_kip_853, and all of them that can be sent within bounds.
 
-As in `model.quorum_reference.messages`, a state has sets of messages, with a bit for each that can be a member. A
-message that is not listed here is an error in the model, not a cut step.
+As in `highwater.model.quorum_reference.messages`, a state has sets of messages, with a bit for each that can be a
+member. A message that is not listed here is an error in the model, not a cut step.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from typing import Any
 
 import attrs
 
-from model.language.domain import OneOf
-from model.quorum_reference import messages
-from model.quorum_reference.kip_853.bounds import FIRST_EPOCH, ReconfigurationBounds, whole
-from model.quorum_reference.kip_853.entries import Command, Entry, entries, entries_of, first_entry
-from model.quorum_reference.messages import Kind, Result
+from highwater.model.language.domain import OneOf
+from highwater.model.quorum_reference import messages
+from highwater.model.quorum_reference.kip_853.bounds import FIRST_EPOCH, ReconfigurationBounds, whole
+from highwater.model.quorum_reference.kip_853.entries import Command, Entry, entries, entries_of, first_entry
+from highwater.model.quorum_reference.messages import Kind, Result
 
 BEFORE_ALL = -1
 """The offset of the fetch that a new server sends; the public module has 0 there, and 1 for the first entry."""

@@ -5,15 +5,15 @@ Source of all: github.com/Vanlightly/kafka-tlaplus, module kraft_kip_853; the ac
 
 from __future__ import annotations
 
-from model.language.declarations import action
-from model.language.records import evolve
-from model.quorum_reference.kip_853.bounds import Cut, ReconfigurationBounds, cuts, hosts, servers
-from model.quorum_reference.kip_853.entries import NO_CONFIGURATION, Command, Configuration, Entry
-from model.quorum_reference.kip_853.messages import BEFORE_ALL, Message, between
-from model.quorum_reference.kip_853.state import ChangingQuorum, Role, Server, Standing
-from model.quorum_reference.kip_853.transitions import leaderless, resigned
-from model.quorum_reference.messages import Kind
-from model.quorum_reference.protocol import QuorumProtocol
+from highwater.model.language.declarations import action
+from highwater.model.language.records import evolve
+from highwater.model.quorum_reference.kip_853.bounds import Cut, ReconfigurationBounds, cuts, hosts, servers
+from highwater.model.quorum_reference.kip_853.entries import NO_CONFIGURATION, Command, Configuration, Entry
+from highwater.model.quorum_reference.kip_853.messages import BEFORE_ALL, Message, between
+from highwater.model.quorum_reference.kip_853.state import ChangingQuorum, Role, Server, Standing
+from highwater.model.quorum_reference.kip_853.transitions import leaderless, resigned
+from highwater.model.quorum_reference.messages import Kind
+from highwater.model.quorum_reference.protocol import QuorumProtocol
 
 
 @action(

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from model.language.declarations import action
-from model.language.records import evolve, replaced
-from model.quorum_reference.kip_853.bounds import servers
-from model.quorum_reference.kip_853.entries import Command, Configuration, Entry
-from model.quorum_reference.kip_853.messages import Message, messages_of
-from model.quorum_reference.kip_853.state import (
+from highwater.model.language.declarations import action
+from highwater.model.language.records import evolve, replaced
+from highwater.model.quorum_reference.kip_853.bounds import servers
+from highwater.model.quorum_reference.kip_853.entries import Command, Configuration, Entry
+from highwater.model.quorum_reference.kip_853.messages import Message, messages_of
+from highwater.model.quorum_reference.kip_853.state import (
     Answered,
     ChangingQuorum,
     Role,
@@ -20,10 +20,10 @@ from model.quorum_reference.kip_853.state import (
     Standing,
     last_configuration,
 )
-from model.quorum_reference.kip_853.transitions import after_response, leaderless
-from model.quorum_reference.messages import Kind, Result
-from model.quorum_reference.protocol import QuorumProtocol
-from model.quorum_reference.replicating import end_of_epoch, is_valid, truncated
+from highwater.model.quorum_reference.kip_853.transitions import after_response, leaderless
+from highwater.model.quorum_reference.messages import Kind, Result
+from highwater.model.quorum_reference.protocol import QuorumProtocol
+from highwater.model.quorum_reference.replicating import end_of_epoch, is_valid, truncated
 
 
 @action(actor="server", server=servers, peer=servers)

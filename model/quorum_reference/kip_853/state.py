@@ -10,12 +10,12 @@ from typing import Any
 
 import attrs
 
-from model.language.domain import ArrayOf, Integers, Maybe, OneOf, SequenceOf, SetOf
-from model.language.records import evolve, records, replaced, within
-from model.quorum_reference.kip_853.bounds import disconnected, epochs, hosts, offsets, servers, values
-from model.quorum_reference.kip_853.entries import Configuration, Entry, configurations, entries
-from model.quorum_reference.kip_853.messages import Message, all_messages, messages_of
-from model.quorum_reference.messages import Kind, Result
+from highwater.model.language.domain import ArrayOf, Integers, Maybe, OneOf, SequenceOf, SetOf
+from highwater.model.language.records import evolve, records, replaced, within
+from highwater.model.quorum_reference.kip_853.bounds import disconnected, epochs, hosts, offsets, servers, values
+from highwater.model.quorum_reference.kip_853.entries import Configuration, Entry, configurations, entries
+from highwater.model.quorum_reference.kip_853.messages import Message, all_messages, messages_of
+from highwater.model.quorum_reference.messages import Kind, Result
 
 
 class Role(Enum):

@@ -6,9 +6,9 @@ with each. They follow org.apache.kafka.raft.QuorumState and KafkaRaftClient (3.
 
 from __future__ import annotations
 
-from model.language.records import evolve
-from model.quorum_reference.kip_853.state import Role, Server, Standing
-from model.quorum_reference.messages import Result
+from highwater.model.language.records import evolve
+from highwater.model.quorum_reference.kip_853.state import Role, Server, Standing
+from highwater.model.quorum_reference.messages import Result
 
 
 def illegal(server: Server) -> Server:

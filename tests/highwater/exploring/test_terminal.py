@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from textual.widgets import Input, OptionList, Static
 
-from explorer.system import successor
+from highwater.explorer.system import successor
 from highwater.exploring.session import Session
 from highwater.exploring.terminal import Explorer
 

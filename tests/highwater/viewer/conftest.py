@@ -10,17 +10,17 @@ from typing import Any
 import attrs
 import pytest
 
-from explorer.search.plain_python import explore
-from explorer.system import Cut, System, judge, successor
-from explorer.trace import violation_at
-from explorer.verdict import Step, Violation
+from highwater.explorer.search.plain_python import explore
+from highwater.explorer.system import Cut, System, judge, successor
+from highwater.explorer.trace import violation_at
+from highwater.explorer.verdict import Step, Violation
+from highwater.model.language.declarations import Witness, action, invariant
+from highwater.model.language.domain import BOOLEAN, ArrayOf, Integers, Maybe, OneOf, SequenceOf, SetOf, Struct
+from highwater.model.language.records import bound, domain_of, evolve, records, replaced, within
 from highwater.viewer.picture import Badge, Drawing, Lane, Message, NameSet, Picture, Tone
 from highwater.viewer.pictures.of_any_model import log_of, role
 from highwater.viewer.showing import counterexample_of
 from highwater.viewer.shown import Counterexample
-from model.language.declarations import Witness, action, invariant
-from model.language.domain import BOOLEAN, ArrayOf, Integers, Maybe, OneOf, SequenceOf, SetOf, Struct
-from model.language.records import bound, domain_of, evolve, records, replaced, within
 
 
 @attrs.frozen

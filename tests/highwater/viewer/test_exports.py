@@ -19,17 +19,17 @@ import jsonschema
 import networkx
 import pytest
 
-from explorer.search.lassos import lasso_at
-from explorer.system import successor
-from explorer.verdict import Step
 from highwater.claims.checking import check_spec
 from highwater.claims.spec import load_spec
+from highwater.explorer.search.lassos import lasso_at
+from highwater.explorer.system import successor
+from highwater.explorer.verdict import Step
+from highwater.model.language.graph_properties import eventually
 from highwater.reports.results import as_data, entry_of
 from highwater.viewer.exports import EXPORTS, dot, itf, mermaid, steps_csv
 from highwater.viewer.index import counterexample_in
 from highwater.viewer.showing import counterexample_of
 from highwater.viewer.shown import Counterexample, Delivery
-from model.language.graph_properties import eventually
 from tests.explorer.test_slices_of_lassos import (
     ACTIONS,
     count,

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from highwater.model.kraft.presets import PRESETS
+from highwater.model.kraft.state import Cluster
+from highwater.model.language.records import domain_of
 from highwater.viewer.picture import Picture
 from highwater.viewer.pictures.kraft import draw
-from model.kraft.presets import PRESETS
-from model.kraft.state import Cluster
-from model.language.records import domain_of
 from tests.model.kraft.story import bounds_of, told
 
 

@@ -16,9 +16,9 @@ from typing import Any
 import attrs
 import pytest
 
-from explorer.system import System
-from explorer.verdict import Violation
 from highwater.claims.checking import check_spec
+from highwater.explorer.system import System
+from highwater.explorer.verdict import Violation
 from highwater.files import ReportError
 from highwater.reports.results import entry_of
 from highwater.viewer.index import counterexample_in, write_pages

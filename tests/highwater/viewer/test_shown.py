@@ -12,10 +12,15 @@ import attrs
 import pytest
 from rich.console import Console
 
-from explorer.system import System, successor
-from explorer.verdict import Step, Violation
 from highwater.claims.checking import Engine, check_spec
 from highwater.claims.spec import load_spec
+from highwater.explorer.system import System, successor
+from highwater.explorer.verdict import Step, Violation
+from highwater.model.catalogue import MODELS
+from highwater.model.language.declarations import action, invariant
+from highwater.model.language.domain import Integers, Maybe, OneOf
+from highwater.model.language.records import domain_of, within
+from highwater.model.reference.controlling import become_leader
 from highwater.reports.results import entry_of
 from highwater.viewer.cells import cell_of, lane_of_part
 from highwater.viewer.drawings import drawing_of
@@ -27,11 +32,6 @@ from highwater.viewer.pictures import of_any_model
 from highwater.viewer.showing import counterexample_of, shown_trace, value_at
 from highwater.viewer.shown import Counterexample, Delivery
 from highwater.viewer.wording import meaning_of, protocol_in_words
-from model.catalogue import MODELS
-from model.language.declarations import action, invariant
-from model.language.domain import Integers, Maybe, OneOf
-from model.language.records import domain_of, within
-from model.reference.controlling import become_leader
 from tests import small_models
 
 SPECS = Path(__file__).parents[3] / "specs"
@@ -132,7 +132,7 @@ def test_an_action_means_what_its_docstring_says() -> None:
 
 
 def test_sections_of_several_lines_are_whole() -> None:
-    from model.reference.fenced import fenced_expand_isr
+    from highwater.model.reference.fenced import fenced_expand_isr
 
     assert (
         meaning_of(fenced_expand_isr)
@@ -443,7 +443,7 @@ def test_prospects_that_were_not_checked_are_not_followed(bounce: Counterexample
 def test_what_cannot_be_judged_without_all_states_is_neither_true_nor_false(monkeypatch: pytest.MonkeyPatch) -> None:
     path = SPECS / "controller" / "deletion" / "a_new_controller_that_does_not_resume_deletions_lets_them_hang.toml"
     entry = entry_of(check_spec(load_spec(path)))
-    monkeypatch.setattr("explorer.analysis.outlook.MOST_STATES", 1)
+    monkeypatch.setattr("highwater.explorer.analysis.outlook.MOST_STATES", 1)
     counterexample = counterexample_in(entry)
     assert counterexample.steps[-1].unjudged == {counterexample.violation.property}
     assert counterexample.looked_at == ()

@@ -7,10 +7,10 @@ from __future__ import annotations
 import attrs
 import pytest
 
-from invariants.controller.recovery import isr_changes_can_be_settled
-from model.controller.brokers import IsrChange
-from model.controller.protocol import AheadOfController, IsrPath
-from model.controller.releases import PRESETS, REPAIRED
+from highwater.invariants.controller.recovery import isr_changes_can_be_settled
+from highwater.model.controller.brokers import IsrChange
+from highwater.model.controller.protocol import AheadOfController, IsrPath
+from highwater.model.controller.releases import PRESETS, REPAIRED
 from tests.model.controller.walk import Walk
 
 RULES = attrs.evolve(REPAIRED, isr_path=IsrPath.ALTER_PARTITION)

@@ -10,19 +10,19 @@ import pkgutil
 import attrs
 import pytest
 
-import model.controller
-from explorer.search import breadth_first, plain_python
-from explorer.system import System
 from highwater.claims.resolving import build_system
-from model.controller.bounds import ControllerBounds
-from model.controller.brokers import Kind, Role
-from model.controller.context import Step
-from model.controller.definition import ACTIONS, define
-from model.controller.partition_states import PartitionState
-from model.controller.protocol import DeadReplicaAtStartup
-from model.controller.releases import PRESETS, REPAIRED
-from model.controller.replica_states import ReplicaState
-from model.language.declarations import Action
+from highwater.explorer.search import breadth_first, plain_python
+from highwater.explorer.system import System
+from highwater.model import controller
+from highwater.model.controller.bounds import ControllerBounds
+from highwater.model.controller.brokers import Kind, Role
+from highwater.model.controller.context import Step
+from highwater.model.controller.definition import ACTIONS, define
+from highwater.model.controller.partition_states import PartitionState
+from highwater.model.controller.protocol import DeadReplicaAtStartup
+from highwater.model.controller.releases import PRESETS, REPAIRED
+from highwater.model.controller.replica_states import ReplicaState
+from highwater.model.language.declarations import Action
 from tests.model.controller.walk import BY_NAME, Walk, bounds
 
 
@@ -318,8 +318,8 @@ def test_every_action_says_who_acts_when_and_what_for() -> None:
 
 def test_every_action_is_listed_once() -> None:
     modules = (
-        importlib.import_module(f"model.controller.{module.name}")
-        for module in pkgutil.iter_modules(model.controller.__path__)
+        importlib.import_module(f"highwater.model.controller.{module.name}")
+        for module in pkgutil.iter_modules(controller.__path__)
     )
     declared = {value.name for module in modules for value in vars(module).values() if isinstance(value, Action)}
     assert declared == set(BY_NAME)

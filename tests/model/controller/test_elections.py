@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from model.controller.elections import (
+from highwater.model.controller.elections import (
     Elected,
     assign_round_robin,
     elect_for_reassignment,

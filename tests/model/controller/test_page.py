@@ -13,13 +13,13 @@ from pathlib import Path
 
 import pytest
 
-from explorer.trace import changes
 from highwater.claims.resolving import toggles_of
-from model.controller import partition_states, replica_states
-from model.controller.releases import PRESETS, RELEASES, REPAIRED
-from model.controller.state import Cluster
-from model.controller.transitions import mermaid, table
-from model.language.records import domain_of
+from highwater.explorer.trace import changes
+from highwater.model.controller import partition_states, replica_states
+from highwater.model.controller.releases import PRESETS, RELEASES, REPAIRED
+from highwater.model.controller.state import Cluster
+from highwater.model.controller.transitions import mermaid, table
+from highwater.model.language.records import domain_of
 from tests.model.controller.walk import Walk
 
 PAGE = Path(__file__).parents[3] / "docs" / "controller.md"

@@ -8,8 +8,8 @@ import itertools
 
 import pytest
 
-from model.controller.partition_states import EDGES, PartitionState, at_startup, change
-from model.controller.transitions import Does, Edge, Effect, Illegal, To
+from highwater.model.controller.partition_states import EDGES, PartitionState, at_startup, change
+from highwater.model.controller.transitions import Does, Edge, Effect, Illegal, To
 
 S = PartitionState
 

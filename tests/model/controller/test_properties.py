@@ -7,13 +7,13 @@ from collections.abc import Callable
 import attrs
 import pytest
 
-from invariants.controller import fencing, goals, in_sync_replicas, records, recovery
-from invariants.controller.in_sync_replicas import (
+from highwater.invariants.controller import fencing, goals, in_sync_replicas, records, recovery
+from highwater.invariants.controller.in_sync_replicas import (
     reassignments_complete_with_the_target_assigned_and_in_sync as completes,
 )
-from model.controller.brokers import Role
-from model.controller.releases import REPAIRED
-from model.controller.state import Cluster
+from highwater.model.controller.brokers import Role
+from highwater.model.controller.releases import REPAIRED
+from highwater.model.controller.state import Cluster
 from tests.model.controller.walk import Walk
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import attrs
 import pytest
 
-from invariants.controller.in_sync_replicas import (
+from highwater.invariants.controller.in_sync_replicas import (
     reassignments_complete_with_the_target_assigned_and_in_sync as completes,
 )
-from model.controller.context import Step
-from model.controller.protocol import ControllerProtocol, IsrPath, ReassignmentOrder
-from model.controller.reassignment import BEGINNING, END
-from model.controller.releases import PRESETS, REPAIRED
-from model.controller.replica_states import ReplicaState
+from highwater.model.controller.context import Step
+from highwater.model.controller.protocol import ControllerProtocol, IsrPath, ReassignmentOrder
+from highwater.model.controller.reassignment import BEGINNING, END
+from highwater.model.controller.releases import PRESETS, REPAIRED
+from highwater.model.controller.replica_states import ReplicaState
 from tests.model.controller.walk import Walk
 
 

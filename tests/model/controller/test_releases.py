@@ -10,10 +10,10 @@ from pathlib import Path
 import attrs
 import pytest
 
-from model.controller.definition import CONTROLLER
-from model.controller.protocol import ControllerProtocol
-from model.controller.releases import PRESETS, RELEASES, REPAIRED
-from model.language.definition import release_number
+from highwater.model.controller.definition import CONTROLLER
+from highwater.model.controller.protocol import ControllerProtocol
+from highwater.model.controller.releases import PRESETS, RELEASES, REPAIRED
+from highwater.model.language.definition import release_number
 from tests.model.test_partition_releases import others, rules
 
 SPECS = Path(__file__).parents[3] / "specs" / "controller"

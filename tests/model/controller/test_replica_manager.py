@@ -7,10 +7,10 @@ from __future__ import annotations
 import attrs
 import pytest
 
-from model.controller.brokers import Role
-from model.controller.context import Answer
-from model.controller.protocol import IsrPath
-from model.controller.releases import PRESETS, REPAIRED
+from highwater.model.controller.brokers import Role
+from highwater.model.controller.context import Answer
+from highwater.model.controller.protocol import IsrPath
+from highwater.model.controller.releases import PRESETS, REPAIRED
 from tests.model.controller.walk import Walk
 
 KRAFT_LIKE = attrs.evolve(REPAIRED, leaving_broker_fetches=True)

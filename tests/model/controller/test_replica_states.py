@@ -8,7 +8,7 @@ import itertools
 
 import pytest
 
-from model.controller.replica_states import (
+from highwater.model.controller.replica_states import (
     EDGES,
     EDGES_BEFORE_2_3,
     Left,
@@ -18,7 +18,7 @@ from model.controller.replica_states import (
     change,
     leave_isr,
 )
-from model.controller.transitions import Does, Edge, Effect, Illegal, To, When
+from highwater.model.controller.transitions import Does, Edge, Effect, Illegal, To, When
 
 S = ReplicaState
 

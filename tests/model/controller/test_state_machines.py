@@ -9,15 +9,15 @@ import itertools
 import attrs
 import pytest
 
-from model.controller.brokers import Kind
-from model.controller.elections import Strategy
-from model.controller.partition_states import PartitionState
-from model.controller.protocol import ControllerProtocol
-from model.controller.releases import REPAIRED
-from model.controller.replica_states import ReplicaState
-from model.controller.state import Cluster
-from model.controller.state_machines import move_partition, move_replicas
-from model.controller.zookeeper import Leadership, Reassignment
+from highwater.model.controller.brokers import Kind
+from highwater.model.controller.elections import Strategy
+from highwater.model.controller.partition_states import PartitionState
+from highwater.model.controller.protocol import ControllerProtocol
+from highwater.model.controller.releases import REPAIRED
+from highwater.model.controller.replica_states import ReplicaState
+from highwater.model.controller.state import Cluster
+from highwater.model.controller.state_machines import move_partition, move_replicas
+from highwater.model.controller.zookeeper import Leadership, Reassignment
 from tests.model.controller.walk import Walk
 
 R, P = ReplicaState, PartitionState

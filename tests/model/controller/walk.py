@@ -6,11 +6,11 @@ from typing import Any
 
 import attrs
 
-from model.controller.bounds import ControllerBounds
-from model.controller.definition import ACTIONS
-from model.controller.protocol import ControllerProtocol
-from model.controller.releases import REPAIRED
-from model.controller.state import Cluster, initial_states
+from highwater.model.controller.bounds import ControllerBounds
+from highwater.model.controller.definition import ACTIONS
+from highwater.model.controller.protocol import ControllerProtocol
+from highwater.model.controller.releases import REPAIRED
+from highwater.model.controller.state import Cluster, initial_states
 
 BY_NAME = {action.name: action for action in ACTIONS}
 MOST = {field.name: 7 for field in attrs.fields(ControllerBounds) if field.default == 0}

@@ -6,12 +6,12 @@ from typing import Any
 
 import attrs
 
-from model.kraft.bounds import KraftBounds
-from model.kraft.definition import ACTIONS
-from model.kraft.initial import initial_states
-from model.kraft.presets import PRESETS
-from model.kraft.protocol import KraftProtocol
-from model.kraft.state import Broker, Cluster
+from highwater.model.kraft.bounds import KraftBounds
+from highwater.model.kraft.definition import ACTIONS
+from highwater.model.kraft.initial import initial_states
+from highwater.model.kraft.presets import PRESETS
+from highwater.model.kraft.protocol import KraftProtocol
+from highwater.model.kraft.state import Broker, Cluster
 
 STEPS = {step.name: step for step in ACTIONS}
 BUDGETS = [field.name for field in attrs.fields(KraftBounds) if field.metadata["high"] == 7]

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from model.kraft.protocol import AheadOfController
+from highwater.model.kraft.protocol import AheadOfController
 from tests.model.kraft.story import Row
 
 LATER = {"uncommitted": 2}

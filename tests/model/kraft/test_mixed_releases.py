@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from model.kraft.protocol import OlderBrokers
+from highwater.model.kraft.protocol import OlderBrokers
 from tests.model.kraft.story import Row
 from tests.model.kraft.test_registrations import LEAVES, fact
 from tests.model.kraft.test_requests import ASKED

@@ -9,10 +9,10 @@ from typing import Any
 import attrs
 import pytest
 
-from model.kraft.partition import UNCHANGED, PartitionChange, PartitionRegistration, merged
-from model.kraft.partition_change import Election, Rules, Target, change_of
-from model.kraft.reassignment import Cancelled, Completion, Reassignment, begun, cancelled, completed
-from model.kraft.releases import KAFKA_3_5, KAFKA_3_6, KAFKA_3_7, KAFKA_3_8, KAFKA_4_1, NEWEST, RULES
+from highwater.model.kraft.partition import UNCHANGED, PartitionChange, PartitionRegistration, merged
+from highwater.model.kraft.partition_change import Election, Rules, Target, change_of
+from highwater.model.kraft.reassignment import Cancelled, Completion, Reassignment, begun, cancelled, completed
+from highwater.model.kraft.releases import KAFKA_3_5, KAFKA_3_6, KAFKA_3_7, KAFKA_3_8, KAFKA_4_1, NEWEST, RULES
 
 THREE = PartitionRegistration(replicas=(0, 1, 2), isr=(0, 1, 2), leader=0)
 ALONE = PartitionRegistration(replicas=(0, 1, 2), isr=(0,), leader=0)

@@ -7,10 +7,10 @@ from typing import Any
 import attrs
 import pytest
 
-from model.kraft.definition import KRAFT
-from model.kraft.presets import PRESETS
-from model.kraft.protocol import KraftProtocol
-from model.language.definition import release_number
+from highwater.model.kraft.definition import KRAFT
+from highwater.model.kraft.presets import PRESETS
+from highwater.model.kraft.protocol import KraftProtocol
+from highwater.model.language.definition import release_number
 from tests.model.kafka_releases import RELEASES
 
 FACTS = """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from model.kraft.reading import _has_left
+from highwater.model.kraft.reading import _has_left
 from tests.model.kraft.story import Row
 from tests.model.kraft.test_registrations import fact
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from model.kraft.protocol import Unfencing
+from highwater.model.kraft.protocol import Unfencing
 from tests.model.kraft.story import Row
 
 ELR = {"elr": True}

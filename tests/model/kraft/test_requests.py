@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from model.kraft.protocol import Cancelling
+from highwater.model.kraft.protocol import Cancelling
 from tests.model.kraft.story import Row
 from tests.model.kraft.test_registrations import ALL_DOWN, ELIGIBLE, ELR, LEAVES, fact
 

@@ -1,0 +1,284 @@
+"""Check specs: explore, and hold what came out against what was claimed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import Enum
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from highwater.claims.spec import Spec, SpecError
+from highwater.explorer.ranks import in_words
+from highwater.explorer.search.durable import CheckpointError
+from highwater.explorer.system import JudgedOtherwise, ModelError, System, blaming_the_model
+from highwater.explorer.verdict import Auditing, Budget, Outcome, Progress, Verdict, Violation
+
+
+class Engine(Enum):
+    """`LOCAL`: the compiled search. `PYTHON`: the plain-Python engine, slow, for doubts about the compiler. `SPARK`: on
+    a Spark cluster.
+    """
+
+    LOCAL = "local"
+    PYTHON = "python"
+    SPARK = "spark"
+
+
+class Status(Enum):
+    """Whether a claim is met. It is `UNDECIDED` if a budget or a depth limit ended the search too early to know."""
+
+    MET = "met"
+    UNMET = "unmet"
+    UNDECIDED = "undecided"
+
+
+class Mismatch(str):
+    """A difference from a claim, in words, that remembers the key of the spec which says otherwise."""
+
+    key: str
+
+    def __new__(cls, key: str, words: str) -> Mismatch:
+        mismatch = super().__new__(cls, words)
+        mismatch.key = key
+        return mismatch
+
+    def __getnewargs__(self) -> tuple[str, str]:
+        return self.key, str(self)
+
+
+@attrs.frozen
+class Result:
+    """What came out for one spec.
+
+    Attributes:
+        spec: the claim.
+        outcome: what the exploration found out.
+        status: whether the claim was met.
+        mismatches: for an unmet claim, each difference in words.
+        comparable: whether the search ended as a plain check of the spec ends, so that its counts say something of
+            those that are locked.
+    """
+
+    spec: Spec
+    outcome: Outcome
+    status: Status
+    mismatches: tuple[Mismatch, ...]
+    comparable: bool = True
+
+    @property
+    def ok(self) -> bool:
+        """Whether the claim was met."""
+        return self.status is Status.MET
+
+    @property
+    def verdict(self) -> Verdict:
+        """What came out."""
+        return self.outcome.verdict
+
+    @property
+    def found(self) -> Violation | None:
+        """The violation that the claim names, or else the first one, with its trace as it was found."""
+        violations = self.outcome.violations
+        named = [violation for violation in violations if violation.property == self.spec.file.expect.property]
+        return next(iter([*named, *violations]), None)
+
+    @cached_property
+    def violation(self) -> Violation | None:
+        """The same violation to be shown: of the orders of its steps, one with the fewest changes of actor."""
+        from highwater.explorer.analysis.schedule import with_fewest_switches
+
+        return self.found and with_fewest_switches(self.spec.system(), self.found)
+
+
+@attrs.frozen(kw_only=True)
+class SearchOptions:
+    """How to search, whichever engine does.
+
+    Attributes:
+        keep_going: after a violation, go on until every state is seen.
+        on_progress: called now and then.
+        workers, coverage: of the local engine, see `highwater.explorer.search.breadth_first.explore`.
+        symmetry, keep_trees: of the local engine and of Spark, which the plain-Python engine has no use for.
+        checkpoint, resume: of both as well.
+        audit: of both, how much of what was found to judge a second time; `QUICK` if None.
+        master, partitions: of Spark, see `highwater.claims.on_spark.explore`.
+    """
+
+    keep_going: bool = False
+    on_progress: Callable[[Progress], None] = lambda progress: None
+    workers: int | None = None
+    symmetry: bool = True
+    checkpoint: Path | str | None = None
+    resume: bool = False
+    coverage: bool = False
+    keep_trees: bool = False
+    audit: Auditing | None = None
+    master: str | None = None
+    partitions: int | None = None
+
+    def refuse_what_is_not_of(self, engine: Engine) -> None:
+        """Refuse options that would change nothing, rather than ignore them.
+
+        Raises:
+            SpecError: there is one.
+        """
+        for name, engines in _OF_ENGINES.items():
+            if getattr(self, name) not in (None, False) and engine not in engines:
+                having = " or ".join(each.value for each in engines)
+                raise SpecError(f"{name} has no meaning with the engine {engine.value}; use {having}")
+
+
+_OF_ENGINES = {
+    "audit": (Engine.LOCAL, Engine.SPARK),
+    "workers": (Engine.LOCAL,),
+    "coverage": (Engine.LOCAL,),
+    "checkpoint": (Engine.LOCAL, Engine.SPARK),
+    "resume": (Engine.LOCAL, Engine.SPARK),
+    "master": (Engine.SPARK,),
+    "partitions": (Engine.SPARK,),
+}
+
+
+def _locally(spec: Spec, system: System, budget: Budget, options: SearchOptions) -> Outcome:
+    from highwater.explorer.search import breadth_first  # imports llvmlite
+
+    if "://" in str(options.checkpoint):
+        raise SpecError(
+            f"{options.checkpoint}: the local engine keeps checkpoints in folders of this machine; add --engine spark"
+        )
+    return breadth_first.explore(
+        system,
+        budget,
+        check_deadlock=spec.check_deadlock,
+        keep_going=options.keep_going,
+        on_progress=options.on_progress,
+        workers=options.workers,
+        symmetry=options.symmetry,
+        checkpoint=None if options.checkpoint is None else Path(options.checkpoint),
+        resume=options.resume,
+        coverage=options.coverage,
+        keep_trees=options.keep_trees,
+        auditing=options.audit or Auditing.QUICK,
+    )
+
+
+def _in_plain_python(spec: Spec, system: System, budget: Budget, options: SearchOptions) -> Outcome:
+    from highwater.explorer.search import plain_python
+
+    return plain_python.explore(
+        system,
+        budget,
+        check_deadlock=spec.check_deadlock,
+        keep_going=options.keep_going,
+        on_progress=options.on_progress,
+    )
+
+
+def _on_spark(spec: Spec, system: System, budget: Budget, options: SearchOptions) -> Outcome:
+    from highwater.claims import on_spark  # imports pyspark
+
+    return on_spark.explore(
+        spec,
+        budget,
+        master=options.master,
+        partitions=options.partitions,
+        checkpoint=None if options.checkpoint is None else str(options.checkpoint),
+        resume=options.resume,
+        keep_going=options.keep_going,
+        symmetry=options.symmetry,
+        keep_trees=options.keep_trees,
+        on_progress=options.on_progress,
+    )
+
+
+_ENGINES = {Engine.LOCAL: _locally, Engine.PYTHON: _in_plain_python, Engine.SPARK: _on_spark}
+
+
+def check_spec(
+    spec: Spec,
+    engine: Engine = Engine.LOCAL,
+    budget: Budget = Budget(),  # noqa: B008 - frozen
+    **options: Any,
+) -> Result:
+    """Explore one spec and compare with its claim.
+
+    Args:
+        options: those of `SearchOptions`, by name.
+
+    Raises:
+        SpecError: the model cannot be explored within these bounds, or is wrong in itself; or the engine has no use for
+            an option.
+        TypeError: there is no such option.
+    """
+    how = SearchOptions(**options)
+    how.refuse_what_is_not_of(engine)
+    if spec.file.max_depth is not None and (budget.max_depth is None or spec.file.max_depth < budget.max_depth):
+        budget = attrs.evolve(budget, max_depth=spec.file.max_depth)
+    try:
+        with blaming_the_model():
+            system = spec.system()
+            outcome = _ENGINES[engine](spec, system, budget, how)
+    except (ModelError, CheckpointError) as error:
+        raise SpecError(f"{spec.path}: {error}") from error
+    except JudgedOtherwise as error:
+        raise JudgedOtherwise(*error.parts, claim=str(spec.path)) from None
+    return judge_claim(spec, outcome, went_on=how.keep_going)
+
+
+def judge_claim(spec: Spec, outcome: Outcome, *, went_on: bool = False) -> Result:
+    """Compare an outcome with what the spec claims.
+
+    Args:
+        went_on: whether the search was to go on after a violation, which makes counts of what a plain check would not
+            have seen.
+    """
+    expect, found = spec.file.expect, outcome.verdict
+    own_end = outcome.reason in ("", f"depth {spec.file.max_depth}")
+    comparable = own_end and not (went_on and outcome.violations)
+    cut_short = found is Verdict.UNKNOWN or (
+        found is Verdict.HOLDS_TO_DEPTH and (expect.verdict is not found or outcome.depth < spec.file.max_depth)
+    )
+    if cut_short:
+        return Result(spec, outcome, Status.UNDECIDED, (), comparable)
+    stronger = expect.verdict is Verdict.HOLDS_TO_DEPTH and found is Verdict.HOLDS
+    if found is not expect.verdict and not stronger:
+        claimed = "a violation" if expect.verdict is Verdict.VIOLATED else f"the verdict {expect.verdict.value}"
+        mismatch = Mismatch("expect.verdict", f"expected {claimed}, but {_found(outcome)}")
+        return Result(spec, outcome, Status.UNMET, (mismatch,), comparable)
+    mismatches = []
+    violation = next((found for found in outcome.violations if expect.property in (None, found.property)), None)
+    if expect.property is not None and violation is None:
+        mismatches.append(
+            Mismatch("expect.property", f"expected {expect.property} to be violated, but {_found(outcome)} first")
+        )
+    counts = [(key, getattr(outcome, key)) for key in ("distinct_states", "generated", "depth")]
+    comparisons = counts if comparable else []
+    if violation is not None:
+        comparisons.append(("trace_length", violation.trace_length))
+    for key, value in comparisons:
+        expected = getattr(expect, key)
+        if expected is not None and expected != value:
+            mismatches.append(Mismatch(f"expect.{key}", f"expected {key} {expected:,}, but it is {value:,}"))
+    for group in expect.any_number_of:
+        if group not in outcome.any_number_of:
+            keys = spec.system().ranks.groups[group].keys & outcome.bounds_cut.keys()
+            cuts = ", ".join(f"{key} cut {outcome.bounds_cut[key]:,} steps" for key in sorted(keys))
+            mismatches.append(
+                Mismatch(
+                    "expect.any_number_of",
+                    f"expected to hold for any number of {in_words(group)}, but {cuts}: raise it, or leave this out",
+                )
+            )
+    uncounted = not own_end and any(getattr(expect, key) is not None for key, _ in counts)
+    status = Status.UNMET if mismatches else Status.UNDECIDED if uncounted else Status.MET
+    return Result(spec, outcome, status, tuple(mismatches), comparable)
+
+
+def _found(outcome: Outcome) -> str:
+    if outcome.violations:
+        first = outcome.violations[0]
+        return f"{first.property} is violated after {first.length_in_words}"
+    return f"the verdict is {outcome.verdict.value}"

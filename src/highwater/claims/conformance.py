@@ -1,0 +1,248 @@
+"""Conformance of a spec with running Kafka: what was executed, which paths that covers, and where the two sides
+part.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from enum import Enum
+from typing import Any
+
+import attrs
+
+from highwater.claims.mutation import Change
+from highwater.claims.resolving import with_preset
+from highwater.claims.spec import Spec, SpecError
+from highwater.claims.tables import Wrong, structure
+from highwater.conformance.controller_side import without_delayed_elections
+from highwater.conformance.lockstep import Divergence, Findings, LockStep
+from highwater.conformance.operations import MAPPED, REFUSABLE, UNMAPPED, between_looks
+from highwater.conformance.paths import Paths, Run, first_difference
+from highwater.conformance.process import Harness
+from highwater.explorer.compiler.layout import Layout
+from highwater.explorer.system import ModelError, System
+from highwater.explorer.verdict import Budget
+from highwater.model.partition.state import Partition
+
+MODEL = "partition"
+
+
+@attrs.frozen
+class Wanted:
+    """How much to execute.
+
+    Attributes:
+        max_states: how many states to explore for paths at most.
+        walks, depth, seed: random walks beside the planned runs.
+    """
+
+    max_states: int = 100_000
+    walks: int = 0
+    depth: int = 40
+    seed: int = 0
+
+
+@attrs.frozen
+class Conformance:
+    """What came of holding a spec against running Kafka.
+
+    Attributes:
+        spec: the claim whose states and steps were executed.
+        kafka: the release, as its jars say.
+        reachable: by action, how many paths were learned on reachable states.
+        executed: by action, how many of them were executed, both sides agreeing.
+        unseen: why not all states of the spec were seen; empty if they were.
+        findings: steps, runs, divergences.
+    """
+
+    spec: Spec
+    kafka: str
+    reachable: dict[str, int]
+    executed: dict[str, int]
+    unseen: str
+    findings: Findings
+
+    @property
+    def divergences(self) -> list[Divergence]:
+        return self.findings.divergences
+
+    @property
+    def unmapped(self) -> dict[str, str]:
+        """The spec's actions that no call on the brokers stands for, and why."""
+        names = dict.fromkeys(action.name for action in self.spec.definition.actions)
+        return {name: UNMAPPED[name] for name in names if name in UNMAPPED}
+
+    @property
+    def complete(self) -> bool:
+        return not self.unseen
+
+    @property
+    def agrees(self) -> bool:
+        return not self.divergences
+
+
+class Said(Enum):
+    """What running code says to a changed rule. `NO_EFFECT`: no mapped step within the bounds depends on it.
+    `NOT_EXPRESSIBLE`: no release with KRaft has it.
+    """
+
+    CONTRADICTED = "contradicted"
+    AGREES = "not contradicted"
+    NO_EFFECT = "no effect"
+    NOT_EXPRESSIBLE = "not expressible"
+
+
+@attrs.frozen
+class Contradiction:
+    """A protocol with one toggle changed, and what running code says to it.
+
+    Attributes:
+        change: the toggle, and its values in the spec and here.
+        said: what became of it.
+        found: what was executed, if anything was.
+    """
+
+    change: Change
+    said: Said
+    found: Conformance | None
+
+
+def with_another_preset(spec: Spec, preset: str | None) -> Spec:
+    """The spec under another preset, with its own toggles on top.
+
+    Raises:
+        SpecError: there is no such preset.
+    """
+    if preset is None:
+        return spec
+    model = spec.model
+    try:
+        protocol = structure(with_preset(model, preset, spec.file.protocol), model.protocol, "protocol")
+        return attrs.evolve(spec.under(protocol), file=attrs.evolve(spec.file, preset=preset))
+    except Wrong as wrong:
+        raise SpecError("\n".join(f"{spec.path}: {problem}" for problem in wrong.problems)) from None
+
+
+def refuse_unless_mapped(spec: Spec) -> None:
+    """Refuse a spec of which nothing can be executed.
+
+    Raises:
+        SpecError: it is of another model, or of releases before KRaft.
+    """
+    if spec.file.model != MODEL:
+        raise SpecError(
+            f'{spec.path}: model: "{spec.file.model}" has no counterpart in running code yet; allowed is {MODEL}'
+        )
+    if spec.protocol.by_zookeeper or not spec.protocol.truncation_rules.fetches_name_epochs:
+        presets = "kafka-3.0 and newer"
+        raise SpecError(
+            f"{spec.path}: preset: its leaders write to ZooKeeper, or its followers ask for a truncation offset; "
+            f"allowed are {presets}"
+        )
+
+
+class Session:
+    """One Java process that specs are held against, one after the other."""
+
+    def __init__(self, harness: Harness) -> None:
+        self._harness = harness
+
+    def conform(
+        self, spec: Spec, wanted: Wanted, on_progress: Callable[[str], None] = lambda line: None
+    ) -> Conformance:
+        """Execute every path of every mapped action of a spec, and random walks if they are wanted.
+
+        Raises:
+            SpecError: the model is wrong in itself, or not mapped.
+            KafkaError: the Java side died, or lacks what is called.
+        """
+        on_progress("exploring")
+        return self._execute(spec, _paths(spec, wanted), wanted, on_progress)
+
+    def _execute(
+        self, spec: Spec, paths: Paths, wanted: Wanted, on_progress: Callable[[str], None], configured: Any = None
+    ) -> Conformance:
+        actions, layout = paths.system.actions, paths.engine.layout
+        lockstep = LockStep(self._harness, actions, layout, spec.protocol, spec.bounds, configured)
+
+        def tell(found: Findings) -> None:
+            done = len(found.executed & paths.reachable.keys())
+            on_progress(
+                f"{done:,} of {len(paths.reachable):,} paths  {found.steps:,} steps  {len(found.divergences)} "
+                "divergences"
+            )
+
+        lockstep.execute(paths.runs(), tell)
+        if wanted.walks:
+            lockstep.execute(paths.walks(wanted.walks, wanted.depth, lockstep.findings.executed), tell)
+        executed = Counter(paths.reachable[path] for path in lockstep.findings.executed if path in paths.reachable)
+        reachable = Counter(paths.reachable.values())
+        return Conformance(
+            spec, self._harness.distribution.release, dict(reachable), dict(executed), paths.unseen, lockstep.findings
+        )
+
+    def replay(self, spec: Spec, system: System, run: Run) -> Conformance:
+        """Execute one trace."""
+        lockstep = LockStep(self._harness, system.actions, Layout(system.domain), spec.protocol, spec.bounds)
+        return Conformance(spec, self._harness.distribution.release, {}, {}, "", lockstep.execute([run]))
+
+    def mutations(
+        self,
+        spec: Spec,
+        changes: list[Change],
+        wanted: Wanted,
+        on_progress: Callable[[str], None] = lambda line: None,
+    ) -> Iterator[Contradiction]:
+        """Each change of a toggle, and what the running code says to the changed protocol.
+
+        Raises:
+            SpecError, KafkaError: as `conform` says, of the protocol as it is.
+        """
+        ours = _paths(spec, wanted)
+        for change in changes:
+            on_progress(change.key)
+            protocol = attrs.evolve(spec.protocol, **{change.rule: change.value})
+            try:
+                changed = spec.under(protocol)
+                theirs = _paths(changed, wanted)
+            except (Wrong, SpecError):
+                yield Contradiction(change, Said.NOT_EXPRESSIBLE, None)
+                continue
+            if first_difference(ours, theirs, _executed_part) is None:
+                yield Contradiction(change, Said.NO_EFFECT, None)
+                continue
+            found = self._execute(changed, theirs, wanted, lambda line: None, spec.protocol)
+            yield Contradiction(change, Said.AGREES if found.agrees else Said.CONTRADICTED, found)
+
+
+def _executed_part(state: Any) -> Any:
+    return (state.replicas, state.quorum, state.elections) if isinstance(state, Partition) else state
+
+
+def _paths(spec: Spec, wanted: Wanted) -> Paths:
+    refuse_unless_mapped(spec)
+    try:
+        system = without_delayed_elections(without_interleavings(spec.system()), spec.protocol)
+        return Paths(system, MAPPED, REFUSABLE, Budget(max_states=wanted.max_states), wanted.seed)
+    except ModelError as error:
+        raise SpecError(f"{spec.path}: {error}") from error
+
+
+def without_interleavings(system: System) -> System:
+    """The system without steps between a leader's two looks at a follower: both are inside one call of
+    Partition#maybeExpandIsr.
+    """
+
+    def guarded(action: Any) -> Any:
+        if action.of.name == "propose_expansion":
+            return action
+
+        def apply(state: Any) -> Any:
+            return None if between_looks(state) else action.apply(state)
+
+        return attrs.evolve(action, apply=apply)
+
+    if not any(action.of.name == "find_in_sync" for action in system.actions):
+        return system
+    return attrs.evolve(system, actions=tuple(map(guarded, system.actions)))

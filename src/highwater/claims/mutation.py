@@ -1,0 +1,240 @@
+"""Switch off each rule of a protocol in turn: which property notices, and which rule does none defend?
+
+A green result is worth as much as the properties behind it. A *mutation* is the spec's protocol with one toggle set to
+another value. It is caught if a property is violated under it; undefended if every state was seen and none is; and
+without effect if even the states and steps are the same: then the bounds leave no room for the rule to matter. A spec
+may declare rules that it leaves undefended, under `[mutate]`.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Collection, Iterator
+from enum import Enum
+from typing import Any
+
+import attrs
+
+from highwater.claims.checking import Result, check_spec
+from highwater.claims.spec import AnotherModel, Expectation, Spec, SpecError
+from highwater.claims.tables import Wrong, did_you_mean, shown
+from highwater.explorer.system import RAISED
+from highwater.explorer.verdict import Auditing, Budget, Outcome, Progress, Verdict, Violation
+from highwater.visible import counted
+
+_COMPLETE = (Verdict.HOLDS, Verdict.HOLDS_TO_DEPTH)  # to the spec's own depth: nothing else gives one here
+
+
+class Fate(Enum):
+    """What became of a mutation. `REFUSED`: the model does not take the protocol. `UNKNOWN`: its search did not come to
+    an end.
+    """
+
+    CAUGHT = "caught"
+    UNDEFENDED = "undefended"
+    NO_EFFECT = "no effect"
+    UNKNOWN = "unknown"
+    OTHER = "another model"
+    REFUSED = "refused"
+
+
+@attrs.frozen
+class Mutation:
+    """A protocol with one toggle changed, and what became of it.
+
+    Attributes:
+        rule, before, after: the toggle, and its values in the spec and in the mutation.
+        fate: what became of it.
+        why: in words.
+        declared: whether the spec declares it undefended.
+        violation: for a caught one, the shortest counterexample.
+        outcome: what the exploration found out; None where it was not explored.
+    """
+
+    rule: str
+    before: str
+    after: str
+    fate: Fate
+    why: str
+    declared: bool
+    violation: Violation | None = None
+    outcome: Outcome | None = None
+
+    @property
+    def key(self) -> str:
+        """How a spec declares it."""
+        return f"{self.rule}={self.after}"
+
+    @property
+    def ok(self) -> bool:
+        """Whether its fate is the declared one: what is undefended must be declared, and what is caught must not."""
+        return not (self.declared if self.fate is Fate.CAUGHT else self.fate is Fate.UNDEFENDED and not self.declared)
+
+
+@attrs.frozen
+class Change:
+    """One toggle of a protocol set to another value.
+
+    Attributes:
+        rule, value: the toggle, and its other value.
+        before, after: both values as text.
+    """
+
+    rule: str
+    value: Any
+    before: str
+    after: str
+
+    @property
+    def key(self) -> str:
+        """How a spec declares it."""
+        return f"{self.rule}={self.after}"
+
+
+def changes_of(spec: Spec, rules: Collection[str] = ()) -> list[Change]:
+    """Each other value of each toggle of a spec's protocol, or of some of its toggles.
+
+    Raises:
+        SpecError: the protocol has no toggles, no such one, or the spec declares what is none.
+    """
+    cls = type(spec.protocol)
+    attrs.resolve_types(cls)
+    toggles = [(field.name, _values(field.type)) for field in attrs.fields(cls) if not _configures(field)]
+    every = [
+        Change(rule, value, _text(now), _text(value))
+        for rule, values in toggles
+        for now in (getattr(spec.protocol, rule),)
+        for value in values
+        if value != now
+    ]
+    if not every:
+        raise SpecError(
+            f"{spec.path}: the protocol of the model {spec.file.model} has no rule that could be switched off"
+        )
+    names = list(dict.fromkeys(change.rule for change in every))
+    for rule in rules:
+        if rule not in names:
+            raise SpecError(
+                f'{spec.path}: "{rule}" is no rule of this protocol{did_you_mean(rule, names)}; allowed are '
+                f"{', '.join(names)}"
+            )
+    keys = [change.key for change in every]
+    for each in spec.file.mutate.undefended:
+        if each not in keys:
+            raise SpecError(
+                f'{spec.path}: mutate.undefended: "{each}" is no mutation of this protocol; allowed are '
+                f"{', '.join(keys)}"
+            )
+    return [change for change in every if not rules or change.rule in rules]
+
+
+def changed(protocol: Any, changes: Collection[Change]) -> Any:
+    """A protocol with some rules changed."""
+    fields = attrs.fields_dict(type(protocol))
+    return attrs.evolve(protocol, **{fields[change.rule].alias: change.value for change in changes})
+
+
+def mutate(
+    spec: Spec,
+    budget: Budget = Budget(),  # noqa: B008 - frozen
+    *,
+    workers: int | None = None,
+    every_property: bool = False,
+    rules: Collection[str] = (),
+    on_progress: Callable[[Progress], None] = lambda progress: None,
+    audit: Auditing | None = None,
+) -> tuple[Result, Iterator[Mutation]]:
+    """Explore the spec as it is, and then under each mutation of its protocol.
+
+    Args:
+        spec: a claim that holds.
+        budget: when to stop the search of each mutation early.
+        workers: threads.
+        every_property: check all properties of the model that hold under the spec's own protocol, not only those that
+            the spec names.
+        rules: the toggles to change; all if empty.
+        on_progress: called now and then during each search.
+        audit: how much of what each search has found to judge a second time; `QUICK` if None.
+
+    Returns:
+        What came out for the spec as it is, and the mutations, each explored when it is asked for; none if a budget ran
+        out before.
+
+    Raises:
+        SpecError: the spec does not hold, or as `changes_of` says.
+        KeyboardInterrupt: the user ended it, also while the mutations are asked for.
+    """
+    changes = changes_of(spec, rules)
+    search = functools.partial(unjudged, budget=budget, workers=workers, on_progress=on_progress, audit=audit)
+    if every_property:
+        spec = _with_every_property(spec, search)
+    base = search(spec)
+    if base.verdict is Verdict.VIOLATED:
+        raise SpecError(f"{spec.path}: rules are switched off in a spec that holds; its verdict is violated")
+    if base.verdict not in _COMPLETE:
+        return base, iter(())
+    return base, (_explored(spec, base.outcome, change, search) for change in changes)
+
+
+def unjudged(spec: Spec, **options: Any) -> Result:
+    """The result of a spec, without judging its claim."""
+    result = check_spec(
+        attrs.evolve(spec, file=attrs.evolve(spec.file, expect=Expectation())), keep_trees=True, **options
+    )
+    if result.outcome.reason == "interrupted":
+        raise KeyboardInterrupt
+    return result
+
+
+def _configures(field: Any) -> bool:
+    """Whether a toggle is a user's setting rather than a rule of the protocol."""
+    return field.metadata.get("meaning", "").startswith("configuration:")
+
+
+def _values(kind: Any) -> tuple[Any, ...]:
+    if kind is bool:
+        return (True, False)
+    return tuple(kind) if isinstance(kind, type) and issubclass(kind, Enum) else ()
+
+
+def _text(value: Any) -> str:
+    return str(value.value) if isinstance(value, Enum) else shown(value)
+
+
+def _with_every_property(spec: Spec, search: Callable[..., Result]) -> Spec:
+    every = attrs.evolve(spec, properties=spec.definition.known_properties)
+    violated = {violation.property for violation in search(every, keep_going=True).outcome.violations}
+    return attrs.evolve(spec, properties=tuple(of for of in every.properties if of.name not in violated))
+
+
+def _explored(spec: Spec, base: Outcome, change: Change, search: Callable[..., Result]) -> Mutation:
+    became = functools.partial(
+        Mutation, change.rule, change.before, change.after, declared=change.key in spec.file.mutate.undefended
+    )
+    try:
+        mutant = spec.under(changed(spec.protocol, [change]))
+    except AnotherModel as other:
+        return became(Fate.OTHER, str(other))
+    except (Wrong, *RAISED) as error:
+        return became(Fate.REFUSED, f"the model refuses it: {error}".splitlines()[0])
+    try:
+        result = search(mutant)
+    except SpecError as error:
+        return became(Fate.UNKNOWN, str(error).removeprefix(f"{spec.path}: ").splitlines()[0].partition("; ")[0])
+    outcome = result.outcome
+    if (violation := result.violation) is not None:
+        why = f"{violation.property} after {counted(violation.trace_length, 'step')}"
+        return became(Fate.CAUGHT, why, violation=violation, outcome=outcome)
+    if outcome.verdict not in _COMPLETE:
+        return became(Fate.UNKNOWN, f"ran out of {outcome.reason}", outcome=outcome)
+    if _same(base, outcome):
+        return became(Fate.NO_EFFECT, "the same number of states and steps at every depth", outcome=outcome)
+    why = f"{outcome.distinct_states:,} states instead of {base.distinct_states:,}, and no property is violated"
+    return became(Fate.UNDEFENDED, why, outcome=outcome)
+
+
+def _same(base: Outcome, outcome: Outcome) -> bool:
+    def sizes(of: Outcome) -> tuple[Any, ...]:
+        return of.levels, of.generated, of.bounds_cut, of.deadlocks, of.stopped_at_bound
+
+    return sizes(base) == sizes(outcome)

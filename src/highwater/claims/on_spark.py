@@ -1,0 +1,231 @@
+"""Checking a spec on a Spark cluster: what the front door adds to `highwater.spark.driver.explore`, which cannot know
+of specs.
+"""
+
+from __future__ import annotations
+
+import atexit
+import functools
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from highwater.claims import own
+from highwater.claims.resolving import build_system, find_model, resolve_model, toggles_of
+from highwater.claims.spec import Spec, SpecError
+from highwater.claims.tables import Wrong
+from highwater.distribution import installing
+from highwater.explorer.compiler.layout import Layout
+from highwater.explorer.descriptions import Indescribable
+from highwater.explorer.search.durable import CheckpointError
+from highwater.explorer.search.fingerprint import fingerprint
+from highwater.explorer.system import ModelError, System
+from highwater.explorer.verdict import DEADLOCK, Budget, Outcome, Progress
+from highwater.model.language.graph_properties import Prospect
+
+
+def system_of(
+    model: str,
+    protocol: dict[str, Any],
+    bounds: dict[str, Any],
+    check: tuple[str, ...],
+    model_path: tuple[str, ...] = (),
+) -> System:
+    """The system that a spec speaks of, from plain data. Executors call this.
+
+    Args:
+        model_path: folders with models of one's own, to be searched where they exist.
+
+    Raises:
+        ModelError: the model is not to be had on this machine.
+    """
+    own.search(path for path in map(Path, model_path) if path.is_dir())
+    try:
+        with own.trusting():
+            chosen, definition, sizes, properties = resolve_model(find_model(model), protocol, bounds, check)
+    except Wrong as wrong:
+        hint = "install it where executors run, or send it with spark-submit --py-files"
+        raise ModelError(f"an executor cannot load the model: {wrong.problems[0].partition(';')[0]}; {hint}") from None
+    return build_system(definition, chosen, sizes, properties)
+
+
+def refuse_prospects(spec: Spec) -> None:
+    """What stays possible is judged on the graph of all states, which Spark does not build.
+
+    Raises:
+        SpecError: the spec checks a prospect.
+    """
+    for each in spec.properties:
+        if isinstance(each, Prospect):
+            raise SpecError(
+                f"{spec.path}: check: {each.name} is a prospect, which --engine spark cannot judge; leave it out, or "
+                "use local"
+            )
+
+
+def recipe(spec: Spec, check: tuple[str, ...]) -> Callable[[], System]:
+    """How to make a spec's system on any machine, with some properties."""
+    folders = own.folders_of((spec.file.model, *check))
+    return functools.partial(system_of, spec.file.model, toggles_of(spec.protocol), spec.file.bounds, check, folders)
+
+
+def explore(
+    spec: Spec,
+    budget: Budget,
+    *,
+    master: str | None = None,
+    partitions: int | None = None,
+    checkpoint: str | None = None,
+    resume: bool = False,
+    keep_going: bool = False,
+    symmetry: bool = True,
+    keep_trees: bool = False,
+    on_progress: Callable[[Progress], None],
+) -> Outcome:
+    """Explore a spec on the running Spark session, or on one that is started and ends with this process.
+
+    Raises:
+        SpecError: Spark is not there, or gave up.
+    """
+    refuse_prospects(spec)
+    if spec.file.by_order:
+        raise SpecError(
+            f"{spec.path}: by_order: --engine spark cannot go by the order of numbers alone; leave it out, or use local"
+        )
+    _try_out(master, checkpoint, resume)
+    with_spark = session(master)
+    from highwater.spark.driver.explore import explore as explore_levels
+    from highwater.spark.driver.session import ClusterError
+
+    try:
+        return explore_levels(
+            recipe(spec, spec.file.check),
+            budget,
+            spark=with_spark,
+            name=spec.name,
+            checkpoint=checkpoint,
+            resume=resume,
+            check_deadlock=spec.check_deadlock,
+            keep_going=keep_going,
+            symmetry=symmetry,
+            partitions=partitions,
+            keep_trees=keep_trees,
+            on_progress=on_progress,
+        )
+    except ClusterError as error:
+        raise SpecError(f"{spec.path}: {error}") from error
+
+
+def _try_out(master: str | None, checkpoint: str | None, resume: bool) -> None:
+    """Refuse a folder for levels that is missing or cannot be used, before Spark starts, which takes seconds."""
+    if checkpoint is not None:
+        with _what_is_installed():
+            from highwater.spark.levels import Levels
+
+            Levels(checkpoint).try_out(resume)
+    elif master is not None and not master.startswith("local"):
+        raise CheckpointError(f"{master} needs --checkpoint URI, a folder that driver and executors all reach")
+
+
+@contextmanager
+def _what_is_installed() -> Iterator[None]:
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise SpecError(f"--engine spark needs {error.name}; {installing('spark')}") from None
+
+
+def explore_into(
+    folder: str, spec: Spec, with_spark: Any, symmetry: bool, on_progress: Callable[[Progress], None]
+) -> str:
+    """Explore all states of a spec, without judging its claim, and keep them in a folder; returns the folder."""
+    from highwater.spark.driver.explore import explore as explore_levels
+
+    budget = Budget(max_depth=spec.file.max_depth)
+    explore_levels(
+        recipe(spec, (DEADLOCK,)),
+        budget,
+        spark=with_spark,
+        name=spec.name,
+        checkpoint=folder,
+        keep_going=True,
+        symmetry=symmetry,
+        on_progress=on_progress,
+    )
+    return folder
+
+
+def extent(checkpoint: str) -> str:
+    """How far the search has come whose levels are in a folder, in words; empty if it has seen every state."""
+    from highwater.spark.levels import Levels
+
+    levels = Levels(checkpoint)
+    whole = levels.read()
+    return (
+        "" if levels.ended() else f"the search has not seen every state: there are levels up to depth {len(whole) - 1}"
+    )
+
+
+def states(spec: Spec, checkpoint: str, with_spark: Any = None) -> Any:
+    """The states that a check of the spec has found so far, as a Spark DataFrame; `highwater.spark.driver.states` says
+    what its columns are.
+
+    Args:
+        checkpoint: the folder or URI where `check --engine spark` has kept them.
+        with_spark: a Spark session; the running one, or a new one, if None.
+
+    Raises:
+        CheckpointError: there are no levels of this spec there, or they are damaged.
+        SpecError: Spark is not there.
+    """
+    with_spark = with_spark or session(None)
+    from highwater.spark.driver.states import states as decoded_states
+    from highwater.spark.levels import Levels
+
+    levels, system = Levels(checkpoint), build_system(spec.definition, spec.protocol, spec.bounds, ())
+    layout = Layout(system.domain)
+    try:
+        levels.refuse_unless_of(fingerprint(system, layout, 0, {}), states_only=True)
+    except Indescribable as error:
+        raise SpecError(f"{spec.path}: no levels can be known to be of this model: {error}") from None
+    return decoded_states(with_spark, levels, layout)
+
+
+def located(uri: str) -> str:
+    """A path or URI of the command line as Spark takes it."""
+    from highwater.spark.files import for_spark
+
+    return for_spark(uri)
+
+
+@contextmanager
+def reported_on_one_line(what: str) -> Iterator[None]:
+    """Turn what Spark says of a query that is wrong, in many lines, into one error.
+
+    Raises:
+        SpecError: the query is wrong, or where to write its result is.
+    """
+    from highwater.spark.driver.session import SPARK_ERRORS, reason_of
+
+    try:
+        yield
+    except SPARK_ERRORS as error:
+        raise SpecError(f"{what}: {reason_of(error)}") from error
+
+
+def session(master: str | None) -> Any:
+    """A Spark session.
+
+    Raises:
+        SpecError: Spark or Java is missing, or the master cannot be reached; says what to do.
+    """
+    with _what_is_installed():
+        from highwater.spark.driver.session import ClusterError
+        from highwater.spark.driver.session import session as start
+    try:
+        found = start(master)
+    except ClusterError as error:
+        raise SpecError(str(error)) from error
+    atexit.register(found.stop)
+    return found

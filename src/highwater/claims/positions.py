@@ -1,0 +1,114 @@
+"""Files: which are specs, the line of a key in one, the line of a function, and how files are named in reports."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import stat
+import tomllib
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from highwater.limits import LARGEST_SPEC, MOST_LINES
+
+NOT_SPECS = ("pyproject.toml",)
+
+
+def may_be_spec(path: Path) -> bool:
+    """Whether a file found in a folder is taken for a spec."""
+    return path.suffix == ".toml" and path.name not in NOT_SPECS
+
+
+def text_of(path: Path, most: int) -> str:
+    """The text of a file, without a byte order mark, its lines ended as Python's are.
+
+    Raises:
+        OSError: it cannot be read, is no file (a pipe would be waited for, a device has no end), or holds more than so
+            many bytes.
+        UnicodeDecodeError: it is not UTF-8.
+    """
+    with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
+        mode = os.fstat(file.fileno()).st_mode
+        if not stat.S_ISREG(mode):
+            raise OSError(errno.EINVAL, "is a pipe, a device or a socket, and not a file")
+        data = file.read(most + 1)
+    if len(data) > most:
+        from highwater.explorer.memory import (
+            in_bytes,  # not before pytest has imported tests, which may hide our packages
+        )
+
+        raise OSError(errno.EFBIG, f"is larger than {in_bytes(most)}, which is the most that is read")
+    return data.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
+
+
+def line_of_key(path: Path, key: str) -> int:
+    """The line of a spec file, counted from 1, on which the statement begins that gives a dotted key its value.
+
+    Of a key that the file leaves out, the closest table that should hold it; for one without any, and for a file that
+    cannot be read, the line of `check`, or else the first. Lines come from the TOML parser itself: statements end where
+    a beginning of the file parses.
+    """
+    try:
+        lines = text_of(path, LARGEST_SPEC).split("\n")
+    except (OSError, ValueError):
+        return 1
+    if len(lines) > MOST_LINES:
+        return 1
+    parts = key.split(".")
+    wanted = [tuple(parts[:length]) for length in range(len(parts), 0, -1)] + [("check",)]
+    found: dict[tuple[str, ...], int] = {}
+    begin = 0
+    for end in range(1, len(lines) + 1):
+        try:
+            data = tomllib.loads("\n".join(lines[:end]))
+        except ValueError:
+            continue
+        for keys in wanted:
+            if keys not in found and _holds(data, keys):
+                found[keys] = 1 + next(
+                    n for n in range(begin, end) if lines[n].strip() and not lines[n].lstrip().startswith("#")
+                )
+        begin = end
+    return next((found[keys] for keys in wanted if keys in found), 1)
+
+
+def line_of_parser(path: Path, message: str) -> int | None:
+    """The line at which the TOML parser stopped, which says so in its messages; None if the message is another's."""
+    if at := re.search(r"\(at line (\d+), column \d+\)", message):
+        return int(at[1])
+    if not message.endswith("(at end of document)"):
+        return None
+    with suppress(OSError, ValueError):
+        return len(text_of(path, LARGEST_SPEC).rstrip().split("\n"))
+    return 1
+
+
+def _holds(data: Any, keys: tuple[str, ...]) -> bool:
+    for key in keys:
+        if not isinstance(data, dict) or key not in data:
+            return False
+        data = data[key]
+    return True
+
+
+def line_of_function(function: Any) -> tuple[Path, int]:
+    """The file of a plain function, and its first line."""
+    code = function.__code__
+    return Path(code.co_filename), code.co_firstlineno
+
+
+def in_repository(path: Path) -> Path:
+    """A path as the repository's own tools name it: relative to GitHub's checkout, or else to the current folder, where
+    it lies inside.
+    """
+    for root in (os.environ.get("GITHUB_WORKSPACE"), os.getcwd()):
+        if root and Path(path).absolute().is_relative_to(Path(root).absolute()):
+            return Path(path).absolute().relative_to(Path(root).absolute())
+    return path
+
+
+def readable(path: object) -> str:
+    """A file's name as text, also where its bytes are no UTF-8."""
+    return os.fsencode(str(path)).decode("utf-8", "replace")

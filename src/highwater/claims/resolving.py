@@ -1,0 +1,271 @@
+"""From names to what they stand for: a model, its protocol, bounds and properties, and the transition system of all of
+these.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from enum import Enum
+from typing import Any
+
+import attrs
+
+from highwater.claims import own
+from highwater.claims.tables import Findings, Wrong, did_you_mean, shown, structure
+from highwater.explorer.comparisons import refusing_what_is_never_equal
+from highwater.explorer.system import RAISED, ModelError, System, abstracted, blaming_the_model, line_of
+from highwater.explorer.verdict import DEADLOCK
+from highwater.model.catalogue import MODELS
+from highwater.model.language.declarations import Action, Instance, Invariant, StepProperty
+from highwater.model.language.definition import Definition, Model, Property
+from highwater.model.language.graph_properties import Liveness, Prospect
+from highwater.model.language.records import domain_of
+
+
+def find_model(name: str) -> Model:
+    """A model by its name, or one of the user's own by `package.module:NAME`.
+
+    Raises:
+        Wrong: there is none.
+    """
+    return own.load(name, "model", Model) if own.is_reference(name) else choose(name, MODELS, "model", "models")
+
+
+def define(model: Model, protocol: Any) -> Definition:
+    """A model under a protocol.
+
+    Raises:
+        Wrong: the model refuses it.
+    """
+    try:
+        with refusing_what_is_never_equal():
+            definition = model.define(protocol)
+        _refuse_undeclared(definition, model)
+        return attrs.evolve(definition, module=getattr(model.define, "__module__", ""))
+    except Wrong:
+        raise
+    except RAISED as error:
+        raise Wrong(
+            f"model: {model.name} cannot be defined: {type(error).__name__}: {error} {line_of(error) or ''}".rstrip()
+        ) from error
+
+
+def _refuse_undeclared(definition: Any, model: Model) -> None:
+    """Refuse actions and properties that are not declared as such.
+
+    Raises:
+        Wrong: with each, its file and line.
+    """
+    if not isinstance(definition, Definition):
+        raise Wrong(f"model: define returned {definition!r:.80}, which is no Definition {_at(model.define)}")
+    findings = Findings()
+    properties = [] if isinstance(definition.properties, str) else definition.properties
+    for key, given, kind, written in (
+        ("actions", definition.actions, Action, "@action(actor=...)"),
+        ("properties", properties, Property, "@invariant()"),
+    ):
+        if not isinstance(given, tuple | list):
+            findings.add(f"model: {key} of the Definition is no tuple; write ({_name(given)},) {_at(model.define)}")
+            continue
+        for each in given:
+            if not isinstance(each, kind):
+                at = _at(each) or _at(model.define)
+                findings.add(f"model: {key}: {_name(each)} is not declared; write {written} above it {at}")
+        for problem in _equal_names(given, kind):
+            findings.add(f"model: {key}: {problem}")
+    findings.raise_if_any()
+
+
+def _equal_names(given: Iterable[Any], kind: Any) -> Iterator[str]:
+    """What is called alike: traces, reports and kept files know actions and properties by their names."""
+    named: dict[str, Any] = {}
+    seen: set[Any] = set()
+    for each in given:
+        if isinstance(each, kind):
+            first = named.setdefault(each.name, each)
+            if each.name == DEADLOCK:
+                yield f"{DEADLOCK} is Highwater's own; rename it {_at(each)}"
+            if first is not each:
+                yield f"two are named {each.name}; rename one {_at(first)} {_at(each)}"
+            elif each in seen:
+                yield f"{each.name} is listed twice {_at(each)}"
+            seen.add(each)
+
+
+def _name(given: Any) -> str:
+    return getattr(given, "__name__", None) or f"{given!r:.80}"
+
+
+def _at(function: Any) -> str:
+    """The file and line of a function, if it is one."""
+    code = getattr(getattr(function, "function", function), "__code__", None)
+    return f"({code.co_filename}:{code.co_firstlineno})" if code is not None else ""
+
+
+def _initial(definition: Definition, bounds: Any) -> tuple[Any, ...]:
+    """The initial states.
+
+    Raises:
+        ModelError: they are no collection of states.
+    """
+    found, at = definition.initial_states(bounds), _at(definition.initial_states)
+    if isinstance(found, definition.state):
+        raise ModelError(f"initial_states returned one {definition.state.__name__}: return a list of states {at}")
+    if not isinstance(found, Iterable) or isinstance(found, str | Mapping):
+        raise ModelError(f"initial_states returned {found!r:.80}: return a list of states {at}")
+    states = tuple(found)
+    for each in states:
+        if not isinstance(each, definition.state):
+            raise ModelError(f"initial_states returned {each!r:.80}, which is no {definition.state.__name__} {at}")
+    return states
+
+
+def with_preset(model: Model, preset: Any, protocol: Mapping[str, Any]) -> dict[str, Any]:
+    """The toggles of a model's protocol by name: those of the preset, if there is one, with the given ones on top.
+
+    Raises:
+        Wrong: there is no such preset, or none is named where toggles are left open.
+    """
+    if preset is None:
+        if model.presets and any(field.name not in protocol for field in attrs.fields(model.protocol)):
+            raise Wrong(
+                f"preset: is missing; allowed are {', '.join(model.presets)} (or give every toggle in protocol)"
+            )
+        return dict(protocol)
+    if not model.presets:
+        raise Wrong(f"preset: the model {model.name} has none")
+    if not isinstance(preset, str):
+        raise Wrong(f"preset: {shown(preset)} is not a text; allowed are {', '.join(model.presets)}")
+    return {**toggles_of(choose(preset, model.presets, "preset", "presets of this model")), **protocol}
+
+
+def toggles_of(protocol: Any) -> dict[str, Any]:
+    """A protocol as a spec file writes it: its toggles by name."""
+    toggles = attrs.asdict(protocol, recurse=False)
+    return {name: value.value if isinstance(value, Enum) else value for name, value in toggles.items()}
+
+
+def variants(model: Model) -> Iterator[tuple[str, Any, Definition]]:
+    """The protocols of a model by name, each with what the model is under it.
+
+    They are its presets. A model without presets has one for each choice of the toggles that must be given, named by
+    their values; it is called "default" if there are none.
+    """
+    attrs.resolve_types(model.protocol)
+    needed = [field for field in attrs.fields(model.protocol) if field.default is attrs.NOTHING]
+    named = model.presets or {
+        " ".join(map(spelt, chosen)) or "default": model.protocol(
+            **{field.name: value for field, value in zip(needed, chosen, strict=True)}
+        )
+        for chosen in itertools.product(*(choices(field.type) for field in needed))
+    }
+    for name, protocol in named.items():
+        yield name, protocol, model.define(protocol)
+
+
+def choices(kind: type) -> tuple[Any, ...]:
+    """The values of a toggle."""
+    return (False, True) if kind is bool else tuple(kind)
+
+
+def spelt(value: Any) -> str:
+    """A toggle's value as a spec file spells it."""
+    return str(value.value) if isinstance(value, Enum) else str(value).lower()
+
+
+def resolve_model(
+    model: Model, protocol: Mapping[str, Any], bounds: Mapping[str, Any], check: Iterable[str]
+) -> tuple[Any, Definition, Any, tuple[Property, ...]]:
+    """A model's protocol, definition, bounds object and properties from what a file says of them.
+
+    Raises:
+        Wrong: with all problems.
+    """
+    findings = Findings()
+    chosen = findings.get(structure, protocol, model.protocol, "protocol")
+    findings.raise_if_any()  # bounds and properties depend on the protocol
+    definition = define(model, chosen)
+    sizes = findings.get(structure, bounds, definition.bounds, "bounds")
+    known = {each.name: each for each in definition.known_properties}
+    names = list(check)
+    if not names:
+        findings.add(f"check: names no property; allowed are {', '.join((*known, DEADLOCK))}")
+    choices = {**known, DEADLOCK: None}
+    wanted = [
+        findings.get(own.load, name, "check", Invariant, StepProperty, Prospect, Liveness)
+        if own.is_reference(name)
+        else findings.get(choose, name, choices, "check", "properties of this model")
+        for name in names
+    ]
+    for name, count in Counter(invariant.name for invariant in set(wanted) if invariant is not None).items():
+        if count > 1:
+            findings.add(f"check: {count} different properties are named {name}")
+    findings.raise_if_any()
+    return chosen, definition, sizes, tuple(dict.fromkeys(invariant for invariant in wanted if invariant is not None))
+
+
+@blaming_the_model()
+def build_system(
+    definition: Definition, protocol: Any, bounds: Any, properties: Iterable[Property], by_order: Sequence[str] = ()
+) -> System:
+    """A model's transition system within bounds, with the properties to check.
+
+    Args:
+        by_order: groups of numbers of which only the order is looked at, see `highwater.explorer.ranks`.
+
+    Raises:
+        ModelError: the model's state has no proper domain, or what the model says of its bounds and initial states
+            raised.
+    """
+    try:
+        domain = domain_of(definition.state, bounds)
+    except TypeError as error:
+        raise ModelError(str(error)) from error
+    kinds: dict[type, list[Instance]] = {kind: [] for kind in (Invariant, StepProperty, Prospect, Liveness)}
+    for each in properties:
+        if type(each) not in kinds:
+            raise ModelError(f"{each.name} is a {type(each).__name__}, which no search knows how to judge {_at(each)}")
+        kinds[type(each)] += each.instances(bounds, protocol)
+    system = System(
+        domain=domain,
+        initial=_initial(definition, bounds),
+        actions=tuple(instance for action in definition.actions for instance in action.instances(bounds, protocol)),
+        invariants=tuple(kinds[Invariant]),
+        step_properties=tuple(kinds[StepProperty]),
+        prospects=tuple(kinds[Prospect]),
+        liveness=tuple(kinds[Liveness]),
+        interchangeable={
+            names: tuple(members) for names, members in (definition.interchangeable or no_names)(bounds).items()
+        },
+        protocol=protocol,
+        bounds=bounds,
+        modules=(definition.module,) if definition.module else (),
+    )
+    return abstracted(system, by_order) if by_order else system
+
+
+def no_names(bounds: Any) -> dict[str, Any]:
+    """No names are interchangeable."""
+    return {}
+
+
+def same_name(name: str) -> str:
+    """What names are compared by, so that WeakIsr, weak-isr and weak_isr are one."""
+    return name.replace("_", "").replace("-", "").lower()
+
+
+def choose(name: str, known: Mapping[str, Any], key: str, kind: str) -> Any:
+    """What a name stands for, however it is written.
+
+    Raises:
+        Wrong: it stands for nothing.
+    """
+    if name in known:
+        return known[name]
+    for candidate in known:
+        if same_name(candidate) == same_name(name):
+            return known[candidate]
+    hint = did_you_mean(name, known, same_name)
+    raise Wrong(f"{key}: {shown(name)} is not one of the {kind}{hint}; allowed are {', '.join(known)}")

@@ -1,0 +1,265 @@
+"""Claims checked side by side, each in a process of its own, and answered in their order.
+
+The processes are forks of this one, so that they share what it has read. What they find travels back without traces:
+an answer names the actions, and plain Python executes them here again.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import multiprocessing
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from multiprocessing.connection import Connection, wait
+from typing import Any
+
+import attrs
+
+from highwater.claims.checking import Result
+from highwater.claims.spec import Spec, SpecError
+from highwater.explorer.system import Contradiction, JudgedOtherwise, System, successor
+from highwater.explorer.verdict import Progress, Step, Violation
+
+Check = Callable[[Spec, Callable[[Progress], None]], Result]
+Answer = Result | SpecError
+
+PROGRESS, FOUND, REFUSED, AGAIN, CONTESTED = range(5)
+DIES_WITH_PARENT = 1  # PR_SET_PDEATHSIG of linux/prctl.h
+SECONDS_BETWEEN_PROGRESS = 0.1  # of one claim; nobody reads faster, and a small search has a level each millisecond
+
+
+def can_fork() -> bool:
+    """Whether processes can be forked here."""
+    return "fork" in multiprocessing.get_all_start_methods()
+
+
+class SideBySide:
+    """Some claims, and the processes that check them.
+
+    Attributes:
+        interrupted: whether a KeyboardInterrupt has ended the run. Every claim that had begun has an answer then.
+    """
+
+    def __init__(
+        self,
+        specs: Sequence[Spec],
+        jobs: int,
+        check: Check,
+        check_alone: Check,
+        on_progress: Callable[[Spec, Progress | None], None],
+    ) -> None:
+        """
+        Args:
+            check: checks one claim in a fork of this process.
+            check_alone: checks one here, after a fork has failed or has found too little memory.
+            on_progress: called with the progress of a claim that is being checked, and with None at its end.
+        """
+        self._specs = specs
+        self._check, self._check_alone = check, check_alone
+        self._on_progress = on_progress
+        # the largest first, so that none is left alone at the end
+        size = [spec.file.expect.distinct_states or 0 for spec in specs]
+        self._left = sorted(range(len(specs)), key=lambda number: size[number])
+        self._answers: dict[int, Answer | None] = {}
+        self.interrupted = False
+        for stream in filter(None, (sys.stdout, sys.stderr)):
+            stream.flush()  # or the forks would write it again
+        self._workers = {worker.pipe: worker for worker in (_start(specs, check) for _ in range(jobs))}
+
+    def __enter__(self) -> SideBySide:
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        for worker in self._workers.values():
+            worker.end()
+
+    def __iter__(self) -> Iterator[tuple[Spec, Answer]]:
+        """The claims and their answers, in the order of the claims."""
+        for number in range(len(self._specs)):
+            try:
+                while number not in self._answers and not self.interrupted:
+                    self._go_on()
+            except KeyboardInterrupt:
+                self._interrupt()
+            if self._answers.get(number) or (number in self._answers and not self.interrupted):
+                yield self._specs[number], self._answered(number)
+
+    def _answered(self, number: int) -> Answer:
+        answer = self._answers.pop(number)
+        if answer is not None:
+            return answer
+        spec = self._specs[number]
+        try:
+            return self._check_alone(spec, lambda progress: self._on_progress(spec, progress))
+        except SpecError as error:
+            return error
+
+    def _go_on(self) -> None:
+        """Give claims to those who wait, and take what comes."""
+        for worker in self._workers.values():
+            if worker.busy is None and self._left:
+                worker.begin(self._left.pop())
+        for pipe in wait([worker.pipe for worker in self._workers.values() if worker.busy is not None]):
+            self._take(self._workers[pipe])  # type: ignore[index]
+
+    def _take(self, worker: _Worker) -> None:
+        number = worker.busy
+        assert number is not None
+        spec = self._specs[number]
+        try:
+            kind, what = worker.pipe.recv()
+        except (EOFError, OSError):
+            del self._workers[worker.pipe]
+            worker.process.join()
+            ended = worker.process.exitcode or 0
+            why = f"signal {-ended}" if ended < 0 else f"exit code {ended}"
+            kind, what = REFUSED, f"{spec.path}: the process that checked it has ended with {why}; try --jobs 1"
+            if not self._workers:
+                pipe = (another := _start(self._specs, self._check)).pipe
+                self._workers[pipe] = another
+        if kind == PROGRESS:
+            self._on_progress(spec, what)
+            return
+        worker.busy = None
+        self._on_progress(spec, None)
+        if kind == CONTESTED:
+            raise JudgedOtherwise(*what, claim=str(spec.path))
+        if kind == FOUND:
+            self._answers[number] = _received(spec, what)
+        else:
+            self._answers[number] = SpecError(what) if kind == REFUSED else None
+
+    def _interrupt(self) -> None:
+        """End what has begun, and take what it has found."""
+        self.interrupted = True
+        begun = [worker for worker in self._workers.values() if worker.busy is not None]
+        for worker in begun:
+            worker.interrupt()
+        while begun := [worker for worker in begun if worker.busy is not None and worker.pipe in self._workers]:
+            for pipe in wait([worker.pipe for worker in begun]):
+                self._take(self._workers[pipe])  # type: ignore[index]
+
+
+@attrs.define(eq=False)
+class _Worker:
+    """A fork of this process.
+
+    Attributes:
+        busy: the number of the claim that it checks.
+    """
+
+    process: Any
+    pipe: Connection
+    busy: int | None = None
+
+    def begin(self, number: int) -> None:
+        self.busy = number
+        self.pipe.send(number)
+
+    def interrupt(self) -> None:
+        with suppress(ProcessLookupError):
+            os.kill(self.process.pid, signal.SIGINT)
+
+    def end(self) -> None:
+        if self.busy is not None:
+            self.process.kill()
+        with suppress(OSError):
+            self.pipe.send(None)
+        self.process.join()
+        self.pipe.close()
+
+
+def _start(specs: Sequence[Spec], check: Check) -> _Worker:
+    context = multiprocessing.get_context("fork")
+    here, there = context.Pipe()
+    process = context.Process(target=_serve, args=(there, here, specs, check, os.getpid()), daemon=True)
+    process.start()
+    there.close()
+    return _Worker(process, here)
+
+
+# In a fork
+
+
+def _serve(pipe: Connection, others: Connection, specs: Sequence[Spec], check: Check, parent: int) -> None:
+    """Check what is asked for, until nobody asks any more."""
+    others.close()
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(DIES_WITH_PARENT, signal.SIGKILL)
+    with suppress(EOFError, OSError):
+        while os.getppid() == parent and (number := pipe.recv()) is not None:
+            pipe.send(_checked(specs[number], check, pipe))
+
+
+def _checked(spec: Spec, check: Check, pipe: Connection) -> tuple[int, Any]:
+    def once(*arguments: Any) -> None:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGINT, once)
+    try:
+        result = check(spec, _now_and_then(lambda progress: pipe.send((PROGRESS, progress))))
+        return (AGAIN, None) if result.outcome.reason == "memory" else (FOUND, _sent(spec, result))
+    except SpecError as error:
+        return REFUSED, str(error)
+    except JudgedOtherwise as error:  # it need not come again, as what was kept of the trees is forgotten
+        return CONTESTED, error.parts
+    except BaseException:  # a defect, or the end of a search that had not begun: it comes again where it can be shown
+        return AGAIN, None
+    finally:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _now_and_then(tell: Callable[[Progress], None]) -> Callable[[Progress], None]:
+    """The same, but silent soon after the beginning and soon after it has told something."""
+    told_at = time.monotonic()
+
+    def tell_seldom(progress: Progress) -> None:
+        nonlocal told_at
+        if time.monotonic() - told_at >= SECONDS_BETWEEN_PROGRESS:
+            tell(progress)
+            told_at = time.monotonic()
+
+    return tell_seldom
+
+
+def _sent(spec: Spec, result: Result) -> tuple[Any, ...]:
+    """A result without its traces, and these as the number of an initial state and the names of actions."""
+    initial = spec.system().initial
+    traces = [
+        (initial.index(first.state), [str(step.action) for step in rest])
+        for first, *rest in (violation.trace for violation in result.outcome.violations)
+    ]
+    bare = tuple(attrs.evolve(violation, trace=()) for violation in result.outcome.violations)
+    outcome = attrs.evolve(result.outcome, violations=bare)
+    return outcome, traces, result.status, result.mismatches, result.comparable
+
+
+# Here again
+
+
+def _received(spec: Spec, what: tuple[Any, ...]) -> Result:
+    outcome, traces, status, mismatches, comparable = what
+    violations = tuple(
+        _with_trace(spec.system(), violation, *trace)
+        for violation, trace in zip(outcome.violations, traces, strict=True)
+    )
+    return Result(spec, attrs.evolve(outcome, violations=violations), status, mismatches, comparable)
+
+
+def _with_trace(system: System, violation: Violation, initial: int, names: Sequence[str]) -> Violation:
+    actions = {str(action): action for action in system.actions}
+    steps = [Step(None, system.initial[initial])]
+    for name in names:
+        action = actions.get(name)  # of a lasso at rest, the last step is none
+        after = successor(action, steps[-1].state, system.domain) if action else steps[-1].state
+        if not isinstance(after, system.domain.cls):
+            raise Contradiction(f"{name} leads nowhere in step {len(steps)} of a trace of {violation.property}")
+        steps.append(Step(action, after))
+    return attrs.evolve(violation, trace=tuple(steps))

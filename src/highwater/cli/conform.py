@@ -1,0 +1,111 @@
+"""`highwater conform`: a spec in lock-step with Kafka's own classes. Heavy imports happen inside, so that `--help` is
+instant.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from highwater.cli.options import MET, PATH, UNKNOWN, UNMET, USAGE, Count, complain, model_path
+
+if TYPE_CHECKING:
+    from highwater.claims.conformance import Conformance
+
+
+@click.command()
+@click.argument("path", metavar="SPEC", type=PATH)
+@click.option(
+    "--kafka",
+    "where",
+    required=True,
+    metavar="WHERE",
+    help="A folder of Kafka, a class path, or a release such as 4.1.1.",
+)
+@click.option("--preset", metavar="NAME", help="Take the rules of this preset instead of the one that SPEC names.")
+@click.option("--walks", type=Count(min=0), default=0, metavar="N", help="Make N random walks, too.  [default: 0]")
+@click.option("--depth", type=Count(min=1), default=40, show_default=True, metavar="N", help="Steps of a walk.")
+@click.option(
+    "--seed", type=Count(0, 2**63 - 1), default=0, show_default=True, metavar="N", help="What chance follows from."
+)
+@click.option(
+    "--trace",
+    "trace_path",
+    type=PATH,
+    metavar="FILE",
+    help="Execute the counterexample of this JSON report, and nothing else.",
+)
+@click.option(
+    "--mutate", is_flag=True, help="Set each rule to its other values in turn: which of them does Kafka contradict?"
+)
+@click.option(
+    "--max-states",
+    type=Count(min=1),
+    default=100_000,
+    show_default=True,
+    metavar="N",
+    help="Explore N states for paths.",
+)
+@click.option(
+    "--json", "json_path", type=PATH, metavar="FILE", help="Write what was found as JSON (format: docs/conform.md)."
+)
+@click.option("--html", "html_path", type=PATH, metavar="FILE", help="Write a page with both sides of each divergence.")
+@model_path
+def conform(
+    path: Path,
+    where: str,
+    preset: str | None,
+    trace_path: Path | None,
+    mutate: bool,
+    json_path: Path | None,
+    html_path: Path | None,
+    **options: Any,
+) -> None:
+    """Execute SPEC's steps on Kafka's own classes, and compare after each step: is the model what the code does?
+
+    Exit codes: 0 both sides agree, and every reachable path of every mapped action was executed; 1 they differ;
+    2 the spec, Kafka or the usage is wrong; 3 they agree, but not every path was executed; 130 interrupted.
+    """
+    from highwater.claims.conformance import Session, Wanted, with_another_preset
+    from highwater.claims.mutation import changes_of
+    from highwater.claims.spec import SpecError, load_spec
+    from highwater.cli.outputs import try_out
+    from highwater.conformance.distribution import KafkaError, find
+    from highwater.conformance.process import Harness
+    from highwater.files import ReportError, write_text
+    from highwater.reports.conformance import as_json, run_of_trace, show, show_mutations
+    from highwater.reports.progress import Live, make_console
+    from highwater.reports.results import write_json
+    from highwater.viewer.conformance import page
+
+    console, errors = make_console(), make_console(stderr=True)
+    try:
+        spec = with_another_preset(load_spec(path), preset)
+        try_out({"json": json_path, "html": html_path}, [path])
+        wanted = Wanted(**options)
+        traced = run_of_trace(trace_path) if trace_path is not None else None
+        with Live(errors, spec.name) as live, Harness(find(where)) as harness:
+            session = Session(harness)
+            found = session.replay(*traced) if traced is not None else session.conform(spec, wanted, live.show)
+            scores = list(session.mutations(spec, changes_of(spec), wanted, live.show)) if mutate else []
+        show(console, found)
+        if mutate:
+            show_mutations(console, scores)
+        if json_path is not None:
+            mutations = {"mutations": {each.change.key: each.said.value for each in scores}} if mutate else {}
+            write_json(json_path, as_json(found) | mutations)
+        if html_path is not None:
+            write_text(html_path, page(found))
+    except (SpecError, ReportError, KafkaError) as error:
+        complain(error)
+        sys.exit(USAGE)
+    sys.exit(_code(found))
+
+
+def _code(found: Conformance) -> int:
+    if not found.agrees:
+        return UNMET
+    return MET if sum(found.executed.values()) == sum(found.reachable.values()) and found.complete else UNKNOWN

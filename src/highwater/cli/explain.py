@@ -1,0 +1,60 @@
+"""`highwater explain`: what a real cluster has left on disk, explained by the model."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from highwater.cli.options import MET, PATH, UNMET, USAGE, complain
+
+
+@click.command()
+@click.argument("path", metavar="DIR", type=PATH)
+@click.option(
+    "--kafka",
+    "where",
+    metavar="WHERE",
+    help="Whose classes read the files: a folder of Kafka, a class path, or a release.  [default: the newest resolved]",
+)
+@click.option("--preset", metavar="NAME", default="kafka-4.1", show_default=True, help="The rules of the controller.")
+@click.option("--json", "json_path", type=PATH, metavar="FILE", help="Write what was found as JSON.")
+@click.option("--html", "html_path", type=PATH, metavar="FILE", help="Write a page with each history in lanes.")
+def explain(path: Path, where: str | None, preset: str, json_path: Path | None, html_path: Path | None) -> None:
+    """Explain the log directories of a KRaft cluster below DIR: each partition's history as steps of the model, and
+    what is wrong with logs, epoch caches and checkpoints. Changes nothing there.
+
+    Exit codes: 0 every change is explained, and nothing is wrong; 1 some are not, or something is wrong; 2 there are no
+    log directories, or the usage is wrong; 130 interrupted.
+    """
+    from highwater.claims.resolving import choose
+    from highwater.claims.tables import Wrong
+    from highwater.cli.outputs import try_out
+    from highwater.conformance.disk import reader_release
+    from highwater.conformance.distribution import KafkaError, find
+    from highwater.conformance.explaining import explain_directories
+    from highwater.files import ReportError, write_text
+    from highwater.model.catalogue import MODELS
+    from highwater.reports.explaining import as_json, show
+    from highwater.reports.progress import Live, make_console
+    from highwater.reports.results import write_json
+    from highwater.viewer.histories import page
+
+    try:
+        presets = {name: name for name in MODELS["partition"].presets if "zookeeper" not in name}
+        rules = choose(preset, presets, "--preset", "presets with KRaft")
+        if not path.is_dir():
+            raise ReportError(f"{path}: {'is no folder' if path.exists() else 'no such folder'}")
+        try_out({"json": json_path, "html": html_path})
+        with Live(make_console(stderr=True), str(path)):
+            found = explain_directories(path, find(where or reader_release()), rules)
+        show(make_console(), found)
+        if json_path is not None:
+            write_json(json_path, as_json(found))
+        if html_path is not None:
+            write_text(html_path, page(found, str(path)))
+    except (ReportError, KafkaError, Wrong) as error:
+        complain(error)
+        sys.exit(USAGE)
+    sys.exit(UNMET if found.unexplained or found.findings else MET)

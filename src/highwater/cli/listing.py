@@ -1,0 +1,163 @@
+"""What there is: models with their protocols and bounds, actions, properties, specs. Read from the code itself."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import attrs
+import click
+from rich.console import Console
+from rich.text import Text
+
+from highwater.claims.gallery import name_of
+from highwater.claims.resolving import choices, spelt, toggles_of, variants
+from highwater.claims.schema import schema
+from highwater.claims.spec import SpecError, find_specs, load_spec
+from highwater.claims.tables import shown
+from highwater.model.catalogue import MODELS
+from highwater.model.language.definition import Definition
+from highwater.visible import counted, summary_and_rest, visible
+
+
+def grouped(what: Callable[[Definition], Any]) -> Iterator[tuple[str, list[str], Definition]]:
+    """Each model's definitions that agree in something, with the names of their protocols; no names if all of them
+    agree.
+    """
+    for model in MODELS.values():
+        alike: dict[Any, tuple[list[str], Definition]] = {}
+        for name, _, definition in variants(model):
+            alike.setdefault(what(definition), ([], definition))[0].append(name)
+        for names, definition in alike.values():
+            yield model.name, names if len(alike) > 1 else [], definition
+
+
+def _line(console: Console, indent: int, name: str, rest: str) -> None:
+    console.print(Text.assemble(" " * indent, (name, "bold"), f"  {rest}"))
+
+
+def show_models(console: Console) -> None:
+    """Each model with the values of its toggles, and for each state class its bounds."""
+    for model in MODELS.values():
+        _line(console, 0, model.name, model.summary)
+        attrs.resolve_types(model.protocol)
+        for field in attrs.fields(model.protocol):
+            values = " | ".join(map(spelt, choices(field.type)))
+            _line(
+                console, 2, f"protocol.{field.name}", "  ".join(filter(None, (values, field.metadata.get("meaning"))))
+            )
+        if model.presets:
+            _line(console, 2, "preset", " | ".join(model.presets))
+        for of, names, definition in grouped(lambda definition: definition.bounds):
+            if of == model.name:
+                console.print(Text(f"  bounds of {', '.join(names)}" if names else "  bounds"))
+                for field in attrs.fields(definition.bounds):
+                    _line(console, 4, field.name, _range_of(field))
+
+
+def _range_of(field: Any) -> str:
+    """What a bound may be, and what it is if left out."""
+    default = "" if field.default is attrs.NOTHING else f" (default {field.default})"
+    return f"{field.metadata['low']}..{field.metadata['high']}  {field.metadata['meaning']}{default}"
+
+
+def show_presets(console: Console) -> None:
+    """Each preset of each model, with the toggles in which it differs from the preset before it."""
+    for model in MODELS.values():
+        before: dict[str, Any] = {}
+        for name, preset in model.presets.items():
+            toggles = toggles_of(preset)
+            _line(console, 0, model.name, name)
+            for toggle, value in toggles.items():
+                if before.get(toggle) != value:
+                    _line(console, 2, f"protocol.{toggle}", shown(value))
+            before = toggles
+
+
+def show_presets_of(console: Console, releases: Iterable[str]) -> None:
+    """For each release number and model, the presets that speak for it, and from which release on they do.
+
+    Raises:
+        SpecError: one of them is not a release number, or no preset models that release.
+    """
+    for release in releases:
+        lines = []
+        for model in MODELS.values():
+            try:
+                names = model.presets_for(release)
+            except ValueError:
+                raise SpecError(f"{release}: is not a release number such as 2.0.1 or 3.7") from None
+            lines += [
+                (model.name, f"{name}  ({each.mode}, from {each.first})")
+                for name in names
+                for each in [model.releases[name]]
+            ]
+        if not lines:
+            known = [each for model in MODELS.values() for each in model.releases.values()]
+            first, last = (
+                min(known, key=lambda each: each.number).first,
+                max(m.last_releases["kraft"] for m in MODELS.values() if "kraft" in m.last_releases),
+            )
+            raise SpecError(f"{release}: no preset covers this release; presets cover {first} to {last}")
+        console.print(Text(f"Kafka {release}"))
+        for name, rest in lines:
+            _line(console, 2, name, rest)
+
+
+def show_actions(console: Console) -> None:
+    """Each model's actions under each protocol, with their parameters and first line."""
+    for model, names, definition in grouped(lambda definition: definition.actions):
+        _line(console, 0, model, ", ".join(names))
+        for action in definition.actions:
+            _line(console, 2, f"{action.name}({', '.join(action.parameters)})", summary_and_rest(action)[0])
+
+
+def show_properties(console: Console) -> None:
+    """Each model's properties with their first lines."""
+    for model, names, definition in grouped(lambda definition: definition.known_properties):
+        console.print(Text(f"for {', '.join(names) or model}"))
+        for found in definition.known_properties:
+            _line(console, 2, found.name, summary_and_rest(found)[0])
+
+
+def show_specs(console: Console, paths: Iterable[Path]) -> list[SpecError]:
+    """Each spec with what it claims.
+
+    Returns:
+        What is wrong with those that cannot be shown.
+    """
+    wrong = []
+    for path in find_specs(paths):
+        try:
+            spec = load_spec(path)
+        except SpecError as error:
+            wrong.append(error)
+            continue
+        expect = spec.file.expect
+        claim = expect.verdict.value
+        if expect.property:
+            claim += f": {expect.property}" + (
+                f" after {counted(expect.trace_length, 'step')}" if expect.trace_length is not None else ""
+            )
+        if expect.distinct_states is not None:
+            claim += f", {expect.distinct_states:,} states"
+        _line(console, 0, visible(name_of(path)), claim)
+    return wrong
+
+
+def show_defects(console: Console) -> None:
+    """The defects that `highwater reproduce` brings about, each with its ways and controls."""
+    from highwater.cluster.defects import DEFECTS
+
+    for name, defect in DEFECTS.items():
+        _line(console, 0, f"defect:{name}", defect.words)
+        for each, way in defect.ways.items():
+            since = "" if way.control else f"  since {'.'.join(map(str, way.since))}"
+            _line(console, 2, f"{'control ' if way.control else ''}{each}", f"{way.words}{since}")
+
+
+def show_schema() -> None:
+    """The JSON schema of spec files, as plain text."""
+    click.echo(json.dumps(schema(), indent=1, ensure_ascii=False))

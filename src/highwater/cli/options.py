@@ -1,0 +1,132 @@
+"""What the commands share: exit codes, kinds of values, options that several have. Imports nothing heavy."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import click
+
+from highwater.limits import MOST_WORKERS
+
+MET, UNMET, USAGE, UNKNOWN = 0, 1, 2, 3
+DEFECT = 70  # sysexits.h: EX_SOFTWARE
+INTERRUPTED, NO_READER = 130, 141  # what shells show of SIGINT and SIGPIPE
+
+
+class Place(click.Path):
+    """A path. An empty text is none: it would be the current folder."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if value == "":
+            self.fail("the name is empty", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+PATH = Place(path_type=Path)
+
+
+class Count(click.IntRange):
+    """A whole number that fits into 64 bits."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if isinstance(value, str) and len(value) > 18:
+            self.fail(f"{value[:18]}... ({len(value):,} characters) is too long for a whole number", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+class Seconds(click.FloatRange):
+    """A time above 0."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        seconds = super().convert(value, param, ctx)
+        if not seconds < float("inf"):
+            self.fail(f"{value[:18]} is not a number of seconds", param, ctx)
+        return seconds
+
+
+class Memory(click.ParamType):
+    """A number of bytes, such as 4G."""
+
+    name = "size"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        if isinstance(value, int):
+            return value
+        text = value.strip().upper().removesuffix("B").removesuffix("I")
+        unit = {"K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}.get(text[-1:], 1)
+        number = text[:-1] if unit > 1 else text
+        try:
+            size = int(float(number) * unit)
+        except (ValueError, OverflowError):
+            size = 0
+        if size <= 0 or size >= 2**63:
+            self.fail(
+                f"{value[:40]!r} is not a size; write bytes, or a number with K, M, G or T, such as 4G", param, ctx
+            )
+        return size
+
+
+def model_path(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The option that names folders with models of your own."""
+
+    def search(context: click.Context, parameter: click.Parameter, folders: tuple[Path, ...]) -> None:
+        if folders:
+            from highwater.claims.own import search
+
+            try:
+                search(folders)
+            except NotADirectoryError as error:
+                click.echo(f"highwater: {error}", err=True)
+                sys.exit(USAGE)
+
+    words = "Also look for your own models in DIR; may be given several times."
+    return click.option(
+        "--model-path", type=PATH, metavar="DIR", multiple=True, expose_value=False, callback=search, help=words
+    )(command)
+
+
+def budgets(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options that end a search early, and how many threads it takes."""
+    for option in (
+        click.option(
+            "--memory",
+            type=Memory(),
+            help="Stop before the process takes more, such as 4G.  [default: 4/5 of the machine]",
+        ),
+        click.option("--max-states", type=Count(min=1), metavar="N", help="Stop when N states are stored."),
+        click.option(
+            "--workers",
+            type=Count(1, MOST_WORKERS),
+            metavar="N",
+            help="Threads to explore with.  [default: one per processor]",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def audit(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The option that says how much of what was found is judged a second time."""
+
+    def extent(context: click.Context, parameter: click.Parameter, name: str | None) -> Any:
+        if name is None:
+            return None
+        from highwater.explorer.verdict import Auditing
+
+        return Auditing(name)
+
+    words = "Judge some states, or all, again in plain Python where a search says that all is well.  [default: quick]"
+    return click.option("--audit", type=click.Choice(["none", "quick", "full"]), callback=extent, help=words)(command)
+
+
+def complain(error: Exception) -> None:
+    """Tell on stderr what is wrong, a line each."""
+    from highwater.visible import visible
+
+    with suppress(OSError):  # the exit code remains
+        for line in str(error).split("\n"):
+            click.echo(f"highwater: {visible(line)}", err=True)

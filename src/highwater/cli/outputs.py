@@ -1,0 +1,132 @@
+"""Where the results of one run go, besides the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+import click
+
+from highwater.claims.checking import Result
+from highwater.cli.options import complain
+from highwater.explorer.system import ModelError
+from highwater.files import ReportError, write_text
+from highwater.reports.results import Problem, report, write_json
+
+FOLDER = "html"  # the output that is a folder
+BEGUN = "the run has begun and has not ended; it is still going on, or was killed"
+
+
+def try_out(paths: Mapping[str, Path | None], inputs: Iterable[Path] = ()) -> None:
+    """Write empty files by the options that name them: learn now, not after an hour, what cannot be written.
+
+    Args:
+        inputs: files that were read, and must not be overwritten.
+
+    Raises:
+        ReportError: a file cannot be written, is a spec or an input, or is named twice.
+    """
+    given = {kind: path for kind, path in paths.items() if path is not None}
+    refuse_overwriting(given, inputs)
+    for path in given.values():
+        write_text(path, "")
+
+
+def refuse_overwriting(paths: Mapping[str, Path], inputs: Iterable[Path] = ()) -> None:
+    """Refuse outputs that would overwrite what was read, a spec, or each other, by any name.
+
+    Raises:
+        ReportError: with the first that would.
+    """
+    read = {path.resolve() for path in inputs}
+    named: dict[Path, str] = {}
+    for kind, path in paths.items():
+        if path.suffix == ".toml" or path.resolve().suffix == ".toml" or path.resolve() in read:
+            raise ReportError(f"{path}: --{kind} would overwrite a spec or an input; name another file")
+        other = named.setdefault(path.resolve(), kind)
+        if other != kind:
+            raise ReportError(f"{path}: --{other} and --{kind} would write the same file; name another one")
+
+
+class Outputs:
+    """The files to write, by format, and whether to speak to GitHub Actions."""
+
+    def __init__(self, paths: Mapping[str, Path | None], to_github: bool = False) -> None:
+        self._paths = {kind: path for kind, path in paths.items() if path is not None}
+        self._to_github = to_github
+
+    def try_out(self, inputs: Iterable[Path] = ()) -> None:
+        """Write reports that say that the run has not ended: learn now, not after an hour, what cannot be written.
+
+        A run that is killed leaves these, which no step of CI takes for success.
+
+        Args:
+            inputs: files that were read, and must not be overwritten.
+
+        Raises:
+            ReportError: a file cannot be written, is a spec, or is named twice.
+        """
+        refuse_overwriting(self._paths, inputs)
+        for write in self._writers([], [], BEGUN):
+            write()
+
+    def write(
+        self, results: Sequence[Result], problems: Sequence[Problem] = (), incomplete: str = ""
+    ) -> list[Exception]:
+        """Write all that can be written.
+
+        Args:
+            incomplete: why there are no more results, if some specs were not checked.
+
+        Returns:
+            What could not.
+        """
+        unwritten: list[Exception] = []
+        for write in self._writers(results, problems, incomplete):
+            try:
+                write()
+            except (ReportError, ModelError, OSError) as error:  # the last one of standard output
+                unwritten.append(error)
+        return unwritten
+
+    def _writers(
+        self, results: Sequence[Result], problems: Sequence[Problem], incomplete: str
+    ) -> Iterator[Callable[[], object]]:
+        """What writes each output."""
+        paths = self._paths
+        data = report(results, problems, incomplete) if {"json", FOLDER} & paths.keys() else {}
+        if self._to_github:
+            yield lambda: self._report_to_github(results, problems, incomplete)
+        if "json" in paths:
+            yield lambda: write_json(paths["json"], data)
+        if "junit" in paths:
+            from highwater.reports.junit import write_junit
+
+            yield lambda: write_junit(paths["junit"], results, problems, incomplete)
+        if "sarif" in paths:
+            from highwater.reports.sarif import write_sarif
+
+            yield lambda: write_sarif(paths["sarif"], results, problems, incomplete)
+        if FOLDER in paths:
+            from highwater.viewer.index import write_pages  # imports jinja2
+
+            specs = [result.spec.path for result in results]
+            yield lambda: write_pages(paths[FOLDER], data["results"], incomplete, specs, data["coverage"])
+
+    def _report_to_github(self, results: Sequence[Result], problems: Sequence[Problem], incomplete: str) -> None:
+        from highwater.reports import github
+
+        for line in github.annotations(results):
+            click.echo(line)
+        if not github.write_summary(results, problems, incomplete) and results:
+            complain(ReportError(f"no step summary: {github.SUMMARY} is not set, as it is in GitHub Actions"))
+
+    def complain(self, error: Exception, problems: Sequence[Problem] = ()) -> None:
+        """Tell GitHub what is wrong with the usage, or with which specs."""
+        if self._to_github:
+            from highwater.reports import github
+
+            for line in [line for each in problems for line in github.complaints(each)] or [
+                github.complaint(str(error))
+            ]:
+                click.echo(line)

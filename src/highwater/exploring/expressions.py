@@ -1,0 +1,229 @@
+"""Conditions on a state, as people type them: Python expressions of which only a safe part is allowed.
+
+    b1.leader == b1 and len(b1.log) < len(b2.log)
+
+A name is a field of the state, `state` itself, or an element as traces name it: `b1.log` is the log of the element 1
+of the array with the label b, and `b1` alone is the number 1. Enums are called by the names of their classes. Methods
+and properties of the model's own records may be used: they are as pure as its actions.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import re
+from collections.abc import Callable, Iterator
+from enum import Enum
+from typing import Any
+
+import attrs
+
+from highwater.claims.tables import did_you_mean
+from highwater.model.language.domain import ArrayOf, Integers, Maybe, OneOf, SequenceOf, SetOf, Struct, classes_in
+
+LONGEST = 2_000
+DEEPEST = 60
+LARGEST = 10**6
+FUNCTIONS = [
+    "abs",
+    "all",
+    "any",
+    "bool",
+    "enumerate",
+    "frozenset",
+    "int",
+    "len",
+    "max",
+    "min",
+    "range",
+    "set",
+    "sorted",
+    "sum",
+    "tuple",
+    "zip",
+]
+ALLOWED = (
+    *(ast.Expression, ast.BoolOp, ast.And, ast.Or, ast.UnaryOp, ast.Not, ast.USub, ast.IfExp, ast.Compare),
+    *(ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.Is, ast.IsNot, ast.In, ast.NotIn),
+    *(ast.BinOp, ast.Add, ast.Sub, ast.Mod, ast.FloorDiv, ast.BitAnd, ast.BitOr, ast.BitXor),
+    *(ast.Call, ast.Attribute, ast.Subscript, ast.Slice, ast.Name, ast.Load, ast.Store, ast.Constant),
+    *(ast.Tuple, ast.List, ast.Set, ast.GeneratorExp, ast.ListComp, ast.SetComp, ast.comprehension),
+)
+"""What may stand in an expression. There are no powers, shifts and products: they make numbers and texts that fill the
+memory.
+"""
+
+
+class ExpressionError(ValueError):
+    """An expression is none, or uses what is not allowed. The message says what, and what is."""
+
+
+@attrs.frozen
+class Names:
+    """What an expression over the states of a domain may name.
+
+    Attributes:
+        fields: of the state.
+        elements: by label, the top-level arrays of records that are addressed by it.
+        labels: the labels of numbers and elements: `b1` alone is 1.
+        enums: the classes of enums, by name.
+        attributes: what may stand behind a dot.
+    """
+
+    fields: tuple[str, ...]
+    elements: dict[str, list[tuple[str, Struct]]]
+    labels: frozenset[str]
+    enums: dict[str, type[Enum]]
+    attributes: frozenset[str]
+
+    def known(self) -> list[str]:
+        """All names, for messages and completion."""
+        elements = [f"{label}{number}" for label in sorted(self.labels) for number in range(2)]
+        return ["state", *self.fields, *elements, *self.enums, *FUNCTIONS]
+
+
+def names_of(domain: Struct) -> Names:
+    """What an expression over the states of a domain may name."""
+    parts = list(_domains(domain))
+    elements: dict[str, list[tuple[str, Struct]]] = {}
+    for name, of in domain.fields.items():
+        if isinstance(of, ArrayOf) and of.label and isinstance(of.of, Struct):
+            elements.setdefault(of.label, []).append((name, of.of))
+    members = [member for part in parts if isinstance(part, OneOf) for member in part.members]
+    enums = {type(member).__name__: type(member) for member in members if isinstance(member, Enum)}
+    known = {name for cls in classes_in(domain) for name in dir(cls) if not name.startswith("_")}
+    known |= {field.name for cls in classes_in(domain) for field in attrs.fields(cls)}
+    known |= {name for cls in enums.values() for name in dir(cls) if not name.startswith("_")}
+    return Names(
+        tuple(domain.fields),
+        elements,
+        frozenset(part.label for part in parts if isinstance(part, ArrayOf | Integers) and part.label),
+        enums,
+        frozenset({name for name in known if not name.startswith("_")} | {"name", "value"}),
+    )
+
+
+def _domains(domain: Any) -> Iterator[Any]:
+    yield domain
+    match domain:
+        case Struct(fields=fields):
+            for of in fields.values():
+                yield from _domains(of)
+        case Maybe(of=of) | SetOf(of=of) | SequenceOf(of=of) | ArrayOf(of=of):
+            yield from _domains(of)
+
+
+def condition(text: str, domain: Struct) -> Callable[[Any], bool]:
+    """A condition on a state from an expression.
+
+    Raises:
+        ExpressionError: it cannot be read, or uses a name or a form that is not allowed.
+    """
+    if not text.strip():
+        raise ExpressionError("type a condition, such as len(b1.log) > 1")
+    if len(text) > LONGEST:
+        raise ExpressionError(f"the expression has {len(text):,} characters; at most {LONGEST:,} are read")
+    try:
+        tree = ast.parse(text.strip(), mode="eval")
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        what = error.msg if isinstance(error, SyntaxError) else str(error)
+        raise ExpressionError(f"{text.strip()[:80]!r} is no Python expression: {what}") from None
+    names = names_of(domain)
+    _refuse(tree, names)
+    body = ast.fix_missing_locations(_Resolve(names).visit(tree)).body
+    arguments = ast.arguments([], [ast.arg("state")], None, [], [], None, [])
+    function = ast.fix_missing_locations(ast.Expression(ast.Lambda(arguments, body)))
+    allowed = {"__builtins__": {}, **{name: getattr(builtins, name) for name in FUNCTIONS}, **names.enums}
+    try:
+        asked = eval(compile(function, "<condition>", "eval"), allowed)
+    except (RecursionError, MemoryError):
+        raise ExpressionError("the expression is nested too deeply") from None
+    return asked
+
+
+def _refuse(tree: ast.AST, names: Names, depth: int = 0) -> None:
+    """Refuse what is not allowed, with what is."""
+    if depth > DEEPEST:
+        raise ExpressionError(f"the expression is nested more than {DEEPEST} deep")
+    if not isinstance(tree, ALLOWED):
+        raise ExpressionError(
+            f"{_words(tree)} is not allowed; conditions compare fields with and, or, not, len, any, all"
+        )
+    if isinstance(tree, ast.Constant):
+        if not (tree.value is None or isinstance(tree.value, bool | int | str)):
+            raise ExpressionError(
+                f"{ast.unparse(tree)} is not allowed; constants are whole numbers, texts, True, False, None"
+            )
+        if isinstance(tree.value, int) and abs(tree.value) > LARGEST:
+            raise ExpressionError(f"{tree.value} is larger than {LARGEST:,}")
+    if isinstance(tree, ast.Attribute) and tree.attr not in names.attributes:
+        hint = did_you_mean(tree.attr, names.attributes)
+        raise ExpressionError(f"no record of this model has {tree.attr!r}{hint}")
+    if isinstance(tree, ast.Call):
+        if not isinstance(tree.func, ast.Name | ast.Attribute):
+            raise ExpressionError(f"{ast.unparse(tree.func)} cannot be called")
+        if isinstance(tree.func, ast.Name) and tree.func.id not in FUNCTIONS:
+            raise ExpressionError(f"{tree.func.id} cannot be called; functions are {', '.join(FUNCTIONS)}")
+    if isinstance(tree, ast.Name) and tree.id.startswith("__"):
+        raise ExpressionError(f"{tree.id} is not allowed")
+    for inner in ast.iter_child_nodes(tree):
+        _refuse(inner, names, depth + 1)
+
+
+def _words(node: ast.AST) -> str:
+    try:
+        return repr(ast.unparse(node)[:60])
+    except Exception:  # an operator alone has no text
+        return type(node).__name__
+
+
+class _Resolve(ast.NodeTransformer):
+    """From names as people type them to the state: `b1.log` to `state.replicas[1].log`, `quorum` to `state.quorum`."""
+
+    def __init__(self, names: Names) -> None:
+        self.names = names
+        self.bound: list[str] = ["state"]
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        if isinstance(node.value, ast.Name) and node.value.id not in (*self.bound, *self.names.fields):
+            element = self._element(node.value.id, node.attr)
+            if element is not None:
+                return ast.Attribute(element, node.attr, ast.Load())
+        return self.generic_visit(node)
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        if node.id in self.bound or isinstance(node.ctx, ast.Store):
+            return node
+        if node.id in self.names.fields:
+            return ast.Attribute(ast.Name("state", ast.Load()), node.id, ast.Load())
+        if node.id in FUNCTIONS or node.id in self.names.enums:
+            return node
+        if (number := self._number(node.id)) is not None:
+            return ast.Constant(number)
+        known = self.names.known()
+        raise ExpressionError(
+            f"the name {node.id} is not known{did_you_mean(node.id, known)}; known are {', '.join(known)}"
+        )
+
+    def visit_GeneratorExp(self, node: Any) -> ast.AST:
+        targets = [each.id for part in node.generators for each in ast.walk(part.target) if isinstance(each, ast.Name)]
+        self.bound += targets
+        found = self.generic_visit(node)
+        del self.bound[len(self.bound) - len(targets) :]
+        return found
+
+    visit_ListComp = visit_SetComp = visit_GeneratorExp
+
+    def _number(self, name: str) -> int | None:
+        match = re.fullmatch(r"(.*?)(\d{1,4})", name)
+        return int(match[2]) if match and match[1] in self.names.labels else None
+
+    def _element(self, name: str, attribute: str) -> ast.AST | None:
+        """The record that `b1` is before a dot: the element of the array whose records have what stands behind it."""
+        match = re.fullmatch(r"(.*?)(\d{1,4})", name)
+        arrays = self.names.elements.get(match[1], []) if match else []
+        for field, struct in sorted(arrays, key=lambda each: not hasattr(each[1].cls, attribute)):
+            array = ast.Attribute(ast.Name("state", ast.Load()), field, ast.Load())
+            if hasattr(struct.cls, attribute) or attribute in struct.fields:
+                return ast.Subscript(array, ast.Constant(int(match[2])), ast.Load())
+        return None

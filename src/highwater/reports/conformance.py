@@ -1,0 +1,185 @@
+"""A conformance run on a terminal and as JSON, and a report's counterexample as a run to execute."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import attrs
+from rich.console import Console
+from rich.text import Text
+
+from highwater.claims.conformance import Conformance, Contradiction, Said
+from highwater.claims.positions import readable
+from highwater.claims.resolving import toggles_of
+from highwater.claims.spec import Spec, make_spec
+from highwater.conformance.abstraction import NOT_SHOWN
+from highwater.conformance.lockstep import Divergence
+from highwater.conformance.paths import Move, Run
+from highwater.explorer.compiler.layout import Layout
+from highwater.explorer.system import System
+from highwater.files import ReportError
+from highwater.reports.progress import short
+from highwater.reports.replaying import read_report, replay
+from highwater.reports.results import as_data, steps_as_data
+from highwater.reports.terminal import show_trace
+from highwater.visible import visible
+
+STYLES = {Said.CONTRADICTED: "green", Said.AGREES: "yellow", Said.NO_EFFECT: "dim", Said.NOT_EXPRESSIBLE: "dim"}
+FORMAT, VERSION = "highwater-conformance", 1
+
+
+def show(console: Console, found: Conformance) -> None:
+    """The block of one spec, and each divergence with its trace."""
+    spec, made = found.spec, found.findings
+    mark = ("ok", "green") if found.agrees else ("DIVERGES", "bold red")
+    console.print(
+        Text.assemble(
+            mark, "  ", (visible(spec.name), "bold"), f"  {spec.file.preset or 'own protocol'} and Kafka {found.kafka}"
+        )
+    )
+    if found.reachable or found.unseen:
+        reachable, executed = sum(found.reachable.values()), sum(found.executed.values())
+        limit = f"; not every state was explored: gave up at {found.unseen}" if found.unseen else ""
+        console.print(
+            f"    paths   {executed:,} of {reachable:,} reachable paths of mapped actions were executed and "
+            f"agree{limit}"
+        )
+        width = max(map(len, found.reachable), default=0)
+        for name, count in sorted(found.reachable.items()):
+            done = found.executed.get(name, 0)
+            console.print(
+                Text(f"            {name.ljust(width)}  {done:>5,} of {count:>5,}", "" if done == count else "yellow")
+            )
+    rate = short(made.steps / max(made.seconds, 1e-9))
+    steps = f"{made.steps:,} in {made.runs:,} runs, {made.refused:,} of them refused by the model"
+    console.print(Text(f"    steps   {steps}; {made.seconds:.1f} s, {rate} steps/s", "dim"))
+    if found.unmapped:
+        console.print(Text(f"    unmapped  {', '.join(found.unmapped)}", "dim"))
+    for number, each in enumerate(found.divergences, 1):
+        _show_divergence(console, found, number, each)
+
+
+def _show_divergence(console: Console, found: Conformance, number: int, each: Divergence) -> None:
+    console.print()
+    refused = ", which the model refuses" if each.refused else ""
+    times = found.findings.counts[each.kind]
+    console.print(
+        Text.assemble(
+            (f"divergence {number}", "bold red"), f" at step {len(each.trace)}: {visible(str(each.action))}{refused}"
+        )
+    )
+    console.print(Text(f"    met {times:,} times; first after {len(each.trace) - 1} steps", "dim"))
+    show_trace(console, found.spec.system(), each.trace)
+    for call in each.executed.operations:
+        arguments = ", ".join(f"{key} {value}" for key, value in call.items() if key != "do")
+        console.print(Text(f"    call    {call['do']}({visible(arguments)})", "bold"))
+    for error in each.executed.errors:
+        console.print(Text(f"    result  {visible(error)}", "red"))
+    width = max(len(difference.field) for difference in each.differences)
+    for difference in each.differences:
+        sides = f"model {visible(difference.model)}  Kafka {visible(difference.kafka)}"
+        console.print(Text(f"    {visible(difference.field).ljust(width)}  {sides}", "red"))
+
+
+def show_mutations(console: Console, mutations: Sequence[Contradiction]) -> None:
+    """Which changed rules the running code contradicts, and how many of those that mapped steps depend on."""
+    console.print()
+    width = max(len(each.change.key) for each in mutations)
+    for each in mutations:
+        console.print(Text(f"    {each.change.key.ljust(width)}  {_verdict(each)}", STYLES[each.said]))
+    contradicted, mattering = score(mutations)
+    console.print(
+        f"    conformance mutation score: {contradicted} of {mattering} changed rules that these steps depend on are "
+        "contradicted"
+    )
+
+
+def _verdict(each: Contradiction) -> str:
+    if each.said is Said.NOT_EXPRESSIBLE:
+        return "not expressible in releases with KRaft"
+    if each.found is None:
+        return "no effect on any mapped step within these bounds"
+    if each.said is Said.AGREES:
+        return "not contradicted within these bounds"
+    first = each.found.divergences[0]
+    fields = ", ".join(difference.field for difference in first.differences)
+    return f"contradicted: {first.action.of.name} after {len(first.trace) - 1} steps ({fields})"
+
+
+def score(mutations: Sequence[Contradiction]) -> tuple[int, int]:
+    """How many changed rules are contradicted, of how many that mapped steps depend on."""
+    said = [each.said for each in mutations]
+    return said.count(Said.CONTRADICTED), said.count(Said.CONTRADICTED) + said.count(Said.AGREES)
+
+
+def run_of_trace(path: Path) -> tuple[Spec, System, Run]:
+    """The trace of a report's only counterexample, as a run.
+
+    Raises:
+        ReportError: the report has no trace, or several, or it does not replay.
+        SpecError: the report names a spec that is wrong.
+    """
+    entries = [entry for entry in read_report(path) if entry.get("trace")]
+    if len(entries) != 1:
+        raise ReportError(f"{path}: has {len(entries)} counterexamples; one is needed")
+    entry = entries[0]
+    system, violation = replay(entry)
+    layout = Layout(system.domain)
+    words = [tuple(layout.pack(step.state)) for step in violation.trace]
+    moves = tuple(
+        Move(system.actions.index(step.action), before, after, 0)
+        for step, before, after in zip(violation.trace[1:], words, words[1:], strict=False)
+    )
+
+    keys = {key: entry[key] for key in ("model", "protocol", "bounds", "check")}
+    return make_spec(entry["name"], keys), system, Run(words[0], moves)
+
+
+def as_json(found: Conformance) -> dict[str, Any]:
+    """What was found, as `--json` writes it; `docs/conform.md` describes the keys."""
+    spec, made = found.spec, found.findings
+    system = spec.system()
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "name": readable(spec.name),
+        "file": readable(spec.path),
+        "model": spec.file.model,
+        "preset": spec.file.preset,
+        "protocol": toggles_of(spec.protocol),
+        "bounds": as_data(spec.bounds),
+        "kafka": found.kafka,
+        "paths_reachable": sum(found.reachable.values()),
+        "paths_executed": sum(found.executed.values()),
+        "paths": {
+            name: {"reachable": count, "executed": found.executed.get(name, 0)}
+            for name, count in sorted(found.reachable.items())
+        },
+        "all_states": found.complete,
+        "runs": made.runs,
+        "steps": made.steps,
+        "refused_steps": made.refused,
+        "seconds": round(made.seconds, 3),
+        "steps_per_second": round(made.steps / max(made.seconds, 1e-9)),
+        "divergences": [_divergence(system, each, made.counts[each.kind]) for each in made.divergences],
+        "unmapped": found.unmapped,
+        "not_shown": dict(NOT_SHOWN),
+    }
+
+
+def _divergence(system: System, each: Divergence, count: int) -> dict[str, Any]:
+    return {
+        "action": each.action.of.name,
+        "arguments": dict(each.action.shown),
+        "refused_by_model": each.refused,
+        "times": count,
+        "after": len(each.trace) - 1,
+        "differences": [attrs.asdict(difference) for difference in each.differences],
+        "calls": list(each.executed.operations),
+        "errors": list(each.executed.errors),
+        "trace": steps_as_data(system, each.trace),
+        "kafka": json.loads(json.dumps(each.executed.seen)),
+    }

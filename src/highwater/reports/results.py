@@ -1,0 +1,247 @@
+"""Results as data: the JSON report. `docs/results.md` describes the format."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+import attrs
+import cattrs
+from cattrs.preconf.json import make_converter
+
+from highwater.claims.checking import Result, Status
+from highwater.claims.coverage import Coverage, added_up
+from highwater.claims.positions import line_of_key, line_of_parser, readable
+from highwater.claims.simulation import Simulated
+from highwater.claims.spec import Spec
+from highwater.claims.tables import strict
+from highwater.explorer.system import System
+from highwater.explorer.trace import changes
+from highwater.explorer.verdict import Audit, Step, Violation
+from highwater.files import write_text
+
+FORMAT, SIMULATION = "highwater-results", "highwater-simulation"
+VERSION = 1
+
+
+def _make_converter() -> cattrs.Converter:
+    """States as JSON and back: records as objects, enums by value, sets as sorted lists. Nothing is rounded or guessed
+    when reading.
+    """
+    converter = make_converter()
+    for kind in (int, str, bool):
+        converter.register_structure_hook(kind, strict(kind))
+    converter.register_unstructure_hook_func(
+        lambda kind: getattr(kind, "__origin__", kind) in (frozenset, set),
+        lambda members: [converter.unstructure(member) for member in sorted(members, key=_sort_key)],
+    )
+    return converter
+
+
+def _sort_key(member: Any) -> Any:
+    """An order for members of any one kind, records by their fields."""
+    if isinstance(member, frozenset | set):
+        return ("", *sorted(map(_sort_key, member)))
+    if attrs.has(type(member)):
+        return ("", *(_sort_key(getattr(member, field.name)) for field in attrs.fields(type(member))))
+    if isinstance(member, tuple):
+        return ("", *map(_sort_key, member))
+    return (type(member).__name__, member.value if isinstance(member, Enum) else 0 if member is None else member)
+
+
+_CONVERTER = _make_converter()
+
+
+def as_data(value: Any) -> Any:
+    """A state, a protocol or a bounds object as plain JSON values."""
+    return _CONVERTER.unstructure(value)
+
+
+def from_data(data: Any, cls: type) -> Any:
+    """A state from what `as_data` made of one; raises whatever a damaged file makes a converter raise."""
+    return _CONVERTER.structure(data, cls)
+
+
+@attrs.frozen
+class Problem:
+    """A spec that could not be checked, and why."""
+
+    path: Path
+    message: str
+
+    @property
+    def findings(self) -> list[tuple[int, str]]:
+        """Each thing that is wrong, with its line in the spec: that of the key, or that at which the parser stopped."""
+        found = []
+        for text in re.split(rf"\n(?={re.escape(str(self.path))}: )", self.message):
+            key = text.removeprefix(f"{self.path}: ").partition(":")[0]
+            found.append((line_of_parser(self.path, text) or line_of_key(self.path, key), text))
+        return found
+
+
+def report(results: Iterable[Result], problems: Iterable[Problem] = (), incomplete: str = "") -> dict[str, Any]:
+    """The JSON report of some results, of the specs that could not be checked, and of why there are no more, if the run
+    did not end.
+    """
+    results = list(results)
+    counts = {status.value: sum(result.status is status for result in results) for status in Status}
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "complete": not incomplete,
+        "summary": {"specs": len(results), **counts},
+        "results": [entry_of(result) for result in results],
+        "coverage": [coverage_of(each) for each in added_up(results)],
+        "errors": [{"file": readable(problem.path), "message": problem.message} for problem in problems],
+    }
+
+
+def coverage_of(found: Coverage) -> dict[str, Any]:
+    """What claims of one model reach together."""
+    return {
+        **{name: getattr(found, name) for name in ("model", "claims", "ended_early", "lines", "ran")},
+        "unreached": [{"function": each.function, **attrs.asdict(each.at)} for each in found.missed],
+    }
+
+
+def entry_of(result: Result) -> dict[str, Any]:
+    """The entry of one result."""
+    spec, outcome = result.spec, result.outcome
+    return {
+        **about_spec(spec),
+        "expect": {key: value for key, value in as_data(spec.file.expect).items() if value not in (None, [])},
+        "status": result.status.value,
+        "mismatches": list(result.mismatches),
+        "verdict": outcome.verdict.value,
+        "reason": outcome.reason,
+        "held_back": outcome.held_back,
+        "any_number_of": list(outcome.any_number_of),
+        "vacuous": outcome.vacuous,
+        "violated": {found.property: found.trace_length for found in outcome.violations},
+        "distinct_states": outcome.distinct_states,
+        "generated": outcome.generated,
+        "depth": outcome.depth,
+        "levels": list(outcome.levels),
+        "bounds_cut": outcome.bounds_cut,
+        "deadlocks": outcome.deadlocks,
+        "stopped_at_bound": outcome.stopped_at_bound,
+        "actions": outcome.enabled,
+        "never_enabled": [name for name, count in outcome.enabled.items() if not count],
+        "unreached": [attrs.asdict(missed) for missed in outcome.unreached],
+        "lines": {file: {str(line): paths for line, paths in of.items()} for file, of in outcome.lines.items()},
+        "stored_states": outcome.stored_states,
+        "restored_states": outcome.restored,
+        "warnings": list(outcome.warnings),
+        "audit": outcome.audit and audit_as_data(outcome.audit),
+        "seconds": round(outcome.seconds, 6),
+        "compile_seconds": round(outcome.compile_seconds, 6),
+        "compiled_paths": outcome.compiled_paths,
+        "memory_bytes": outcome.memory,
+        "state_bits": outcome.bits,
+        **about_violation(spec.system(), result.violation),
+    }
+
+
+def audit_as_data(audit: Audit) -> dict[str, Any]:
+    """What was judged twice."""
+    return {
+        "states": audit.states,
+        "paths": audit.paths,
+        "walked_paths": audit.walked,
+        "share": round(audit.share, 6),
+    }
+
+
+def about_spec(spec: Spec) -> dict[str, Any]:
+    """What an entry says of the claim: all that it takes to explore it again."""
+    return {
+        "name": readable(spec.name),
+        "file": readable(spec.path),
+        "model": spec.file.model,
+        "preset": spec.file.preset,
+        "protocol": as_data(spec.protocol),
+        "bounds": as_data(spec.bounds),
+        "check": list(spec.file.check),
+        "by_order": list(spec.file.by_order),
+        "source": spec.file.source,
+    }
+
+
+def about_violation(system: System, violation: Violation | None) -> dict[str, Any]:
+    """What an entry says of the violation that it shows, if there is one."""
+    if violation is None:
+        return dict.fromkeys(("property", "arguments", "witness", "facts", "trace_length", "back_to", "trace"))
+    return {
+        "property": violation.property or None,
+        "arguments": violation.arguments,
+        "witness": violation.witness,
+        "facts": as_data(violation.facts),
+        "trace_length": violation.trace_length,
+        "back_to": violation.back_to,
+        "trace": steps_as_data(system, violation.trace),
+    }
+
+
+def steps_as_data(system: System, trace: tuple[Step, ...]) -> list[dict[str, Any]]:
+    """A trace as the reports hold it."""
+    steps = []
+    for number, step in enumerate(trace):
+        before = trace[max(0, number - 1)].state
+        steps.append(
+            {
+                "step": number,
+                "action": step.action.of.name if step.action else None,
+                "arguments": dict(step.action.shown) if step.action else {},
+                "actor": step.action.actor if step.action else None,
+                "changes": [attrs.asdict(change) for change in changes(system.domain, before, step.state)],
+                "state": as_data(step.state),
+            }
+        )
+    return steps
+
+
+def simulation_report(found: Simulated) -> dict[str, Any]:
+    """What was found as JSON; `highwater trace` reads it as it reads the results of `check`."""
+    spec, made = found.spec, found.simulation
+    counts = (
+        "seed",
+        "walks",
+        "depth",
+        "steps",
+        "walk",
+        "taken",
+        "enabled",
+        "bounds_cut",
+        "at_depth",
+        "at_rest",
+        "at_bound",
+        "unweighted",
+    )
+    entry = {
+        **about_spec(spec),
+        "not_judged": list(found.not_judged),
+        "as_claimed": found.as_claimed,
+        "verdict": "violated" if found.violation else "unknown",
+        "walk_length": made.violation.trace_length if made.violation else None,
+        "minimal": found.shrunk.minimal.value if found.shrunk else None,
+        "simulation": {name: getattr(made, name) for name in counts},
+        "unreached": [attrs.asdict(missed) for missed in made.unreached],
+        "compiled_paths": made.compiled_paths,
+        "seconds": round(made.seconds, 6),
+        "compile_seconds": round(made.compile_seconds, 6),
+        **about_violation(spec.system(), found.violation),
+    }
+    return {"format": SIMULATION, "version": VERSION, "results": [entry]}
+
+
+def write_json(path: Path, data: Any) -> None:
+    """Write what is plain data already.
+
+    Raises:
+        ReportError: the file cannot be written.
+    """
+    write_text(path, json.dumps(data, indent=1, ensure_ascii=False) + "\n")

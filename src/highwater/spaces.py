@@ -1,0 +1,96 @@
+"""What a claim's model reaches, for looking at it in Python: a graph, a table, and which statements ran."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from highwater.claims.spec import Spec, SpecError
+from highwater.distribution import installing
+from highwater.explorer.search import breadth_first
+from highwater.explorer.search.engine import Engine
+from highwater.explorer.system import blaming_the_model
+from highwater.explorer.verdict import Budget, lines_by_file
+from highwater.model.language.domain import ArrayOf, Integers, Maybe, OneOf, SequenceOf, SetOf, Struct
+
+RESERVED = ("depth", "orbit")
+
+
+def graph_of(spec: Spec, max_states: int) -> Any:
+    """The reachable graph, with decoded states."""
+    from highwater.explorer.analysis.graph import TooLarge, reachable_graph
+
+    try:
+        with blaming_the_model():
+            return reachable_graph(spec.system(), max_states, decoded=True)
+    except TooLarge as error:
+        raise SpecError(f"{spec.name}: {error}; lower the bounds, or raise max_states") from None
+
+
+def table_of(spec: Spec, max_states: int, symmetry: bool) -> Any:
+    """The reachable states as an Arrow table."""
+    try:
+        import pyarrow
+    except ModuleNotFoundError:
+        raise SpecError(f"states needs the library pyarrow; {installing('table')}") from None
+    from highwater.explorer.analysis.plain_values import plain
+
+    with blaming_the_model():
+        system = spec.system()
+    if taken := [name for name in RESERVED if name in system.domain.fields]:
+        raise SpecError(f"{spec.name}: the state has a field {taken[0]}, which is the name of a column of its own")
+    engine = _reached(spec, max_states, symmetry, ", or use `highwater states` with Spark")
+    states = [plain(system.domain, engine.layout.unpack(engine.store.words(row))) for row in range(engine.store.count)]
+    types = {name: column_type(of) for name, of in system.domain.fields.items()}
+    types |= dict.fromkeys(RESERVED, pyarrow.int64())
+    columns: dict[str, Any] = {name: [state[name] for state in states] for name in system.domain.fields}
+    ends = engine.store.level_ends
+    columns["depth"] = [depth for depth in range(len(ends) - 1) for _ in range(ends[depth], ends[depth + 1])]
+    alone = len(engine.permutations) <= 1
+    columns["orbit"] = [1 if alone else engine.states_in(row, row + 1) for row in range(engine.store.count)]
+    return pyarrow.table(columns, pyarrow.schema(list(types.items())))
+
+
+def column_type(domain: Any) -> Any:
+    """The Arrow type of a domain's values as `highwater.explorer.analysis.plain_values.plain` has them, whichever are
+    reached.
+    """
+    import pyarrow
+
+    match domain:
+        case Integers():
+            return pyarrow.int64()
+        case OneOf(members=members):
+            if all(type(member) is int for member in members):
+                return pyarrow.int64()
+            return pyarrow.bool_() if members == (False, True) else pyarrow.string()
+        case Maybe(of=of):
+            return column_type(of)
+        case Struct(fields=fields):
+            return pyarrow.struct([(name, column_type(of)) for name, of in fields.items()])
+        case SetOf(of=of) | SequenceOf(of=of) | ArrayOf(of=of):
+            return pyarrow.list_(column_type(of))
+    raise TypeError(f"{type(domain).__name__} is no domain that a column can hold")
+
+
+def lines_of(spec: Spec, max_states: int) -> dict[str, dict[int, int]]:
+    """By file of the model, for each line of a function that was looked at, in how many paths it ran."""
+    from highwater.explorer.search.coverage import functions_run
+
+    engine = _reached(spec, max_states)
+    return lines_by_file(functions_run(engine.programs))
+
+
+def _reached(spec: Spec, max_states: int, symmetry: bool = True, otherwise: str = "") -> Engine:
+    """All states that a claim's model reaches, and the paths of its functions.
+
+    Args:
+        otherwise: what else to do where there are too many.
+    """
+    with blaming_the_model():
+        engine, outcome = breadth_first.reach(spec.system(), Budget(max_states=max_states), symmetry=symmetry)
+    if outcome.reason:
+        raise SpecError(
+            f"{spec.name}: more than {max_states:,} states, or than memory holds ({outcome.reason}); lower the bounds, "
+            f"or raise max_states{otherwise}"
+        )
+    return engine

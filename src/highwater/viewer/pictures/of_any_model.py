@@ -1,0 +1,191 @@
+"""Pictures from domains alone, for models that say nothing of how they look.
+
+An array `by` broker gives a lane per broker, and an actor with a name of its own has a lane, too: the fields that begin
+with its name are there. In a lane, sequences named like logs are logs, sets of brokers are sets of names, a `leader` is
+a role, and the rest are facts under their fields' names. Blank ones are shown only in the step that made them so. All
+else is in the `state` lane. Collections of records with a sender or a receiver are messages.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from highwater.model.language.domain import ArrayOf, Integers, Maybe, SequenceOf, SetOf, Struct
+from highwater.viewer.picture import Badge, Block, Drawing, Fact, Lane, Log, Message, NameSet, Picture, Tone
+
+STATE = "state"
+SENDERS, RECEIVERS = ("sender", "source", "from_broker"), ("receiver", "destination", "to_broker")
+EPOCHS = ("leader_epoch", "epoch")
+HIGH_WATERMARKS, STARTS = ("high_watermark", "hw"), ("log_start_offset", "start")
+
+
+def drawing(actors: Iterable[str] = ()) -> Drawing:
+    """How states of any struct are drawn.
+
+    Args:
+        actors: who acts in the model; those that are no element of an array get a lane of their own.
+    """
+    return Drawing(functools.partial(draw, actors=tuple(dict.fromkeys(filter(None, actors)))))
+
+
+def draw(domain: Struct, state: Any, actors: Sequence[str] = ()) -> Picture:
+    """The picture of a state of any struct."""
+    lanes: dict[str, list[tuple[str, Any, Any]]] = {}
+    rest: list[tuple[str, Any, Any]] = []
+    messages: list[Message] = []
+    for path, of, value in _parts(domain, state, "", actors):
+        if isinstance(of, ArrayOf):
+            for i, element in enumerate(value):
+                lanes.setdefault(f"{of.label}{i}", []).append((path, of.of, element))
+        elif (found := _as_messages(path, of, value)) is not None:
+            messages += found
+        else:
+            rest.append((path, of, value))
+    named = [actor for actor in actors if actor not in lanes]
+    owned = {actor: [part for part in rest if re.match(rf"{re.escape(actor)}(?![^\W_])", part[0])] for actor in named}
+    taken = {part[0] for parts in owned.values() for part in parts}
+    rest = [part for part in rest if part[0] not in taken]
+    drawn = {STATE: lane_of(rest, "")} if rest or not (lanes or named) else {}
+    drawn |= {actor: lane_of(parts, "") for actor, parts in owned.items()}
+    for name, parts in lanes.items():
+        inside: list[tuple[str, Any, Any]] = []
+        for path, of, element in parts:
+            if isinstance(of, Struct):
+                inside += [(field, inner, getattr(element, field)) for field, inner in of.fields.items()]
+            else:
+                inside.append((path, of, element))
+        drawn[name] = lane_of(inside, name)
+    return Picture(drawn, tuple(messages))
+
+
+def _parts(domain: Struct, state: Any, path: str, actors: Sequence[str]) -> Iterator[tuple[str, Any, Any]]:
+    """The parts of a state that are lanes, messages or scalars; records are entered."""
+    for name, of in domain.fields.items():
+        value = getattr(state, name)
+        inner = of.of if isinstance(of, Maybe) and value is not None else of
+        if isinstance(inner, Struct) and _as_messages(name, of, value) is None:
+            yield from _parts(inner, value, f"{path}{name}.", actors)
+        elif isinstance(of, ArrayOf) and not (of.by or {f"{of.label}{i}" for i in range(of.length)} & set(actors)):
+            yield from ((f"{path}{name}[{of.label}{i}]", of.of, element) for i, element in enumerate(value))
+        else:
+            yield f"{path}{name}", of, value
+
+
+def lane_of(parts: Sequence[tuple[str, Any, Any]], lane: str) -> Lane:
+    """A lane from its parts: name, domain and value of each."""
+    values = {name: value for name, _, value in parts}
+    badges: list[Badge] = []
+    logs: list[Log] = []
+    name_sets: list[NameSet] = []
+    facts: list[Fact] = []
+    high_watermark = next((values[name] for name in HIGH_WATERMARKS if isinstance(values.get(name), int)), None)
+    for name, of, value in parts:
+        inner = of.of if isinstance(of, Maybe) else of
+        if name in EPOCHS and lane and "leader" in values:  # the role says it
+            continue
+        if name == "leader" and isinstance(inner, Integers) and lane:
+            epoch = next((values[key] for key in EPOCHS if isinstance(values.get(key), int) and values[key] >= 0), None)
+            followed = None if value is None or value < 0 else inner.show(value)
+            badges.append(role(followed == lane, followed, epoch))
+        elif value is None:
+            facts.append(Fact(name, "none", blank=True))
+        elif isinstance(inner, SequenceOf) and (name.endswith("log") or _epoch_field(inner.of)):
+            start = next((values[key] for key in STARTS if isinstance(values.get(key), int)), 0)
+            logs.append(log_of(inner, value, high_watermark, start, name))
+        elif name in HIGH_WATERMARKS and any(isinstance(other, SequenceOf) for _, other, _ in parts):
+            continue
+        elif isinstance(inner, SetOf) and isinstance(inner.of, Integers) and inner.of.names:
+            name_sets.append(NameSet(name, tuple(inner.of.show(member) for member in sorted(value))))
+        else:
+            blank = value is False or value in ((), frozenset()) or (isinstance(of, Integers) and value == of.low)
+            facts.append(Fact(name, _shown(inner, value), blank))
+    return Lane(tuple(badges), tuple(logs), tuple(name_sets), tuple(facts))
+
+
+def names(brokers: Iterable[int]) -> tuple[str, ...]:
+    """Brokers as shown, in order."""
+    return tuple(f"b{broker}" for broker in sorted(brokers))
+
+
+def role(leads: bool, leader: str | None, epoch: int | None, *, stale: bool = False) -> Badge:
+    """The badge of a replica that leads, or follows a leader, or knows of none."""
+    of = "" if epoch is None else f" e{epoch}"
+    number = "" if epoch is None else str(epoch)
+    if stale:
+        return Badge(f"stale leader{of}", Tone.STALE, f"S{number}", "It presumes leadership, but another broker leads.")
+    if leads:
+        return Badge(f"leads{of}", Tone.LEADS, f"L{number}", "It leads the partition in this leader epoch.")
+    if leader is not None:
+        return Badge(f"follows {leader}{of}", Tone.FOLLOWS, f"F{number}", f"It follows {leader} in this leader epoch.")
+    return Badge(f"no leader{of}", Tone.IDLE, f"·{number}" if number else "-", "It knows of no leader.")
+
+
+def log_of(
+    domain: SequenceOf, records: Sequence[Any], high_watermark: int | None = None, start: int = 0, name: str = "log"
+) -> Log:
+    """A log from a sequence of records, whose leader epoch is looked for by name."""
+    epoch = _epoch_field(domain.of)
+
+    def block(record: Any) -> Block:
+        if epoch is None:
+            return Block(domain.of.show(record))
+        rest = {key: of for key, of in domain.of.fields.items() if key != epoch}
+        text = (
+            f"r{record.id}"
+            if set(rest) == {"id"}
+            else " ".join(of.show(getattr(record, key)) for key, of in rest.items())
+        )
+        return Block(text, getattr(record, epoch))
+
+    return Log(tuple(map(block, records)), high_watermark, start, int(domain.max_length), name)
+
+
+def _epoch_field(domain: Any) -> str | None:
+    return next((name for name in EPOCHS if name in domain.fields), None) if isinstance(domain, Struct) else None
+
+
+def _as_messages(path: str, domain: Any, value: Any) -> list[Message] | None:
+    """The messages in a collection of records, or in a record, that have a sender or a receiver; None where it holds no
+    such records.
+    """
+    of: Any = domain
+    while isinstance(of, SetOf | SequenceOf | ArrayOf | Maybe):
+        of = of.of
+    if not isinstance(of, Struct):
+        return None
+    sender, receiver = (next((name for name in names if name in of.fields), None) for names in (SENDERS, RECEIVERS))
+    if sender is None and receiver is None:
+        return None
+    return [_message(key, message, of, sender, receiver) for key, message in _flat(value, path)]
+
+
+def _message(key: str, message: Any, domain: Struct, sender: str | None, receiver: str | None) -> Message:
+    """A message from a record; sender and receiver are separate from what it says."""
+    shown = {name: of.show(getattr(message, name)) for name, of in domain.fields.items()}
+    kind = next((shown[name] for name in ("kind", "type") if name in shown), domain.cls.__name__)
+    text = " ".join(
+        f"{name} {value}" for name, value in shown.items() if name not in (sender, receiver, "kind", "type")
+    )
+    epoch = next((getattr(message, name) for name in EPOCHS if name in shown), None)
+    ends = (None if name is None or getattr(message, name) is None else shown[name] for name in (sender, receiver))
+    return Message((key, message), kind, text, *ends, epoch)
+
+
+def _flat(value: Any, key: str) -> Iterator[tuple[str, Any]]:
+    """The records in a collection. The place in a sequence is no part of the key, so that a message may move up."""
+    if isinstance(value, tuple | frozenset):
+        seen: dict[Any, int] = {}
+        for element in value:
+            seen[element] = seen.get(element, 0) + 1
+            yield from _flat(element, key if seen[element] == 1 else f"{key}#{seen[element]}")
+    elif value is not None:
+        yield key, value
+
+
+def _shown(domain: Any, value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return domain.show(value) or '""'

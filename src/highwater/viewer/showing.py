@@ -1,0 +1,213 @@
+"""From the steps of a trace to a `ShownTrace`, and from a violation to a `Counterexample`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import attrs
+
+from highwater.explorer.analysis.causes import Causes, causes, instance_of, instances_of
+from highwater.explorer.analysis.outlook import is_deadlock, outlook
+from highwater.explorer.search.lassos import waiting
+from highwater.explorer.system import ModelError, System, judge_end
+from highwater.explorer.trace import changes, element_path
+from highwater.explorer.verdict import DEADLOCK, Step, Violation
+from highwater.model.language.declarations import Instance, Quantified
+from highwater.model.language.domain import ArrayOf, Maybe, Struct
+from highwater.model.language.graph_properties import GraphProperty, Liveness, Prospect
+from highwater.reports.replaying import Subject
+from highwater.viewer.cells import arrows_of, cell_of, lane_of, lane_of_part, pictures_alike
+from highwater.viewer.drawings import drawing_of
+from highwater.viewer.picture import Drawing
+from highwater.viewer.shown import Counterexample, LookedAt, Meaning, ShownStep, ShownTrace, worth_showing
+from highwater.viewer.wording import bounds_in_words, in_words, meaning_of, protocol_in_words
+
+LONGEST_VALUE = 80  # of a longer value only what was added last is shown
+
+
+def counterexample_of(
+    entry: Mapping[str, Any],
+    system: System,
+    violation: Violation,
+    *,
+    subject: Subject | None = None,
+    drawing: Drawing | None = None,
+) -> Counterexample:
+    """A counterexample as it is shown.
+
+    Args:
+        entry: the report's entry.
+        system, violation: as replayed.
+        subject: what the entry speaks of; without it, only what was checked is followed along the trace.
+        drawing: how states are drawn; as the catalogue says if None.
+    """
+    trace = violation.trace
+    violated = instance_of(system, violation.property, violation.arguments, trace, violation.back_to)
+    why, unexplained = None, ""
+    try:
+        if not violation.property:
+            unexplained = "no property is false at the end"
+        elif violated or violation.property == DEADLOCK:
+            why = causes(system, trace, violated, violation.back_to)
+        else:
+            unexplained = "too many states lie ahead of the last one"
+    except ModelError:  # a model that only plain Python can explore
+        unexplained = "its functions cannot be traced"
+    followed = other_properties(subject) if subject else ()
+    drawing = drawing or drawing_of(system)
+    shown = shown_trace(system, trace, drawing, violation.property, followed, why, violation.facts)
+    protocol, bounds = in_words(entry["protocol"]), in_words(entry["bounds"])
+    if subject:
+        protocol = protocol_in_words(subject.model, subject.protocol, entry.get("preset"))
+        bounds = bounds_in_words(subject.bounds)
+    if violated is not None and violation.back_to is not None:
+        shown = _with_waiting(shown, violation.property, waiting(system, violated, trace, violation.back_to))
+    return Counterexample(
+        title=str(entry.get("name", "")),
+        entry=entry,
+        system=system,
+        violation=violation,
+        **attrs.asdict(shown, recurse=False),
+        protocol=protocol,
+        bounds=bounds,
+        unexplained=unexplained,
+    )
+
+
+def shown_trace(
+    system: System,
+    trace: Sequence[Step],
+    drawing: Drawing,
+    watched: str,
+    followed: Sequence[Instance] = (),
+    why: Causes | None = None,
+    facts: Mapping[str, Any] | None = None,
+) -> ShownTrace:
+    """The steps and messages of a trace.
+
+    Args:
+        watched: the property that the counterexample is about: where it is a prospect or `no_deadlock`, it is judged
+            after each step, too.
+        followed: instances of properties that were not checked.
+        why, facts: where the trace ends in a violation, what depends on what, and what the witness speaks of.
+    """
+    pictures = pictures_alike([drawing.draw(system.domain, step.state) for step in trace])
+    lanes = tuple(pictures[0].lanes)
+    arrows = tuple(arrows_of(drawing, trace, pictures))
+    instances = (*instances_of(system, watched), *system.safety, *followed)
+    looked_at = tuple(_looked_at(system, trace, why, lanes)) if why else ()
+    offsets = frozenset(value for name, value in (facts or {}).items() if "offset" in name and isinstance(value, int))
+    steps = []
+    for number, step in enumerate(trace):
+        before, after = pictures[max(0, number - 1)], pictures[number]
+        is_last = number == len(trace) - 1
+        witnesses = {found.lane for found in worth_showing(looked_at)} if is_last else set()
+        violated, unjudged = _judged(
+            system, watched, instances, trace[number - 1].state if number else None, step.state
+        )
+        steps.append(
+            ShownStep(
+                number=number,
+                name=step.action.of.name if step.action else "",
+                arguments=dict(step.action.shown) if step.action else {},
+                actor=step.action.actor if step.action else "",
+                lane=lane_of(drawing, step.action, trace[number - 1].state, lanes) if step.action else "",
+                meaning=meaning_of(step.action.of) if step.action else Meaning("" if number else "The initial state."),
+                changes=tuple(changes(system.domain, trace[max(0, number - 1)].state, step.state)),
+                reads=why.reads[number] if why else {},
+                distance=why.distance.get(number) if why else None,
+                cells={lane: cell_of(lane, before, after, lane in witnesses, offsets) for lane in lanes},
+                sent=tuple(arrow for arrow in arrows if arrow.sent == number),
+                ended=tuple(arrow for arrow in arrows if arrow.ended == number),
+                violated=violated,
+                unjudged=unjudged,
+            )
+        )
+    checked = system.properties
+    names = dict.fromkeys(filter(None, (watched, *(instance.of.name for instance in instances))))
+    return ShownTrace(
+        drawing=drawing,
+        lanes=lanes,
+        steps=tuple(steps),
+        arrows=arrows,
+        properties=tuple(names),
+        checked=frozenset(filter(None, (watched, *(each.of.name for each in checked)))),
+        looked_at=looked_at,
+    )
+
+
+def _with_waiting(shown: ShownTrace, name: str, waits: Collection[int]) -> ShownTrace:
+    """The trace with a liveness property judged: false after the steps after which it waits for ever."""
+    steps = (
+        attrs.evolve(
+            step,
+            violated=step.violated | {name} if step.number in waits else step.violated,
+            unjudged=step.unjudged - {name},
+        )
+        for step in shown.steps
+    )
+    return attrs.evolve(shown, steps=tuple(steps))
+
+
+def other_properties(subject: Subject) -> list[Instance]:
+    """Instances of the properties that speak of a subject's states and steps and were not checked."""
+    checked = {instance.of.name for instance in subject.system.safety}
+    known: Iterable[Quantified] = subject.definition.known_properties
+    wanted = (found for found in known if found.name not in checked and not isinstance(found, GraphProperty))
+    return [each for found in wanted for each in found.instances(subject.bounds, subject.protocol)]
+
+
+def _judged(
+    system: System, watched: str, instances: Sequence[Instance], before: Any, after: Any
+) -> tuple[frozenset[str], frozenset[str]]:
+    """The properties that are false after a step, and those of which that takes the graph of all states to be
+    judged.
+    """
+    unjudged = {each.of.name for each in instances if isinstance(each.of, Liveness)}
+    instances = [each for each in instances if not isinstance(each.of, Liveness)]
+    hopes = {each: outlook(system, each, after).lost for each in instances if isinstance(each.of, Prospect)}
+    false = {
+        each.of.name
+        for each in instances
+        if (hopes[each] if each in hopes else not judge_end(system, each, before, after))
+    }
+    if watched == DEADLOCK and is_deadlock(system, after):
+        false.add(DEADLOCK)
+    return frozenset(false), frozenset(
+        unjudged | {each.of.name for each, lost in hopes.items() if lost is None}
+    ) - false
+
+
+def _looked_at(system: System, trace: Sequence[Step], why: Causes, lanes: Sequence[str]) -> Iterator[LookedAt]:
+    """What the property looked at, the parts that changed last coming last."""
+    values = dict(part_values(system.domain, trace[-1].state))
+    for part, writers in sorted(why.looked_at.items(), key=lambda item: item[1][-1]):
+        value, since = value_at(values, part), writers[-1]
+        if len(value) > LONGEST_VALUE and since:
+            made = changes(system.domain, trace[since - 1].state, trace[since].state)
+            value = next((f"… + {change.gained}" for change in made if change.path == part and change.gained), value)
+        yield LookedAt(part, value, since, lane_of_part(part, lanes))
+
+
+def value_at(values: Mapping[str, str], part: str) -> str:
+    """The value of a part; of one inside a record that is not there, that of the record. No value is an empty text."""
+    inside = (part[: match.start()] for match in reversed(list(re.finditer(r"[.\[]|$", part))))
+    known = next((values[name] for name in inside if name in values), "none")
+    return known or '""'
+
+
+def part_values(domain: Any, value: Any, path: str = "") -> Iterator[tuple[str, str]]:
+    """The parts of a state as `highwater.explorer.trace.changes` names them, each with its value as shown."""
+    match domain:
+        case Struct(fields=fields):
+            for name, of in fields.items():
+                yield from part_values(of, getattr(value, name), f"{path}.{name}" if path else name)
+        case ArrayOf(of=of):
+            for i, element in enumerate(value):
+                yield from part_values(of, element, element_path(domain, path, i))
+        case Maybe(of=Struct() as of) if value is not None:
+            yield from part_values(of, value, path)
+        case _:
+            yield path, domain.show(value)
