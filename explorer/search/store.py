@@ -131,7 +131,7 @@ class Store(Rows):
         """Enter the first rows; states of the same words once.
 
         Raises:
-            Stopped: the budget has no room for them, beyond those that are kept all the same.
+            Stopped: the budget has no room for them, beyond the initial states, which are always kept.
         """
         for words in dict.fromkeys(states):
             if self.count == self._most + RESERVED_ROWS:

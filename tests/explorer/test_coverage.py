@@ -165,7 +165,7 @@ def test_threads_miss_the_same(workers: int) -> None:
     ]
 
 
-def test_what_the_garbage_collector_calls_is_none_of_the_models() -> None:
+def test_finalizers_do_not_count_as_model_code() -> None:
     def at_collection(phase: str, info: dict[str, int]) -> None:
         if TOP < 0:
             raise AssertionError("never ran")

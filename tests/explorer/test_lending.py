@@ -79,7 +79,7 @@ def told(outcome: Outcome) -> Any:
     ],
     ids=lambda names: names[0],
 )
-def test_what_is_lent_is_what_would_be_learned(names: tuple[str, ...], symmetry: bool, lent: list[str]) -> None:
+def test_lent_paths_equal_learned_paths(names: tuple[str, ...], symmetry: bool, lent: list[str]) -> None:
     systems = [load_spec(path).system() for path in found(names)]
     for system in systems:
         ours, alone = explored(system, symmetry=symmetry), breadth_first.explore(system, symmetry=symmetry)
@@ -225,7 +225,7 @@ def test_nothing_is_lent_between_kinds_of_protocols(lent: list[str]) -> None:
     assert lent == []
 
 
-def test_what_lies_is_lent_no_longer(folder: Path) -> None:
+def test_a_lender_that_disagrees_with_plain_python_is_dropped(folder: Path) -> None:
     """With a checksum that fits, and steps that lead elsewhere."""
     explored(room())
     for path in folder.glob("trees-*/actions-*"):

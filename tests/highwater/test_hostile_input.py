@@ -61,7 +61,7 @@ def test_a_spec_of_half_a_million_keys_is_refused(highwater: Run, tmp_path: Path
     refused(highwater("check", path), "large.toml: is larger than 1.0 MiB, which is the most that is read")
 
 
-def test_of_very_many_problems_some_are_told(highwater: Run, write_spec: Write, tmp_path: Path) -> None:
+def test_a_long_list_of_problems_is_truncated(highwater: Run, write_spec: Write, tmp_path: Path) -> None:
     path = write_spec()
     path.write_text(
         path.read_text(encoding="utf-8") + "".join(f"key{number} = 1\n" for number in range(60_000)), encoding="utf-8"

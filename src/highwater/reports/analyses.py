@@ -31,8 +31,8 @@ def show_first_to_raise(console: Console, result: Result, bounds: Sequence[str])
         Text.assemble(
             "    ",
             ("unproven", "yellow"),
-            f"  beyond these bounds; raise {bounds[0]} first, a size that alone cut {counted(cut, 'step')} "
-            "(--raise-bounds tries each)",
+            f"  beyond these bounds nothing is known: {bounds[0]} cut {counted(cut, 'step')} that no other bound cut. "
+            "Raise it first (--raise-bounds tries each)",
         )
     )
 
