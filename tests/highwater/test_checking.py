@@ -387,3 +387,9 @@ def test_the_next_command_can_be_pasted_whatever_the_folder_is_called(highwater:
 def test_an_export_error_is_one_line() -> None:
     with pytest.raises(ReportError, match="would overwrite a spec"):
         Outputs({"json": Path("x.toml")}).try_out()
+
+
+def test_a_report_that_nothing_writes_is_an_error(tmp_path: Path) -> None:
+    """An option for it would be accepted, and write nothing."""
+    with pytest.raises(KeyError, match="no report is called table: REPORTS has json, junit, sarif, html"):
+        Outputs({"json": tmp_path / "a.json", "table": tmp_path / "a.txt"})

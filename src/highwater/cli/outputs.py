@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property, partial
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -13,7 +15,6 @@ from highwater.explorer.system import ModelError
 from highwater.files import ReportError, write_text
 from highwater.reports.results import Problem, report, write_json
 
-FOLDER = "html"  # the output that is a folder
 BEGUN = "the run has begun and has not ended; it is still going on, or was killed"
 
 
@@ -48,10 +49,55 @@ def refuse_overwriting(paths: Mapping[str, Path], inputs: Iterable[Path] = ()) -
             raise ReportError(f"{path}: --{other} and --{kind} would write the same file; name another one")
 
 
+class Run:
+    """What there is to report."""
+
+    def __init__(self, results: Sequence[Result], problems: Sequence[Problem], incomplete: str) -> None:
+        self.results, self.problems, self.incomplete = results, problems, incomplete
+
+    @cached_property
+    def data(self) -> dict[str, Any]:
+        """The JSON report, which pages are made from, too."""
+        return report(self.results, self.problems, self.incomplete)
+
+
+def _json(run: Run, path: Path) -> None:
+    write_json(path, run.data)
+
+
+def _junit(run: Run, path: Path) -> None:
+    from highwater.reports.junit import write_junit
+
+    write_junit(path, run.results, run.problems, run.incomplete)
+
+
+def _sarif(run: Run, path: Path) -> None:
+    from highwater.reports.sarif import write_sarif
+
+    write_sarif(path, run.results, run.problems, run.incomplete)
+
+
+def _pages(run: Run, path: Path) -> None:
+    from highwater.viewer.index import write_pages  # imports jinja2
+
+    specs = [result.spec.path for result in run.results]
+    write_pages(path, run.data["results"], run.incomplete, specs, run.data["coverage"])
+
+
+REPORTS: dict[str, Callable[[Run, Path], None]] = {"json": _json, "junit": _junit, "sarif": _sarif, "html": _pages}
+"""What writes each kind of report, by the option that names its place."""
+
+
 class Outputs:
-    """The files to write, by format, and whether to speak to GitHub Actions."""
+    """The files to write, by kind of report, and whether to speak to GitHub Actions.
+
+    Raises:
+        KeyError: nothing writes one of the kinds.
+    """
 
     def __init__(self, paths: Mapping[str, Path | None], to_github: bool = False) -> None:
+        if unknown := [kind for kind in paths if kind not in REPORTS]:
+            raise KeyError(f"no report is called {', '.join(unknown)}: REPORTS has {', '.join(REPORTS)}")
         self._paths = {kind: path for kind, path in paths.items() if path is not None}
         self._to_github = to_github
 
@@ -93,25 +139,11 @@ class Outputs:
         self, results: Sequence[Result], problems: Sequence[Problem], incomplete: str
     ) -> Iterator[Callable[[], object]]:
         """What writes each output."""
-        paths = self._paths
-        data = report(results, problems, incomplete) if {"json", FOLDER} & paths.keys() else {}
+        run = Run(results, problems, incomplete)
         if self._to_github:
             yield lambda: self._report_to_github(results, problems, incomplete)
-        if "json" in paths:
-            yield lambda: write_json(paths["json"], data)
-        if "junit" in paths:
-            from highwater.reports.junit import write_junit
-
-            yield lambda: write_junit(paths["junit"], results, problems, incomplete)
-        if "sarif" in paths:
-            from highwater.reports.sarif import write_sarif
-
-            yield lambda: write_sarif(paths["sarif"], results, problems, incomplete)
-        if FOLDER in paths:
-            from highwater.viewer.index import write_pages  # imports jinja2
-
-            specs = [result.spec.path for result in results]
-            yield lambda: write_pages(paths[FOLDER], data["results"], incomplete, specs, data["coverage"])
+        for kind, path in self._paths.items():
+            yield partial(REPORTS[kind], run, path)
 
     def _report_to_github(self, results: Sequence[Result], problems: Sequence[Problem], incomplete: str) -> None:
         from highwater.reports import github
