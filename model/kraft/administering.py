@@ -78,7 +78,7 @@ def elect_uncleanly(
     Source: org.apache.kafka.controller.ReplicationControlManager#electLeader (3.5.1 to 4.3.1),
         org.apache.kafka.controller.PartitionChangeBuilder#electAnyLeader (3.5.1 to 4.3.1).
     """
-    if cluster.partitions[partition].leader is not None or not cluster.partitions[partition].replicas:
+    if cluster.partitions[partition].leader is not None:
         return None
     wanted = Target(election=Election.UNCLEAN)
     after = changed(cluster.spending("unclean_elections"), partition, protocol, wanted)
@@ -175,7 +175,7 @@ def set_min_isr(cluster: Cluster, min_isr: int, protocol: KraftProtocol, bounds:
     if min_isr == cluster.min_isr or not cluster.partitions[0].replicas:
         return None
     after = evolve(cluster.spending("min_isr_changes"), min_isr=min_isr)
-    if protocol.elr and protocol.elr_cleared_with_min_isr:
+    if protocol.elr_cleared_with_min_isr:
         for partition in cluster.partition_ids:
             now = cluster.partitions[partition]
             if now.elr or now.last_known_leader is not None:

@@ -22,23 +22,21 @@ def knows_topic(image: Image, partition: int, proposal: Proposal) -> bool:
 
 
 def is_ahead(image: Image, partition: int, proposal: Proposal) -> bool:
-    """Whether a request is of an epoch that a controller does not know. It has to know the topic to find that out."""
-    now = image.partitions[partition]
-    if not knows_topic(image, partition, proposal):
-        return False
-    return proposal.leader_epoch > now.leader_epoch or proposal.partition_epoch > now.partition_epoch
+    """Whether a request of a topic that a controller knows is of an epoch that it does not know. With each leader epoch
+    a partition epoch begins, too.
+    """
+    return proposal.partition_epoch > image.partitions[partition].partition_epoch
 
 
-def is_out_of_date(image: Image, leader: int, partition: int, proposal: Proposal) -> bool:
-    """Whether a controller refuses what a leader asks for a partition, so that it waits for newer metadata.
+def is_out_of_date(image: Image, partition: int, proposal: Proposal) -> bool:
+    """Whether a controller refuses what a leader asks for a partition, so that it waits for newer metadata. Of one
+    partition epoch there is one leader and one leader epoch, so that these need no comparison.
 
     Source: org.apache.kafka.controller.ReplicationControlManager#alterPartition, for a topic that is not there;
         #validateAlterPartitionData (3.5.1 to 4.3.1).
     """
     now = image.partitions[partition]
     if not knows_topic(image, partition, proposal):
-        return True
-    if proposal.leader_epoch != now.leader_epoch or now.leader != leader:
         return True
     if proposal.partition_epoch != now.partition_epoch:
         return True
@@ -73,7 +71,7 @@ def restarted(cluster: Cluster, broker: int, protocol: KraftProtocol) -> Cluster
             continue
         replica = cluster.brokers[leader].replicas[partition]
         view, proposal = replica.view, replica.proposal
-        if leader == broker or view is None or view.leader != leader or broker not in view.isr:
+        if view is None or view.leader != leader or broker not in view.isr:
             continue
         if proposal is not None and proposal.leaver != broker:
             proposal = evolve(proposal, outdated=True)
@@ -87,7 +85,7 @@ def is_eligible(image: Image, leader: int, partition: int, proposal: Proposal, p
     Source: org.apache.kafka.controller.ReplicationControlManager#ineligibleReplicasForIsr (3.5.1 to 4.3.1).
     """
     newcomer, isr = proposal.newcomer, image.partitions[partition].isr
-    if proposal.outdated and protocol.members_epochs_checked:
+    if proposal.outdated:
         return False
     if protocol.members_must_be_active:
         members = isr if newcomer is None else isr | {newcomer}
@@ -106,7 +104,7 @@ def _in_request(cluster: Cluster, leader: int) -> list[int]:
 
 def judged(image: Image, leader: int, partition: int, proposal: Proposal, protocol: KraftProtocol) -> Fate:
     """What a controller decides about one partition of a request."""
-    if is_out_of_date(image, leader, partition, proposal):
+    if is_out_of_date(image, partition, proposal):
         return Fate.OUT_OF_DATE
     return Fate.APPENDED if is_eligible(image, leader, partition, proposal, protocol) else Fate.INELIGIBLE
 

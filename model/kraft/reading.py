@@ -40,14 +40,14 @@ def read_metadata(
         #getOrCreatePartition (3.7.0 to 4.3.1).
     """
     ours = cluster.brokers[broker]
-    if not ours.running or back > len(cluster.earlier) or (back and back >= ours.unread):
+    if not ours.running or (back and back >= ours.unread):
         return None
     image = cluster.read_up_to(back)
     for other in cluster.ids:
         awaited = cluster.heartbeats.waits_for[other]
         if broker in awaited and _has_departed(cluster, other, back, protocol, bounds):
             cluster = cluster.with_departure(other, awaited - {broker})
-    if protocol.compares_with_end and not back:
+    if not back:
         cluster = evolve(cluster, at_end=cluster.at_end | {broker})
     for partition in cluster.partition_ids:
         cluster = _with_news(cluster, broker, partition, image, protocol)
@@ -66,14 +66,13 @@ def _with_news(cluster: Cluster, broker: int, partition: int, image: Image, prot
     refused = proposal is not None and proposal.fate is Fate.REFUSED
     if refused and proposal.partition_epoch != now.partition_epoch:
         cluster = cluster.with_replica(broker, partition, proposal=None)
-    if replica.directory_failed and not protocol.failed_directories_avoided and _has_news(view, now):
+    if not protocol.failed_directories_avoided and _has_news(view, now):
         cluster = cluster.with_replica(broker, partition, directory_failed=False)
     stopped = replica.fetcher_stopped
     if _has_news(view, now) and broker in now.replicas:
         stopped = _stops_fetching(cluster, broker, partition, now, protocol)
     cluster = with_replica_of(cluster, broker, partition, now, protocol)
-    leads_on = view is not None and view.leader == broker and now.leader == broker
-    restarted = replica.restarted & now.isr if leads_on else frozenset[int]()
+    restarted = replica.restarted & now.isr if now.leader == broker else frozenset[int]()
     seen = {"view": view_of(image, partition), "fetcher_stopped": stopped, "restarted": restarted}
     return cluster.with_replica(broker, partition, **seen)
 

@@ -96,8 +96,7 @@ def unfence(cluster: Cluster, broker: int, protocol: KraftProtocol, bounds: Kraf
     after = cluster.with_standing(broker, Standing.UNFENCED).having_heard_of(broker)
 
     def with_leader(now: Cluster, partition: int) -> Cluster:
-        leaderless = now.partitions[partition].leader is None and now.partitions[partition].replicas
-        return changed(now, partition, protocol, Target()) if leaderless else now
+        return changed(now, partition, protocol, Target()) if now.partitions[partition].leader is None else now
 
     return appended_by_partition(recorded_first(cluster, by_partition(after, with_leader)), protocol, bounds)
 
@@ -196,7 +195,7 @@ def enter_controlled_shutdown(
         4.3.1).
     """
     ours = cluster.brokers[broker]
-    if not ours.running or not ours.stopping or not cluster.is_serving(broker) or not cluster.leads_any(broker):
+    if not ours.stopping or not cluster.is_serving(broker) or not cluster.leads_any(broker):
         return None
     if broker in cluster.heartbeats.leaving:
         return None
@@ -217,7 +216,7 @@ def stay_in_controlled_shutdown(cluster: Cluster, broker: int, protocol: KraftPr
         #updateControlledShutdownOffset (3.3.1).
     """
     ours = cluster.brokers[broker]
-    if protocol.shutdown_offset_kept or not ours.running or not ours.stopping:
+    if protocol.shutdown_offset_kept or not ours.stopping:
         return None
     if broker not in cluster.heartbeats.leaving:
         return None
@@ -236,7 +235,7 @@ def grant_shutdown(cluster: Cluster, broker: int, protocol: KraftProtocol, bound
     Source: org.apache.kafka.controller.BrokerHeartbeatManager#calculateNextBrokerState (3.5.1 to 4.3.1).
     """
     ours = cluster.brokers[broker]
-    if not ours.running or not ours.stopping or not cluster.is_serving(broker) or cluster.leads_any(broker):
+    if not ours.stopping or not cluster.is_serving(broker) or cluster.leads_any(broker):
         return None
     for other in cluster.ids:
         if other in cluster.heartbeats.waits_for[broker] and cluster.is_awaited(other):

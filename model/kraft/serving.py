@@ -94,7 +94,7 @@ def _follows(cluster: Cluster, leader: int, follower: int, partition: int) -> bo
     """
     ours = cluster.brokers[follower]
     replica = ours.replicas[partition]
-    if leader == follower or not ours.running or replica.directory_failed or replica.missing or replica.view is None:
+    if leader == follower or replica.directory_failed or replica.missing or replica.view is None:
         return False
     if replica.fetcher_stopped:
         return False
@@ -103,7 +103,7 @@ def _follows(cluster: Cluster, leader: int, follower: int, partition: int) -> bo
         return False
     if follower not in replica.view.replicas or follower not in theirs.view.replicas:
         return False
-    return replica.view.leader == leader and replica.view.leader_epoch == theirs.view.leader_epoch
+    return replica.view.leader_epoch == theirs.view.leader_epoch
 
 
 @action(actor="follower", leader=brokers, follower=brokers, partition=partitions)
@@ -127,8 +127,6 @@ def _fetched(cluster: Cluster, leader: int, follower: int, partition: int) -> Cl
     Source: KIP-903; kafka.cluster.Replica#updateFetchState (3.5.1), #updateFetchStateOrThrow (3.7.0 to 3.9).
     """
     restarted = cluster.brokers[leader].replicas[partition].restarted
-    if follower not in restarted:
-        return cluster
     return cluster.with_replica(leader, partition, restarted=restarted - {follower})
 
 
@@ -203,7 +201,7 @@ def commit(cluster: Cluster, leader: int, protocol: KraftProtocol, partition: in
     if ours.view.topic_id != cluster.committed.partitions[partition].topic_id:
         return None
     needed = ours.view.min_isr
-    if protocol.leader_caps_min_isr and needed > 1:
+    if protocol.leader_caps_min_isr:
         needed = min(needed, len(ours.view.replicas))
     if leader not in members or len(members) < needed:
         return None
@@ -243,7 +241,7 @@ def stop(cluster: Cluster, broker: int) -> Cluster | None:
     Source: org.apache.kafka.controller.BrokerHeartbeatManager#calculateNextBrokerState (3.5.1 to 4.3.1).
     """
     ours = cluster.brokers[broker]
-    if not ours.running or not ours.stopping:
+    if not ours.stopping:
         return None
     fenced = cluster.committed.registrations[broker].standing is Standing.FENCED
     return down(cluster, broker).with_broker(broker, stopped_cleanly=True) if fenced else None

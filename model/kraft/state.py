@@ -256,7 +256,7 @@ class Cluster:
         """
         ours = self.brokers[broker]
         replica = ours.replicas[partition]
-        if not ours.running or replica.view is None or replica.view.leader != broker:
+        if replica.view is None or replica.view.leader != broker:
             return False
         if not ours.knows_registration or replica.directory_failed or replica.missing:
             return False
