@@ -216,6 +216,12 @@ OF_KRAFT = [
     Case(lambda *given: not liveness._is_left_out(*given), (OUTSIDE,), ({f"{P}.replicas": (0,)},), (1,)),
     Case(lambda *given: not liveness._is_left_out(*given), (OUTSIDE,), ({f"{P}.leader": None},), (1,)),
     Case(lambda *given: not liveness._is_replaced(*given), (REMOVES,), ({"brokers.1.running": False},)),
+    Case(lambda *given: not liveness._is_replaced(*given), (REMOVES,), ({f"{P}.removing": frozenset({0, 2})},)),
+    Case(
+        lambda *given: not liveness._is_replaced(*given),
+        ({**REMOVES, f"{P}.adding": frozenset({0, 1})},),
+        ({"brokers.0.running": False},),
+    ),
     Case(liveness.replacements_complete.function, (REMOVES,), ({f"{P}.leader": None},)),
     Case(
         lambda *given: not safety._leads_without_records(*given),
