@@ -11,6 +11,7 @@ import hashlib
 import io
 import json
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -24,6 +25,7 @@ from highwater.conformance.distribution import OLDEST_JAVA, Distribution, KafkaE
 from highwater.explorer import kept_files
 
 HARNESS = Path(__file__).parent / "harness"
+RAFT_LOG_SINCE = (4, 3)  # the interface of the metadata log was called ReplicatedLog before
 
 
 def harness(distribution: Distribution) -> bytes:
@@ -43,7 +45,10 @@ def zookeeper_harness(distribution: Distribution) -> bytes:
 def walk_harness(distribution: Distribution) -> bytes:
     """The classes of random walks as a jar. Some have the names of Kafka's, so it comes first on the class path."""
     shared = [HARNESS / name for name in ("Clock.java", "Reflect.java")]
-    return compiled(distribution, [*sorted((HARNESS / "walk").rglob("*.java")), *shared])
+    numbers = tuple(map(int, re.findall(r"\d+", distribution.release)[:2]))
+    other = "replicated_log" if numbers >= RAFT_LOG_SINCE else "raft_log"
+    sources = [source for source in sorted((HARNESS / "walk").rglob("*.java")) if source.parent.name != other]
+    return compiled(distribution, [*sources, *shared])
 
 
 def compiled(distribution: Distribution, sources: Sequence[Path], beside: bytes = b"") -> bytes:

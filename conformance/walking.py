@@ -38,6 +38,13 @@ class Who(Enum):
     QUORUM = "quorum"
 
 
+class Log(Enum):
+    """Where the replicas of a quorum have their logs."""
+
+    MEMORY = "memory"
+    DISK = "disk"
+
+
 class Walker(Harness):
     """The walks' Java process."""
 
@@ -66,11 +73,13 @@ class Setting:
         who: controllers with brokers, or replicas of the metadata log.
         elr: whether eligible leader replicas are on; controllers have them.
         new: names of known defects that are to be treated as new ones.
+        log: where replicas have their logs; those of a quorum.
     """
 
     who: Who
     elr: bool = False
     new: tuple[str, ...] = ()
+    log: Log = Log.MEMORY
 
 
 @attrs.frozen
@@ -179,8 +188,37 @@ def follow(walker: Walker, setting: Setting, schedule: Schedule) -> Schedule | N
     return _schedule(schedule.seed, answer) if "invariant" in answer else None
 
 
+@attrs.frozen
+class Compared:
+    """The log in memory beside Kafka's own on disk.
+
+    Attributes:
+        done: how often each operation was done to both.
+        refused: how often Kafka refused it.
+        difference: what the first answer was, or what was there, that was not the same; or None.
+    """
+
+    done: Counter[str]
+    refused: Counter[str]
+    difference: str | None
+
+
+def compare_logs(walker: Walker, seed: int, steps: int) -> Compared:
+    """Do the same operations, drawn from a seed, to a log in memory and to one of Kafka's on disk, until they differ.
+
+    Raises:
+        KafkaError: the Java side died, or lacks what is called.
+        WalkFault: the log in memory has failed, which is not to refuse.
+    """
+    asked = {"do": "compare", "release": walker.distribution.release, "seed": seed, "steps": steps}
+    (answer,) = walker.run([asked])
+    return Compared(Counter(answer["done"]), Counter(answer["refused"]), answer.get("difference"))
+
+
 def _operation(walker: Walker, setting: Setting, seed: int, **more: Any) -> dict[str, Any]:
-    asked = {"who": setting.who.value, "elr": setting.elr, "new": list(setting.new), "seed": seed}
+    asked = {
+        "who": setting.who.value, "elr": setting.elr, "log": setting.log.value, "new": list(setting.new), "seed": seed
+    }  # fmt: skip
     return {"release": walker.distribution.release, **asked, **more}
 
 

@@ -6,6 +6,7 @@ import json
 import shutil
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,11 +19,14 @@ from highwater.conformance.distribution import Distribution, KafkaError, find
 from highwater.conformance.walking import (
     OLDEST,
     RUN_STEPS,
+    Compared,
+    Log,
     Schedule,
     Setting,
     Walker,
     WalkFault,
     Who,
+    compare_logs,
     follow,
     refuse_unless_possible,
     walk,
@@ -31,10 +35,18 @@ from highwater.conformance.walking import (
 NEWEST = "4.4.0"
 CI_STEPS = 200_000
 CONTROLLER, WITH_ELR, QUORUM = Setting(Who.CONTROLLER), Setting(Who.CONTROLLER, elr=True), Setting(Who.QUORUM)
+ON_DISK = Setting(Who.QUORUM, log=Log.DISK)
+RELEASES = (NEWEST, "4.3.1", "4.1.1", "3.9.2")
 TAKEN = {
     Who.CONTROLLER: {"deliver", "commit", "fail_over", "kill", "start", "reassign", "delete", "join", "fetch"},
     Who.QUORUM: {"deliver", "expire", "append", "kill", "start", "snapshot", "add", "remove", "resign"},
 }
+OPERATIONS = {
+    "append_as_leader", "append_as_follower", "initialize_epoch", "truncate", "truncate_to_epoch", "high_watermark",
+    "truncate_to_snapshot", "read", "validate", "snapshot", "unchecked_snapshot", "read_snapshot", "flush", "clean",
+    "delete_before_snapshot", "start_again",
+}  # fmt: skip
+REFUSED = {"append_as_leader", "append_as_follower", "truncate", "truncate_to_epoch", "read", "snapshot"}
 LOSS, LOSING_SEED = "elects-an-emptied-replica", 237
 OTHER_INDEX = """package org.apache.kafka.controller;
 
@@ -80,6 +92,21 @@ def highwater(*words: object, code: int = 0) -> subprocess.CompletedProcess[str]
     return done
 
 
+def change_harness(folder: Path, monkeypatch: pytest.MonkeyPatch, name: str, before: str, after: str) -> None:
+    """Let walks run with a text of theirs changed."""
+    shutil.copytree(programs.HARNESS, folder / "harness")
+    source = folder / "harness" / "walk" / name
+    text = source.read_text()
+    assert text.count(before) == 1
+    source.write_text(text.replace(before, after))
+    monkeypatch.setattr(programs, "HARNESS", folder / "harness")
+
+
+def found_of(attribute: attrs.Attribute[object], value: object) -> bool:
+    """What a walk has found, and neither how fast nor where."""
+    return attribute.name in ("runs", "steps", "taken", "known", "found")
+
+
 def patched(distribution: Distribution, folder: Path, wrong: str) -> Distribution:
     """Kafka with another BrokersToElrs."""
     source = folder / "org/apache/kafka/controller/BrokersToElrs.java"
@@ -121,6 +148,72 @@ def test_a_long_walk_breaks_nothing_but_by_known_defects(
     assert walked.known.keys() <= known or setting != CONTROLLER
     assert walked.steps >= steps
     assert TAKEN[setting.who] <= set(walked.taken)
+
+
+# ---- the log in memory
+
+
+def compared(walker: Walker, seeds: range) -> Compared:
+    """All comparisons in one."""
+    done, refused = Counter[str](), Counter[str]()
+    for seed in seeds:
+        comparison = compare_logs(walker, seed, 200)
+        done += comparison.done
+        refused += comparison.refused
+        if comparison.difference is not None:
+            return Compared(done, refused, f"seed {seed}: {comparison.difference}")
+    return Compared(done, refused, None)
+
+
+@pytest.mark.xdist_group("kafka")
+@pytest.mark.parametrize("release", RELEASES)
+def test_the_log_in_memory_does_what_kafkas_own_does_on_disk(release: str) -> None:
+    with Walker(kafka(release)) as walker:
+        comparison = compared(walker, range(12))
+    assert comparison.difference is None
+    assert set(comparison.done) == OPERATIONS
+    assert comparison.refused.keys() >= REFUSED
+    assert all(comparison.done[each] > comparison.refused[each] for each in OPERATIONS)
+
+
+@pytest.mark.slow
+@pytest.mark.xdist_group("kafka")
+@pytest.mark.parametrize(
+    ("file", "right", "wrong"),
+    [
+        ("MemoryLog", "        epochs.truncateFromStart(start);\n", ""),
+        ("MemoryLog", "bytes = Arrays.copyOf(bytes, size());", ""),
+        ("Epochs", "last.getKey() >= epoch || last.getValue() >= start", "last.getKey() >= epoch"),
+    ],
+)
+def test_a_log_in_memory_that_does_otherwise_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str, right: str, wrong: str
+) -> None:
+    change_harness(tmp_path, monkeypatch, f"memory/{file}.java", right, wrong)
+    with Walker(kafka(NEWEST)) as walker:
+        assert compared(walker, range(12)).difference is not None
+
+
+@pytest.mark.slow
+@pytest.mark.xdist_group("kafka")
+def test_a_log_in_memory_that_is_not_flushed_loses_what_is_committed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    change_harness(tmp_path, monkeypatch, "memory/MemoryLog.java", "flushed = batches.size();", "")
+    with Walker(kafka(NEWEST)) as walker:
+        walked = walk(walker, QUORUM, 1, 10_000)
+    assert {"committed_records_stay", "leaders_have_what_is_committed"} & walked.found.keys()
+
+
+@pytest.mark.slow
+@pytest.mark.xdist_group("kafka")
+def test_equal_seeds_give_equal_runs_with_logs_in_memory_and_on_disk() -> None:
+    """But where a machine loses power, at which a log on disk loses nothing."""
+    with Walker(kafka(NEWEST)) as walker:
+        for seed in range(1, 8):
+            in_memory, on_disk = (walk(walker, setting, seed, RUN_STEPS) for setting in (QUORUM, ON_DISK))
+            if "lose_power" not in in_memory.taken:
+                assert attrs.asdict(in_memory, filter=found_of) == attrs.asdict(on_disk, filter=found_of)
 
 
 # ---- schedules
@@ -165,10 +258,14 @@ def test_a_last_known_leader_beside_a_removed_replica_does_not_lead() -> None:
 @pytest.mark.parametrize(
     ("name", "seed", "said"),
     [
-        ("ends-a-new-broker", 31, "Expected to be Follower, but the current state is UnattachedState"),
-        ("ends-a-replica-that-truncates", 40, "Log doesn't have a last fetch epoch and there is a snapshot"),
-        ("ends-the-active-controller", 91, "Unexpected acknowledgement from non-voter"),
-        ("ends-a-voter-that-lags", 67, "Unknown leader endpoints"),
+        ("ends-a-new-broker", 2, "Expected to be Follower, but the current state is UnattachedState"),
+        ("ends-a-replica-that-truncates", 11, "no epoch is known: the log begins at"),
+        ("ends-the-active-controller", 21, "Unexpected acknowledgement from non-voter"),
+        ("ends-a-voter-that-lags", 1390, "Unknown leader endpoints"),
+        ("ends-a-replica-that-hears-of-a-removed-leader", 158, "Unknown leader endpoints"),
+        ("cannot-start-a-removed-voter", 584, "must be in the set of voters"),
+        ("does-not-read-who-votes", 512, "not expected when the kraft.version is 0"),
+        ("does-not-truncate-for-a-snapshot", 1994, "Full log truncation expected but didn't happen"),
     ],
 )
 def test_exceptions_that_end_a_replica_are_found_made_short_and_replayed(name: str, seed: int, said: str) -> None:

@@ -1,3 +1,9 @@
+import java.util.Set;
+import org.apache.kafka.common.InvalidRecordException;
+import org.apache.kafka.common.KafkaException;
+import org.apache.kafka.common.errors.CorruptRecordException;
+import org.apache.kafka.common.errors.OffsetOutOfRangeException;
+
 /** Whose an exception is: one that Kafka throws is a finding, one of the walk's own code is a fault of Highwater. */
 final class Blame {
     /** What was reported to one of Kafka's fault handlers. */
@@ -13,6 +19,11 @@ final class Blame {
             super(cause);
         }
     }
+
+    /** The log in memory refuses what Kafka's own on disk refuses, by these. */
+    private static final String IN_MEMORY = "org.apache.kafka.raft.MemoryLog";
+    private static final Set<Class<?>> LIKE_A_LOG = Set.of(KafkaException.class, CorruptRecordException.class, InvalidRecordException.class, OffsetOutOfRangeException.class,
+        IllegalArgumentException.class, IllegalStateException.class);
 
     private static Own own;
 
@@ -42,6 +53,8 @@ final class Blame {
             return false;
         for (StackTraceElement each : innermost.getStackTrace()) {
             String name = each.getClassName();
+            if (name.startsWith(IN_MEMORY))
+                return each != innermost.getStackTrace()[0] || !LIKE_A_LOG.contains(innermost.getClass());
             if (name.startsWith("org.apache.kafka.") || name.startsWith("kafka."))
                 return name.equals("org.apache.kafka.queue.KafkaEventQueue");
             if (!name.contains(".") && !name.startsWith("$"))

@@ -49,18 +49,34 @@ enum KnownDefect {
 
     /** KafkaRaftClient#maybeHandleCommonResponse: who has stored a leader, and no voters, does not become its follower by its answer. */
     ENDS_A_NEW_BROKER("3.9", "4.4", List.of(Run.NOTHING_IS_THROWN), each -> each.word("role").equals("Unattached") && each.word("delivered").matches("fetch( snapshot)? answer")
-        && each.getMessage().contains("Expected to be Follower, but the current state is UnattachedState(")),
+        && each.getMessage().contains("Expected to be Follower, but the current state is Unattached")),
 
     /** KafkaRaftLog#lastFetchedEpoch: a log that begins before its snapshot, and is truncated to the snapshot's end. */
     ENDS_A_REPLICA_THAT_TRUNCATES("3.9", "4.4", List.of(Run.NOTHING_IS_THROWN), each -> each.is("ends at its snapshot")
-        && each.getMessage().contains("Log doesn't have a last fetch epoch and there is a snapshot")),
+        && each.invariant.contains("lastFetchedEpoch")),
 
     /**
      * RaftUtil#singletonEndQuorumEpochRequest names no endpoints, and KafkaRaftClient#handleEndQuorumEpochRequest looks for them among
      * the voters: a leader that was added a short time ago resigns, and a voter that has not read of it yet throws.
      */
-    ENDS_A_VOTER_THAT_LAGS("4.1", "4.4", List.of(Run.NOTHING_IS_THROWN), each -> each.word("delivered").equals("end quorum epoch")
-        && !each.is("sender votes") && each.getMessage().contains("Unknown leader endpoints"));
+    ENDS_A_VOTER_THAT_LAGS("3.9", "4.4", List.of(Run.NOTHING_IS_THROWN), each -> each.word("delivered").equals("end quorum epoch")
+        && !each.is("sender votes") && each.getMessage().contains("Unknown leader endpoints")),
+
+    /** KafkaRaftClient#maybeHandleCommonResponse: an answer names a leader that its sender knows no endpoints of, since it is no voter any more. */
+    ENDS_A_REPLICA_THAT_HEARS_OF_A_REMOVED_LEADER("3.9", "4.4", List.of(Run.NOTHING_IS_THROWN), each -> each.is("no endpoints are told")
+        && each.getMessage().contains("Unknown leader endpoints")),
+
+    /** QuorumState#initialize asks for whom a replica has voted before it asks who leads, and makes a candidate of one that is no voter any more. */
+    CANNOT_START_A_REMOVED_VOTER("4.1", "4.4", List.of(Run.NOTHING_IS_THROWN), each -> each.is("starts") && each.invariant.endsWith("by CandidateState#<init>")
+        && each.getMessage().contains("must be in the set of voters")),
+
+    /** KRaftControlRecordStateMachine#truncateNewEntries keeps the offset up to which it has read, and what takes the place of what was truncated is not read. */
+    DOES_NOT_READ_WHO_VOTES("3.9", "4.4", List.of(Run.NOTHING_IS_THROWN), each -> each.is("somebody has read beyond its log")
+        && each.getMessage().contains("not expected when the kraft.version is 0")),
+
+    /** KafkaRaftLog#truncateToLatestSnapshot: a log whose last record is of a later epoch than the snapshot is not truncated, though the leader has sent the snapshot for that record. */
+    DOES_NOT_TRUNCATE_FOR_A_SNAPSHOT("3.9", "4.4", List.of(Run.NOTHING_IS_THROWN), each -> each.is("its log has a later epoch than its snapshot")
+        && each.word("delivered").equals("fetch snapshot answer") && each.getMessage().contains("Full log truncation expected but didn't happen"));
 
     private final int[] first, last;
     private final List<String> invariants;
@@ -85,6 +101,11 @@ enum KnownDefect {
     private boolean in(String release) {
         int[] asked = numbers(release);
         return Arrays.compare(first, asked) <= 0 && Arrays.compare(asked, last) <= 0;
+    }
+
+    /** Whether a release is this one or a later one. */
+    static boolean isFrom(String oldest, String release) {
+        return Arrays.compare(numbers(oldest), numbers(release)) <= 0;
     }
 
     /** The first two numbers of a release. */

@@ -9,7 +9,7 @@ import java.util.Random;
 import java.util.Set;
 import java.util.TreeMap;
 
-/** Replicas of the metadata log, step by step: Kafka's KafkaRaftClients with logs on disk. Each has a clock of its own. */
+/** Replicas of the metadata log, step by step: Kafka's KafkaRaftClients with logs in memory or on disk. Each has a clock of its own. */
 final class QuorumRun extends Run {
     static final int VOTERS = 3, REPLICAS = 4;
 
@@ -21,6 +21,7 @@ final class QuorumRun extends Run {
         EXPIRE(25, "time passes at r%d until its next timer"),
         APPEND(70, "r%d appends a record"),
         KILL(5, "kill r%d"),
+        LOSE_POWER(2, "r%d loses power"),
         START(25, "start r%d"),
         RESIGN(2, "r%d resigns"),
         SNAPSHOT(6, "r%d takes a snapshot and deletes the log before it"),
@@ -42,13 +43,14 @@ final class QuorumRun extends Run {
         }
     }
 
-    private static final List<Kind> VARIED = List.of(Kind.LOSE, Kind.KILL, Kind.RESIGN, Kind.SNAPSHOT, Kind.ADD, Kind.REMOVE, Kind.SHUT_DOWN);
+    private static final List<Kind> VARIED = List.of(Kind.LOSE, Kind.KILL, Kind.LOSE_POWER, Kind.RESIGN, Kind.SNAPSHOT, Kind.ADD, Kind.REMOVE, Kind.SHUT_DOWN);
     private static final int[] TIMES = {0, 1, 1, 4};
     private static final int REORDERED = 4;
 
     final boolean reconfigurable;
     final List<WalkedReplica> replicas = new ArrayList<>();
     final List<WalkedReplica.Message> messages = new ArrayList<>();
+    /** Where the logs are; null if they are in memory. */
     private final File folder;
     private final Random random;
     private final List<Kind> drawn = new ArrayList<>();
@@ -56,6 +58,8 @@ final class QuorumRun extends Run {
     private final int slow;
     private int correlation, appended;
     private WalkedReplica stepped;
+    private WalkedReplica.Message delivered;
+    private boolean readBeyond;
 
     /** The epoch of each committed offset, the numbers that were read in their order, and who leads each epoch. */
     private final List<Integer> committed = new ArrayList<>(), numbers = new ArrayList<>();
@@ -74,6 +78,11 @@ final class QuorumRun extends Run {
             drawn.addAll(Collections.nCopies(each.weight * (VARIED.contains(each) ? TIMES[any(TIMES.length)] : 1), each));
         for (int id = 0; id < REPLICAS; id++)
             replicas.add(new WalkedReplica(this, id, folder, seed));
+    }
+
+    /** A replica of a controller flushes what it appends even while it is no voter, since it may become one; that of a broker does not. */
+    boolean isController(int id) {
+        return reconfigurable || id < VOTERS;
     }
 
     int correlation() {
@@ -101,14 +110,8 @@ final class QuorumRun extends Run {
             } catch (RuntimeException e) {
                 // the run is over, and its folder goes
             }
-        delete(folder);
-    }
-
-    private static void delete(File file) {
-        File[] inside = file.listFiles();
-        if (inside != null)
-            Arrays.stream(inside).forEach(QuorumRun::delete);
-        file.delete();
+        if (folder != null)
+            DiskLog.delete(folder);
     }
 
     // ---- steps
@@ -146,6 +149,7 @@ final class QuorumRun extends Run {
 
     @Override
     boolean take(Step step) {
+        delivered = null;
         Kind kind = (Kind) step.kind;
         int[] numbers = step.numbers;
         if (Arrays.stream(numbers, kind == Kind.PASS ? 1 : 0, numbers.length).anyMatch(each -> each >= REPLICAS))
@@ -164,6 +168,9 @@ final class QuorumRun extends Run {
                 break;
             case KILL:
                 stepped.kill();
+                break;
+            case LOSE_POWER:
+                stepped.losePower();
                 break;
             case START:
                 stepped.start();
@@ -197,6 +204,7 @@ final class QuorumRun extends Run {
             if (each.from.id == step.numbers[0] && each.to.id == step.numbers[1] && each.word().equals(step.word)) {
                 messages.remove(each);
                 stepped = each.to;
+                delivered = each;
                 if (kind == Kind.DELIVER && each.to.runs())
                     each.to.receive(each);
                 return true;
@@ -228,6 +236,7 @@ final class QuorumRun extends Run {
         epochs[stepped.id] = epoch;
         if (stepped.leads())
             leads(epoch);
+        readBeyond |= stepped.hasReadBeyondItsLog();
         highWatermark();
         read();
     }
@@ -287,11 +296,12 @@ final class QuorumRun extends Run {
     Violation explained(Throwable thrown) {
         Step step = performing();
         boolean runs = stepped != null && stepped.runs();
-        String word = step == null || step.word == null ? "" : step.word;
-        return super.explained(thrown).with("delivered", word).with("from", step == null || step.word == null ? -1 : step.numbers[0])
-            .with("leads", runs && stepped.leads()).with("role", runs ? stepped.role() : "")
-            .with("sender votes", runs && !word.isEmpty() && stepped.voters().contains(step.numbers[0]))
-            .with("ends at its snapshot", runs && stepped.end() == stepped.snapshotEnd());
+        int from = delivered == null ? -1 : delivered.from.id;
+        return super.explained(thrown).with("delivered", delivered == null ? "" : delivered.word()).with("from", from)
+            .with("leads", runs && stepped.leads()).with("role", runs ? stepped.role() : "").with("starts", step != null && step.kind == Kind.START)
+            .with("sender votes", runs && from >= 0 && stepped.voters().contains(from)).with("no endpoints are told", delivered != null && delivered.tellsNoEndpoints())
+            .with("ends at its snapshot", runs && stepped.end() == stepped.snapshotEnd())
+            .with("its log has a later epoch than its snapshot", runs && stepped.endsLaterThanItsSnapshot()).with("somebody has read beyond its log", readBeyond);
     }
 
     // ---- what a schedule shows

@@ -63,6 +63,11 @@ abstract class Run {
 
     // ---- what they share
 
+    /** Whether the release is this one or a later one. */
+    boolean isFrom(String oldest) {
+        return KnownDefect.isFrom(oldest, release);
+    }
+
     private interface Part {
         void run();
     }

@@ -68,6 +68,8 @@ public final class Walk {
                 return told(walked(o), o, o.has("shown"));
             case "shrink":
                 return shrunk(o);
+            case "compare":
+                return LogComparison.compared(o.get("seed").asLong(), o.get("steps").asInt(), KnownDefect.isFrom("4.0", o.get("release").asText()), new File(folder, "logs"));
             case "known":
                 return Map.of("names", Arrays.stream(KnownDefect.values()).map(KnownDefect::slug).collect(Collectors.toList()));
             default:
@@ -80,7 +82,7 @@ public final class Walk {
         o.path("new").forEach(each -> newOnes.add(each.asText()));
         String release = o.get("release").asText();
         long seed = o.get("seed").asLong();
-        return ofQuorum(o) ? new QuorumRun(release, newOnes, seed, new File(folder, "run")) : new ControllerRun(release, newOnes, o.get("elr").asBoolean(), seed);
+        return ofQuorum(o) ? new QuorumRun(release, newOnes, seed, o.get("log").asText().equals("disk") ? new File(folder, "run") : null) : new ControllerRun(release, newOnes, o.get("elr").asBoolean(), seed);
     }
 
     private static boolean ofQuorum(JsonNode o) {

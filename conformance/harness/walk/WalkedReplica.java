@@ -1,8 +1,5 @@
 import java.io.File;
-import java.io.IOException;
 import java.net.InetSocketAddress;
-import java.nio.ByteBuffer;
-import java.nio.channels.FileChannel;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.Comparator;
@@ -19,11 +16,9 @@ import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
-import java.util.concurrent.ScheduledFuture;
 import java.util.function.Consumer;
 import java.util.function.Function;
 import org.apache.kafka.common.Node;
-import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.Uuid;
 import org.apache.kafka.common.config.AbstractConfig;
 import org.apache.kafka.common.config.ConfigDef;
@@ -41,14 +36,14 @@ import org.apache.kafka.common.protocol.ApiMessage;
 import org.apache.kafka.common.protocol.ObjectSerializationCache;
 import org.apache.kafka.common.protocol.Readable;
 import org.apache.kafka.common.protocol.Writable;
+import org.apache.kafka.raft.MemoryLog;
 import org.apache.kafka.server.common.KRaftVersion;
 import org.apache.kafka.server.common.serialization.RecordSerde;
 
-/** A replica of the metadata log: its directory, with Kafka's own log on disk, and Kafka's KafkaRaftClient while its process runs. */
+/** A replica of the metadata log: its log, Kafka's own on disk or one in memory, and Kafka's KafkaRaftClient while its process runs. */
 final class WalkedReplica {
     private static final String RAFT = "org.apache.kafka.raft.";
     private static final ListenerName LISTENER = ListenerName.normalised("CONTROLLER");
-    private static final TopicPartition TOPIC = new TopicPartition("__cluster_metadata", 0);
     private static final int FIRST_PORT = 9_000, REQUEST_MS = 500, LONGEST_WAIT_MS = 10_000, MOST_BYTES = 8 << 20;
     private static final Class<?> INBOUND = Reflect.type(RAFT + "RaftRequest$Inbound"), ANSWER = Reflect.type(RAFT + "RaftResponse$Inbound");
     private static final Class<?> LOG_CONTEXT = Reflect.type("org.apache.kafka.common.utils.internals.LogContext", "org.apache.kafka.common.utils.LogContext");
@@ -96,6 +91,11 @@ final class WalkedReplica {
             word = WORDS.get(data.getClass()) + (answer ? " answer" : "");
         }
 
+        /** An answer tells where the leader is that it names, if its sender knows that. */
+        boolean tellsNoEndpoints() {
+            return answer && !(data instanceof ApiVersionsResponseData) && ((Collection<?>) Reflect.call(data, "nodeEndpoints")).isEmpty();
+        }
+
         /** The word by which steps name it: "begin quorum epoch answer". */
         String word() {
             return word;
@@ -103,7 +103,7 @@ final class WalkedReplica {
     }
 
     /** Records are numbers. */
-    private static final class Numbers implements RecordSerde<Integer> {
+    static final class Numbers implements RecordSerde<Integer> {
         @Override
         public int recordSize(Integer number, ObjectSerializationCache cache) {
             return Integer.BYTES;
@@ -122,6 +122,7 @@ final class WalkedReplica {
 
     final int id;
     private final QuorumRun quorum;
+    /** Where its log is; null if that is in memory. */
     private final File folder;
     private final Random random;
     private final Clock clock = new Clock();
@@ -160,17 +161,26 @@ final class WalkedReplica {
         queue = Reflect.make(Reflect.longest(Reflect.type(RAFT + "internals.BlockingMessageQueue")));
         read.clear();
         client = Reflect.construct(Reflect.type(RAFT + "KafkaRaftClient"), byType(OptionalInt.of(id), directory, new Numbers(), channel(), messages(), log, POOL, clock,
-            Reflect.proxy(Reflect.type(RAFT + "ExpirationService"), this::expire), 100, true, "walk", addresses(quorum.reconfigurable).values(), endpoints(id), KRAFT_VERSIONS,
+            Reflect.proxy(Reflect.type(RAFT + "ExpirationService"), this::expire), 100, quorum.isController(id), "walk", addresses(quorum.reconfigurable).values(), endpoints(id), KRAFT_VERSIONS,
             Reflect.make(Reflect.constructor(LOG_CONTEXT, String.class), ""), random, config()));
+        try {
+            initialize();
+        } catch (RuntimeException | Error thrown) {
+            client = null;  // whose state is not there yet
+            throw thrown;
+        }
+        poll();
+    }
+
+    private void initialize() {
         Reflect.call(client, "register", Reflect.proxy(Reflect.type(RAFT + "RaftClient$Listener"), this::hear));
         Reflect.invoke(client, Reflect.byName(client.getClass(), "initialize"), Reflect.supply(Reflect.byName(client.getClass(), "initialize").getParameterTypes(),
             type -> type == Map.class ? addresses(!quorum.reconfigurable) : type == Metrics.class ? new Metrics(clock)
                 : type.getSimpleName().equals("QuorumStateStore") ? Reflect.proxy(type, this::store) : Reflect.proxy(type, (name, arguments) -> null)));
-        poll();
     }
 
     /** The first value of each type; a value serves any number of parameters. */
-    private static Function<Class<?>, Object> byType(Object... values) {
+    static Function<Class<?>, Object> byType(Object... values) {
         return type -> {
             for (Object each : values)
                 if (type.isInstance(each) || type == int.class && each instanceof Integer || type == boolean.class && each instanceof Boolean
@@ -187,7 +197,7 @@ final class WalkedReplica {
         return configured(Reflect.type(RAFT + "QuorumConfig"), settings);
     }
 
-    private static Object configured(Class<?> type, Map<String, Object> settings) {
+    static Object configured(Class<?> type, Map<String, Object> settings) {
         return Reflect.make(Reflect.constructor(type, AbstractConfig.class), new AbstractConfig((ConfigDef) Reflect.constant(type, "CONFIG_DEF"), settings, false));
     }
 
@@ -205,6 +215,13 @@ final class WalkedReplica {
 
     private static Object endpoints(int id) {
         return Reflect.callStatic(Reflect.type(RAFT + "Endpoints"), "fromInetSocketAddresses", Map.of(LISTENER, address(id)));
+    }
+
+    /** Its machine loses power: a log in memory loses what was not flushed, and one on disk nothing, since the walk's machine goes on. */
+    void losePower() {
+        kill();
+        if (log instanceof MemoryLog)
+            ((MemoryLog) log).losePower();
     }
 
     /** Its process ends at once. What it has sent is still on its way. */
@@ -296,7 +313,7 @@ final class WalkedReplica {
         return true;
     }
 
-    private static void freeze(Object writer) {
+    static void freeze(Object writer) {
         Reflect.call(writer, "freeze");
         Reflect.call(writer, "close");
     }
@@ -352,35 +369,19 @@ final class WalkedReplica {
         });
     }
 
-    /** An answer with a copy of its records: those of the sender's log may change meanwhile, and over a network they come in memory. */
+    /** An answer with a copy of its records: those of a file may change meanwhile, and over a network they come in memory. */
     private static ApiMessage inMemory(ApiMessage data) {
         if (data instanceof FetchResponseData)
             ((FetchResponseData) data).responses().forEach(topic -> topic.partitions().forEach(each -> {
-                if (each.records() != null && each.records().getClass().getSimpleName().equals("FileRecords")) {
-                    ByteBuffer copy = ByteBuffer.allocate(each.records().sizeInBytes());
-                    Reflect.call(each.records(), "readInto", copy, 0);
-                    copy.rewind();
-                    Reflect.call(each, "setRecords", Reflect.callStatic(records("MemoryRecords"), "readableRecords", copy));
-                }
+                if (DiskLog.isOnDisk(each.records()))
+                    Reflect.call(each, "setRecords", Reflect.callStatic(records("MemoryRecords"), "readableRecords", DiskLog.copied(each.records())));
             }));
         if (data instanceof FetchSnapshotResponseData)
             ((FetchSnapshotResponseData) data).topics().forEach(topic -> topic.partitions().forEach(each -> {
-                Object part = each.unalignedRecords();
-                if (part != null && part.getClass().getSimpleName().equals("UnalignedFileRecords"))
-                    Reflect.call(each, "setUnalignedRecords", Reflect.make(Reflect.longest(records("UnalignedMemoryRecords")), copied(part)));
+                if (DiskLog.isOnDisk(each.unalignedRecords()))
+                    Reflect.call(each, "setUnalignedRecords", Reflect.make(Reflect.longest(records("UnalignedMemoryRecords")), DiskLog.copied(each.unalignedRecords())));
             }));
         return data;
-    }
-
-    private static ByteBuffer copied(Object part) {
-        ByteBuffer copy = ByteBuffer.allocate((Integer) Reflect.call(part, "sizeInBytes"));
-        try {
-            ((FileChannel) Reflect.read(part, "channel")).read(copy, (Long) Reflect.read(part, "position"));
-        } catch (IOException e) {
-            throw new IllegalStateException(e);
-        }
-        copy.flip();
-        return copy;
     }
 
     private static Class<?> records(String name) {
@@ -433,27 +434,15 @@ final class WalkedReplica {
         return null;
     }
 
-    // ---- its directory
+    // ---- its log
 
     private Object openLog() {
-        File logFolder = new File(folder, "r" + id + "/" + TOPIC);
-        if (!logFolder.isDirectory() && !logFolder.mkdirs())
-            throw new IllegalStateException(logFolder + " cannot be made");
-        Object scheduler = Reflect.proxy(Reflect.type("org.apache.kafka.server.util.Scheduler"), (name, arguments) -> {
-            if (name.startsWith("schedule") && !String.valueOf(arguments[0]).startsWith("delete"))
-                ((Runnable) arguments[1]).run();
-            return name.startsWith("schedule") ? Reflect.proxy(ScheduledFuture.class, (each, none) -> null) : null;
-        });
-        Class<?> type = Reflect.type(RAFT + "internals.KafkaRaftLog", "kafka.raft.KafkaMetadataLog");
-        String make = Reflect.exists(RAFT + "internals.KafkaRaftLog") ? "createLog" : "apply";
-        java.lang.reflect.Method method = Reflect.byName(type, make);
-        return Reflect.invoke(null, method, Reflect.supply(method.getParameterTypes(), byType(TOPIC, new Uuid(0, 1), logFolder, clock, scheduler, logConfig(), id)));
-    }
-
-    private Object logConfig() {
-        Class<?> type = Reflect.type(RAFT + "MetadataLogConfig", "kafka.raft.MetadataLogConfig");
-        return type.getName().startsWith(RAFT) ? configured(type, Map.of())
-            : Reflect.make(Reflect.longest(type), 64 << 20, 64 << 20, 604_800_000L, 100L << 20, 604_800_000L, MOST_BYTES, MOST_BYTES, 60_000L, id);
+        if (folder != null)
+            return DiskLog.open(new File(folder, "r" + id + "/" + DiskLog.TOPIC), clock, id);
+        if (log == null)
+            return new MemoryLog(DiskLog.TOPIC, DiskLog.TOPIC_ID, quorum.isFrom("4.0"));
+        ((MemoryLog) log).open();
+        return log;
     }
 
     /** What formatting the directory of a voter writes: the version of KRaft and the voters. */
@@ -527,11 +516,26 @@ final class WalkedReplica {
         return ((Optional<?>) Reflect.call(log, "latestSnapshotId")).map(each -> ((Long) Reflect.call(each, "offset")).intValue()).orElse(-1);
     }
 
+    /** Whether its log has a record of a later epoch than its newest snapshot. */
+    boolean endsLaterThanItsSnapshot() {
+        Optional<?> snapshot = (Optional<?>) Reflect.call(log, "latestSnapshotId");
+        return snapshot.isPresent() && end() > logStart() && epochs(end() - 1).get(0) > (Integer) Reflect.call(snapshot.get(), "epoch");
+    }
+
     Set<Integer> voters() {
         Set<Integer> voters = new TreeSet<>();
-        for (Object each : (Set<?>) Reflect.call(Reflect.call(Reflect.read(state(), "partitionState"), "lastVoterSet"), "voterIds"))
+        for (Object each : (Set<?>) Reflect.call(Reflect.call(partitionState(), "lastVoterSet"), "voterIds"))
             voters.add((Integer) each);
         return voters;
+    }
+
+    /** Whether what knows the voters has read records that are in the log no more. */
+    boolean hasReadBeyondItsLog() {
+        return (Long) Reflect.read(partitionState(), "nextOffset") > end();
+    }
+
+    private Object partitionState() {
+        return Reflect.read(state(), "partitionState");
     }
 
     /** The epochs of the records from an offset to the log's end. */

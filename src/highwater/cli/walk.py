@@ -28,6 +28,11 @@ if TYPE_CHECKING:
 )
 @click.option("--elr", is_flag=True, help="Switch eligible leader replicas on, for the controller.")
 @click.option(
+    "--log",
+    type=click.Choice(["memory", "disk"]),
+    help="Where the replicas of the quorum have their logs. [default: memory]",
+)
+@click.option(
     "--steps", type=Count(min=1), default=100_000, show_default=True, metavar="N", help="Take N steps, or a few more."
 )
 @click.option(
@@ -54,6 +59,7 @@ def walk(
     who: str,
     where: str,
     elr: bool,
+    log: str | None,
     steps: int,
     seed: int,
     new: tuple[str, ...],
@@ -71,7 +77,7 @@ def walk(
     from highwater.claims.tables import did_you_mean
     from highwater.cli.outputs import try_out
     from highwater.conformance.distribution import KafkaError, find
-    from highwater.conformance.walking import Setting, Walker, Who, known_defects, refuse_unless_possible
+    from highwater.conformance.walking import Log, Setting, Walker, Who, known_defects, refuse_unless_possible
     from highwater.files import ReportError
     from highwater.reports.walking import read
 
@@ -79,8 +85,10 @@ def walk(
         raise click.UsageError("--json goes with random walks, not with --schedule")
     if elr and who != Who.CONTROLLER.value:
         raise click.UsageError(f"--elr goes with controller, not with {who}")
+    if log is not None and who != Who.QUORUM.value:
+        raise click.UsageError(f"--log goes with quorum, not with {who}")
     try:
-        setting = Setting(Who(who), elr, new)
+        setting = Setting(Who(who), elr, new, Log(log or Log.MEMORY.value))
         schedules = read(schedule_path, setting) if schedule_path is not None else []
         try_out({"json": json_path}, [])
         distribution = find(where)

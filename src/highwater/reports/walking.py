@@ -13,7 +13,7 @@ from rich.text import Text
 
 from highwater.claims.positions import text_of
 from highwater.claims.tables import shown
-from highwater.conformance.walking import Schedule, Setting, Walked
+from highwater.conformance.walking import Log, Schedule, Setting, Walked
 from highwater.files import ReportError
 from highwater.limits import LARGEST_REPORT
 from highwater.visible import visible
@@ -56,8 +56,9 @@ def show_pace(console: Console, walked: Walked) -> None:
 
 
 def _title(setting: Setting) -> str:
-    elr = " with eligible leader replicas" if setting.elr else ""
-    return f"the {setting.who.value}{elr}"
+    how = " with eligible leader replicas" if setting.elr else ""
+    how += " with logs on disk" if setting.log == Log.DISK else ""
+    return f"the {setting.who.value}{how}"
 
 
 def as_json(walked: Walked) -> dict[str, Any]:
@@ -68,6 +69,7 @@ def as_json(walked: Walked) -> dict[str, Any]:
         "kafka": walked.kafka,
         "who": walked.setting.who.value,
         "elr": walked.setting.elr,
+        "log": walked.setting.log.value,
         "seed": walked.seed,
         "runs": walked.runs,
         "steps": walked.steps,
