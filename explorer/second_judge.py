@@ -41,7 +41,7 @@ class Tally:
         enabled: by the number of the action instance, how many steps happen; those with none are left out.
         cut: how many steps each set of bounds cuts.
         at_rest, at_bound: how many states have no successor: without a bound to blame, and with one.
-        leads_to: the rows that stand for the successors; `UNKNOWN` among them if one has none.
+        leads_to: the other rows that stand for successors; `UNKNOWN` among them if one has none.
         breaks: whether a step violates a step property.
     """
 
@@ -153,6 +153,11 @@ class SecondJudge:
         """Judge one invariant instance in one row."""
         self._hold_invariant(number, self._books.state(row))
 
+    def contest_lonely(self, row: int) -> NoReturn:
+        """Say of a row that no step leads to it."""
+        depth = self._books.depth_of(row)
+        self._contest(self._books.state(row), "the visited set", f"no step leads there at depth {depth}", "found there")
+
     # Steps
 
     def _judge_steps(self, row: int, state: Any, orbit: int, depth: int) -> None:
@@ -178,7 +183,7 @@ class SecondJudge:
             cut=cut,
             at_rest=orbit * (not enabled and not cut),
             at_bound=orbit * (not enabled and bool(cut)),
-            leads_to=frozenset(leads_to),
+            leads_to=frozenset(leads_to - {row}),
             breaks=False,
         )
         if mine.at_rest and self._no_deadlock:

@@ -3,6 +3,8 @@
     python -m tests.engine_mutants            run all, and print the table
     python -m tests.engine_mutants --write    and put the table into docs/testing.md
     python -m tests.engine_mutants NAME ...   run some
+    python -m tests.engine_mutants --audit    show which of those that change what claims of the gallery come to the
+                                              default audit notices, without any test; with --write, too
 
 A defect is a replacement of text that must occur exactly once in its file. It is made in a copy of the tree, where the
 tests that are most likely to notice run first, until one fails. In the copy kernels are not compiled: Python interprets
@@ -13,6 +15,7 @@ the time, and is the same text. Without a defect all of these tests must pass th
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import re
 import shutil
@@ -20,14 +23,22 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import attrs
 
+from tests.audited import CLAIMS
+
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "testing.md"
-COPIED = ("explorer", "model", "invariants", "spark", "conformance", "cluster", "src", "tests", "pyproject.toml")
+COPIED = (
+    "explorer", "model", "invariants", "spark", "conformance", "cluster", "src", "specs", "tests",
+    "pyproject.toml",
+)  # fmt: skip
 SECONDS = 600
 
 COMPILING = """
@@ -1269,20 +1280,29 @@ def copy_of_the_tree(to: Path) -> None:
     entry_points.write_text(text.replace(DOOR, INTERPRETED), encoding="utf-8")
 
 
-def first_failure(tree: Path, tests: tuple[str, ...]) -> str | None:
-    """The first of the tests that fails in a tree, if any does; one that takes too long counts as failed."""
-    options = ["-x", "-q", "-n", "0", "-p", "no:cacheprovider", "--tb=no", "-rfE"]
+def run_in(tree: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run a module of a tree.
+
+    Raises:
+        TimeoutExpired: it does not end.
+    """
     environment = {
         **os.environ,
         "PYTHONPATH": f"{tree}/src",
         "PYTHONDONTWRITEBYTECODE": "1",
         "HYPOTHESIS_STORAGE_DIRECTORY": f"{tree}/h",
     }
-    command = [sys.executable, "-m", "pytest", *options, *tests]
+    command = [sys.executable, "-m", *arguments]
+    return subprocess.run(
+        command, cwd=tree, env=environment, capture_output=True, text=True, timeout=SECONDS, check=False
+    )
+
+
+def first_failure(tree: Path, tests: tuple[str, ...]) -> str | None:
+    """The first of the tests that fails in a tree, if any does; one that takes too long counts as failed."""
+    options = ["-x", "-q", "-n", "0", "-p", "no:cacheprovider", "--tb=no", "-rfE"]
     try:
-        done = subprocess.run(
-            command, cwd=tree, env=environment, capture_output=True, text=True, timeout=SECONDS, check=False
-        )
+        done = run_in(tree, "pytest", *options, *tests)
     except subprocess.TimeoutExpired:
         return f"{tests[0]} (does not end)"
     if done.returncode == 0:
@@ -1295,14 +1315,21 @@ def first_failure(tree: Path, tests: tuple[str, ...]) -> str | None:
     return found.group(1)
 
 
-def fate_of(defect: Defect | None, tests: tuple[str, ...]) -> str | None:
-    """What fails in a tree of its own, with a defect or without one."""
+@contextmanager
+def planted(defect: Defect | None) -> Iterator[Path]:
+    """A tree of its own, with a defect or without one."""
     with tempfile.TemporaryDirectory() as folder:
         tree = Path(folder)
         copy_of_the_tree(tree)
         if defect is not None:
             path = defect.source(tree)
             path.write_text(defect.planted(path.read_text(encoding="utf-8")), encoding="utf-8")
+        yield tree
+
+
+def fate_of(defect: Defect | None, tests: tuple[str, ...]) -> str | None:
+    """What fails in a tree of its own, with a defect or without one."""
+    with planted(defect) as tree:
         return first_failure(tree, tests)
 
 
@@ -1328,6 +1355,83 @@ def fates_of(defects: list[Defect], jobs: int) -> list[Fate]:
     return fates
 
 
+@attrs.frozen
+class Audited:
+    """What became of a defect in some claims of the gallery.
+
+    Attributes:
+        changed: the claims that come to something else, and end as if nothing were wrong.
+        noticed: the claims whose audit contradicts, each with what it says.
+        error: how a search ended that says by itself that something is wrong, if one did.
+    """
+
+    defect: Defect
+    changed: tuple[str, ...]
+    noticed: dict[str, str]
+    error: str
+
+    @property
+    def fate(self) -> str:
+        """In a few words."""
+        if self.noticed:
+            return "noticed"
+        return "**not noticed**" if self.changed else "an error" if self.error else "changes nothing"
+
+
+def comes_to(tree: Path, *arguments: str) -> dict[str, list[dict[str, Any]]]:
+    """What `tests.audited` says in a tree."""
+    try:
+        done = run_in(tree, "tests.audited", *arguments)
+    except subprocess.TimeoutExpired:
+        return {claim: [{"error": "does not end"}] for claim in CLAIMS}
+    if done.returncode:
+        return {claim: [{"error": done.stderr.strip().splitlines()[-1][:200]}] for claim in CLAIMS}
+    found: dict[str, list[dict[str, Any]]] = json.loads(done.stdout)
+    return found
+
+
+def audits_of(defects: list[Defect], jobs: int) -> list[Audited]:
+    """What an audit makes of each defect."""
+    with planted(None) as tree:
+        healthy = comes_to(tree, "none")
+        assert not any("error" in each for found in healthy.values() for each in found), healthy
+        assert comes_to(tree, "quick") == healthy, "an audit contradicts without a defect"
+
+    def audited(defect: Defect) -> Audited:
+        with planted(defect) as tree:
+            found = comes_to(tree, "none")
+            changed = [claim for claim in CLAIMS if found[claim] != healthy[claim]]
+            silent = tuple(claim for claim in changed if not any("error" in each for each in found[claim]))
+            errors = [each["error"] for claim in changed for each in found[claim] if "error" in each]
+            told = comes_to(tree, "quick", *silent) if silent else {}
+        noticed = {claim: each["contradicted"] for claim in silent for each in told[claim] if "contradicted" in each}
+        made = Audited(defect, silent, noticed, next(iter(errors), ""))
+        print(f"{defect.name}: {made.fate} ({len(noticed)} of {len(silent)} claims) {made.error}", flush=True)
+        return made
+
+    with ThreadPoolExecutor(jobs) as pool:
+        return list(pool.map(audited, defects))
+
+
+def table_of_audits(found: list[Audited]) -> str:
+    """The result in Markdown."""
+    changing = [each for each in found if each.changed]
+    noticed = sum(bool(each.noticed) for each in changing)
+    errors = sum(each.fate == "an error" for each in found)
+    rows = [f"| {each.defect.name} | {len(each.changed)} | {len(each.noticed) or '**none**'} |" for each in changing]
+    return "\n".join(
+        [
+            f"Of {len(found)} planted defects {len(changing)} change what one of {len(CLAIMS)} claims comes to, "
+            f"without an error. The default audit notices {noticed} of them ({noticed / max(1, len(changing)):.0%}). "
+            f"{errors} others end a search with an error of its own.",
+            "",
+            "| defect | changes claims | of which the audit contradicts |",
+            "|---|---|---|",
+            *rows,
+        ]
+    )
+
+
 def table(fates: list[Fate]) -> str:
     """The result in Markdown."""
     noticed = sum(fate.noticed_by is not None for fate in fates)
@@ -1349,9 +1453,9 @@ def _shown(test: str | None) -> str:
     return f"`{test.removeprefix('tests/explorer/')}`".replace("::", " ")
 
 
-def write(text: str) -> None:
+def write(text: str, of: str = "planted defects") -> None:
     """Put the table between its marks in the page."""
-    begin, end = "<!-- begin of the table of planted defects -->\n", "<!-- end of the table of planted defects -->"
+    begin, end = f"<!-- begin of the table of {of} -->\n", f"<!-- end of the table of {of} -->"
     head, _, rest = PAGE.read_text(encoding="utf-8").partition(begin)
     PAGE.write_text(f"{head}{begin}{text}\n{end}{rest.partition(end)[2]}", encoding="utf-8")
 
@@ -1359,6 +1463,7 @@ def write(text: str) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", help="defects to plant; all if there are none")
+    parser.add_argument("--audit", action="store_true", help="ask the default audit, and no test")
     parser.add_argument("--write", action="store_true", help="put the table into docs/testing.md")
     parser.add_argument(
         "--jobs", type=int, default=os.cpu_count() or 1, help="how many at once (default: one per processor)"
@@ -1367,6 +1472,12 @@ def main() -> None:
     if unknown := set(arguments.names) - {defect.name for defect in DEFECTS}:
         parser.error(f"no defect is named {', '.join(map(repr, sorted(unknown)))}; see docs/testing.md")
     chosen = [defect for defect in DEFECTS if not arguments.names or defect.name in arguments.names]
+    if arguments.audit:
+        text = table_of_audits(audits_of([defect for defect in chosen if defect.folder == "explorer"], arguments.jobs))
+        print(text)
+        if arguments.write:
+            write(text, "audited defects")
+        return
     fates = fates_of(chosen, arguments.jobs)
     print(table(fates))
     if arguments.write:

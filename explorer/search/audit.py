@@ -7,7 +7,7 @@ from __future__ import annotations
 import random
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
@@ -18,11 +18,12 @@ from highwater.explorer.compiler.comparison import PlainStates
 from highwater.explorer.kernels import arrays, entry_points
 from highwater.explorer.kernels.arrays import SPARE
 from highwater.explorer.kernels.statuses import DONE, MISSED, MISSED_STEPS, NOT_NEW, PARTS_FULL, ROWS_FULL
+from highwater.explorer.search.compiled import Compiled
 from highwater.explorer.search.counts import Counts
 from highwater.explorer.search.engine import Engine
 from highwater.explorer.search.scratch import make_work
 from highwater.explorer.second_judge import SecondJudge, Tally
-from highwater.explorer.system import Cut, JudgedOtherwise
+from highwater.explorer.system import Cut, JudgedOtherwise, System
 from highwater.explorer.verdict import Audit, Auditing
 
 FEWEST_STATES, FEWEST_PATHS = 64, 1 << 10
@@ -80,27 +81,28 @@ def audit(
             if number >= FEWEST_PATHS and time.perf_counter() > ends_at:
                 break
             draw.judge(judge, path)
-    _hold_sums(judge, engine, counts, levels, complete=len(judge.states) == rows)
+    complete = len(judge.states) == rows
+    hold_sums(judge, engine.system, counts, levels, complete=complete)
+    if complete and (row := judge.reached.find(0)) >= 0:
+        judge.contest_lonely(row)
     return Audit(len(judge.states), draw.judged(judge.states), draw.walked, time.perf_counter() - started)
 
 
-def _hold_sums(judge: SecondJudge, engine: Engine, counts: Counts, levels: tuple[int, ...], *, complete: bool) -> None:
-    """What was counted of all states must be what all come to; or no less than what those that were judged come to."""
-    for what, mine, its in _compared(judge, engine, counts, levels):
+def hold_sums(judge: SecondJudge, system: System, counts: Counts, levels: Sequence[int], *, complete: bool) -> None:
+    """What was counted of all states must be what all come to; or no less than what those that were judged come to.
+
+    Raises:
+        JudgedOtherwise: it is not.
+    """
+    for what, mine, its in _compared(judge, system, counts, levels):
         if mine > its or (complete and mine != its):
             least = "" if complete else "at least "
             raise JudgedOtherwise("", f"the number of {what}", "", f"{least}{mine:,}", f"{its:,}")
-    if complete and (row := judge.reached.find(0)) >= 0:
-        shown = engine.layout.domain.show(engine.layout.unpack(engine.store.words(row)))
-        depth = EngineBooks(engine).depth_of(row)
-        raise JudgedOtherwise(shown, "the visited set", "", f"no step leads there at depth {depth}", "found there")
 
 
-def _compared(
-    judge: SecondJudge, engine: Engine, counts: Counts, levels: tuple[int, ...]
-) -> list[tuple[str, int, int]]:
+def _compared(judge: SecondJudge, system: System, counts: Counts, levels: Sequence[int]) -> list[tuple[str, int, int]]:
     """What is counted, in words; what the rows that were judged come to; and what the search has counted."""
-    sums, actions = judge.sums, engine.system.actions
+    sums, actions = judge.sums, system.actions
     found = [(f"steps of {action}", sums.enabled[n], counts.enabled[n]) for n, action in enumerate(actions)]
     found += [
         (f"steps that {' and '.join(sorted(bounds))} cut", sums.cut[bounds], counts.cut_steps[bounds])
@@ -187,23 +189,53 @@ class _Draw:
         return sum(path in self._alone or path.row in states for path in self._paths)
 
 
-class EngineBooks:
+class TreeBooks:
+    """What trees answer a second judge, wherever the rows are."""
+
+    def __init__(self, compiled: Compiled) -> None:
+        self._compiled = compiled
+        self._plain = PlainStates(compiled.layout)
+        self._last: tuple[int, Any] = (-1, None)
+
+    def words(self, row: int) -> tuple[int, ...]:
+        """The words of a row."""
+        raise NotImplementedError
+
+    def state(self, row: int) -> Any:
+        if row != self._last[0]:
+            self._last = row, self._plain.unpacked(self.words(row))
+        return self._last[1]
+
+    def path(self, number: int, row: int) -> str:
+        actions = self._compiled.actions
+        tests, _ = actions.path(number, self.words(row))
+        shown: dict[Any, int] = {}
+        for test, value in tests:
+            leaf, low = actions.leaves_by_test[test]
+            shown[leaf] = shown.get(leaf, 0) | value << low
+        return ", ".join(f"{leaf.path} = {leaf.domain.show(leaf.domain.decode(raw))}" for leaf, raw in shown.items())
+
+    def says(self, number: int, row: int) -> Any:
+        after = self._compiled.actions.evaluate(number, self.words(row))
+        if after is None or isinstance(after, Cut):
+            return after
+        return self._compiled.system.class_of(self._plain.unpacked(after))
+
+
+class EngineBooks(TreeBooks):
     """What the engine of a search on one machine answers a second judge."""
 
     def __init__(self, engine: Engine) -> None:
+        super().__init__(engine)
         self._engine = engine
-        self._plain = PlainStates(engine.layout)
         self._work = make_work(len(engine.system.actions), len(engine.system.step_properties), engine.layout, 1, 1)
         self._room = np.zeros((1 + SPARE, engine.layout.words), np.uint64)
         self._ends = np.array(engine.store.level_ends[1:])
         self._moves = len(engine.permutations) > 1 or engine.system.ranks is not None
-        self._last: tuple[int, Any] = (-1, None)
         self._rows: dict[tuple[int, ...], int] = {}
 
-    def state(self, row: int) -> Any:
-        if row != self._last[0]:
-            self._last = row, self._plain.unpacked(self._engine.store.words(row))
-        return self._last[1]
+    def words(self, row: int) -> tuple[int, ...]:
+        return self._engine.store.words(row)
 
     def row_of(self, state: Any, beside: int | None = None) -> int:
         if beside is None:
@@ -253,9 +285,9 @@ class EngineBooks:
                 store.grow_parts()
             else:
                 assert status in (DONE, ROWS_FULL, NOT_NEW), status
-                return self._tally(status)
+                return self._tally(row, status)
 
-    def _tally(self, status: int) -> Tally:
+    def _tally(self, row: int, status: int) -> Tally:
         work, orbit = self._work, int(self._work.orbits[0])
         enabled = {int(number): int(work.enabled[number]) for number in np.flatnonzero(work.enabled)}
         bounds = self._engine.effects.bounds
@@ -269,21 +301,6 @@ class EngineBooks:
             cut=cut,
             at_rest=int(work.counts[arrays.AT_REST]),
             at_bound=int(work.counts[arrays.STOPPED_AT_BOUND]),
-            leads_to=frozenset(rows),
+            leads_to=frozenset(rows - {row}),
             breaks=bool(work.broken.any()),
         )
-
-    def path(self, number: int, row: int) -> str:
-        actions = self._engine.actions
-        tests, _ = actions.path(number, self._engine.store.words(row))
-        shown: dict[Any, int] = {}
-        for test, value in tests:
-            leaf, low = actions.leaves_by_test[test]
-            shown[leaf] = shown.get(leaf, 0) | value << low
-        return ", ".join(f"{leaf.path} = {leaf.domain.show(leaf.domain.decode(raw))}" for leaf, raw in shown.items())
-
-    def says(self, number: int, row: int) -> Any:
-        after = self._engine.actions.evaluate(number, self._engine.store.words(row))
-        if after is None or isinstance(after, Cut):
-            return after
-        return self._engine.system.class_of(self._plain.unpacked(after))

@@ -1,0 +1,80 @@
+"""What some claims of the gallery come to in this tree, with and without an audit: `tests.engine_mutants --audit` asks.
+
+    python -m tests.audited none              what each claim comes to, without its audit
+    python -m tests.audited quick CLAIM ...   whether the default audit contradicts, for some claims
+
+Prints a JSON object. Each claim is searched twice, the second time with the trees of the first. What a search does only
+where it stores many states it does from the first ones on here: filters, wide nodes, a visited set that grows.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from highwater.explorer.search import breadth_first, engine, scratch, store
+from highwater.explorer.system import JudgedOtherwise
+from highwater.explorer.verdict import Auditing, Budget, Outcome
+from highwater.claims.spec import load_spec
+
+SPECS = Path(__file__).parents[1] / "specs"
+CLAIMS = (
+    "fencing/kip_320_keeps_committed_records_on_two_brokers",
+    "truncation/kip_101_fails_on_two_brokers",
+    "isr_agreement/two_brokers_agree_on_the_isr",
+    "controller/fail_over/a_controller_that_has_resigned_elects_nobody",
+    "controller/fail_over/a_broker_that_requires_a_newer_leader_epoch_never_goes_back",
+    "controller/fail_over/alter_partition_keeps_a_dead_follower_out_of_the_isr",
+    "controller/deletion/a_new_controller_resumes_deletions",
+    "partition/durability/acks_all_keeps_acknowledged_records",
+    "partition/truncation/truncating_on_fetch_keeps_committed_records",
+    "partition/liveness/a_slow_follower_stays_out_of_a_small_isr",
+    "kraft/a_controlled_shutdown_completes",
+    "kraft/promises/kafka_4_3_keeps_its_promises_while_one_of_three_brokers_crashes_and_returns",
+    "kraft_reference/kafka_3_5_starts_a_broker_again_as_its_specification_says",
+    "quorum_reference/two_voters_replicate_or_give_up_every_value",
+)
+
+
+def low_thresholds() -> None:
+    """Let some hundred states cross what else takes many."""
+    engine.ROWS_WORTH_A_FILTER, engine.FILTERS_LAST_UNTIL = 8, 4
+    engine.SAMPLE, engine.WIDE_SAMPLE = 16, 32
+    scratch.BATCH, scratch.RECENT = 8, 64
+    store.FIRST_TABLE, store.RESERVED_ROWS = 256, 4
+
+
+def told(outcome: Outcome) -> dict[str, Any]:
+    """The verdict and the counts."""
+    counts = ("levels", "generated", "enabled", "bounds_cut", "deadlocks", "stopped_at_bound", "held_back", "vacuous")
+    found = {violation.property: violation.trace_length for violation in outcome.violations}
+    return {"verdict": outcome.verdict.value, "violated": found, **{name: getattr(outcome, name) for name in counts}}
+
+
+def searched(claim: str, auditing: Auditing) -> Any:
+    """What a claim comes to; or how its search ended."""
+    spec = load_spec(SPECS / f"{claim}.toml")
+    options = {"check_deadlock": spec.check_deadlock, "auditing": auditing, "keep_trees": True, "workers": 1}
+    try:
+        return told(breadth_first.explore(spec.system(), Budget(max_depth=spec.file.max_depth), **options))
+    except JudgedOtherwise as contradiction:
+        return {"contradicted": str(contradiction).splitlines()[0]}
+    except Exception as error:  # whatever it is, nobody takes it for a verdict
+        return {"error": f"{type(error).__name__}: {error}".splitlines()[0][:200]}
+
+
+def main() -> None:
+    low_thresholds()
+    auditing, *claims = sys.argv[1:]
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["XDG_CACHE_HOME"] = folder
+        found = {claim: [searched(claim, Auditing(auditing)) for _ in range(2)] for claim in claims or CLAIMS}
+    print(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main()
