@@ -16,10 +16,10 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from highwater.claims.spec import load_spec
 from highwater.explorer.search import breadth_first, engine, scratch, store
 from highwater.explorer.system import JudgedOtherwise
 from highwater.explorer.verdict import Auditing, Budget, Outcome
-from highwater.claims.spec import load_spec
 
 SPECS = Path(__file__).parents[1] / "specs"
 CLAIMS = (

@@ -53,6 +53,7 @@ class PartitionWorker:
         self._room = np.zeros((1 + SPARE, self.layout.words), np.uint64)
         self._made = self._table = np.zeros(0, np.uint32)
         self._parents = self._actions = np.zeros(0, np.int64)
+        self._at_rest = np.full(1, -1, np.int64)
 
     def fingerprint(self, options: dict[str, Any]) -> Fingerprint:
         """What must be equal in every process of a search.

@@ -7,7 +7,7 @@ import os
 import tempfile
 import time
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as StillRunning
 from contextlib import contextmanager
@@ -15,11 +15,13 @@ from typing import Any, TypeVar
 
 from pyspark import RDD
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.functions import col
 
 from highwater.explorer.memory import in_bytes
 from highwater.explorer.partitioned.worker import PartitionWorker
 from highwater.explorer.search.fingerprint import Fingerprint
 from highwater.explorer.system import System
+from highwater.spark.driver.audit import Found, as_words
 from highwater.spark.driver.exchange import exchanged, homes_of, numbers_at_home
 from highwater.spark.driver.session import SPARK_ERRORS, ClusterError, reason_of
 from highwater.spark.levels import Level, Levels
@@ -156,6 +158,15 @@ class Cluster:
         shards, _, numbers = self._shards(levels)
         found = numbers.mapPartitionsWithIndex(premises_task(self._shared, shards)).collect()
         return [any(of_partitions) for of_partitions in zip(*found, strict=True)]
+
+    def stored(self, levels: Sequence[Level], first_words: Collection[int]) -> list[Found]:
+        """The rows of levels whose first word is one of some."""
+        words = [f"w{number}" for number in range(self._engine.layout.words)]
+        columns = ", ".join(f"{name} bigint" for name in words)
+        reader = self._spark.read.schema(f"{columns}, depth int, orbit int")
+        signed = [word - (word >> 63 << 64) for word in first_words]
+        rows = reader.parquet(*self._levels.locations(levels)).where(col("w0").isin(signed)).collect()
+        return [(as_words(row[name] for name in words), row["depth"], row["orbit"]) for row in rows]
 
     def _shards(self, levels: Sequence[Level]) -> tuple[Shards, Any, RDD[Any]]:
         """What all shards hold, where they are at home, and their numbers there."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import attrs
@@ -24,8 +24,10 @@ from highwater.explorer.partitioned.worker import Example, PartitionWorker
 from highwater.explorer.search.counts import Counts, by_bound, by_bound_alone
 from highwater.explorer.search.durable import CheckpointError
 from highwater.explorer.search.snapshots import deeper_than
-from highwater.explorer.system import System
-from highwater.explorer.verdict import Budget, Outcome, Progress, Verdict, Violation
+from highwater.explorer.system import JudgedOtherwise, System
+from highwater.explorer.verdict import Audit, Auditing, Budget, Outcome, Progress, Verdict, Violation
+from highwater.spark.driver.audit import Found
+from highwater.spark.driver.audit import audit as audit_of
 from highwater.spark.driver.cluster import Cluster
 from highwater.spark.driver.liveness import NoRoom, lassos_on
 from highwater.spark.driver.traces import Traces, Violations
@@ -50,6 +52,7 @@ def explore(
     symmetry: bool = True,
     partitions: int | None = None,
     keep_trees: bool = False,
+    auditing: Auditing = Auditing.NONE,
     on_progress: Callable[[Progress], None] = lambda progress: None,
 ) -> Outcome:
     """Explore every reachable state of the system, level by level, on a Spark cluster, and check the invariants there.
@@ -68,13 +71,15 @@ def explore(
         partitions: the number of partitions; the number of the cluster's cores if None.
         keep_trees: begin with what an earlier search of the same has learned, here or on Spark, and keep what this one
             does on all machines; see `highwater.explorer.search.kept_trees`.
+        auditing: whether to judge some of what was found a second time if nothing is violated. Every state never is.
 
     Raises:
+        JudgedOtherwise: plain Python does not agree with what was found. What was kept of the trees is forgotten.
         ModelError: the model itself is wrong.
         CheckpointError: the folder cannot be used, or belongs to another search.
         ClusterError: Spark failed.
     """
-    options = Options(name, check_deadlock, keep_going, symmetry, partitions, keep_trees, on_progress)
+    options = Options(name, check_deadlock, keep_going, symmetry, partitions, keep_trees, auditing, on_progress)
     if checkpoint is not None:
         return _Search(make_system, budget, spark, Levels(checkpoint), options, resume=resume).run()
     if not spark.sparkContext.master.startswith("local"):
@@ -95,6 +100,7 @@ class Options:
     symmetry: bool
     partitions: int | None
     keep_trees: bool
+    auditing: Auditing
     on_progress: Callable[[Progress], None]
 
 
@@ -126,6 +132,7 @@ class _Search:
         self.held_back: dict[str, int] = {}
         self.vacuous: dict[str, str] = {}
         self.warnings: tuple[str, ...] = ()
+        self.audit: Audit | None = None
         self.counts = Counts.none(len(self.system.actions))
         self.took = ""
         self.visited: Visited | None = None
@@ -173,8 +180,13 @@ class _Search:
             reason = self._explore()
             if not reason and (self.options.keep_going or not self.violations.all):  # every state is known
                 reason = self._judge_liveness()
+            self._judge_twice(reason)
         except KeyboardInterrupt:
             reason = "interrupted"
+        except JudgedOtherwise:
+            if self.kept is not None:
+                self.kept.forget()
+            raise
         finally:
             self.cluster.close()
             self.store.release()
@@ -219,6 +231,30 @@ class _Search:
             self.warnings += (f"liveness is not judged: the driver has no room for {missing.what}",)
             return str(missing)
         return ""
+
+    def _judge_twice(self, reason: str) -> None:
+        """Have some of what was found judged a second time, if that is wanted and all is well."""
+        verdict = Verdict.after(bool(self.violations.all or self.lassos), reason)
+        if self.options.auditing is Auditing.NONE or verdict not in (Verdict.HOLDS, Verdict.HOLDS_TO_DEPTH):
+            return
+
+        def look_up(first_words: Collection[int]) -> list[Found]:
+            def job() -> list[Found]:
+                self.cluster.begin(f"audit: look for {len(first_words):,} states")
+                return self.cluster.stored(self.levels, first_words)
+
+            return self.cluster.do(job, self._report)
+
+        self.audit = audit_of(
+            self.engine,
+            self.store,
+            self.levels,
+            self.learned,
+            look_up,
+            counts=self.counts,
+            expanded=len(self.levels) - (verdict is Verdict.HOLDS_TO_DEPTH),
+            no_deadlock=self.options.check_deadlock,
+        )
 
     def _begin(self) -> None:
         """Commit the level of the initial states."""
@@ -318,6 +354,7 @@ class _Search:
             held_back=self.held_back,
             vacuous=self.vacuous if verdict is Verdict.HOLDS else {},
             warnings=self.warnings,
+            audit=self.audit,
             levels=tuple(level.states for level in self.levels),
             generated=self.counts.generated,
             enabled=dict(enabled),

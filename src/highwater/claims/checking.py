@@ -190,6 +190,7 @@ def _on_spark(spec: Spec, system: System, budget: Budget, options: SearchOptions
         keep_going=options.keep_going,
         symmetry=options.symmetry,
         keep_trees=options.keep_trees,
+        auditing=options.audit or Auditing.QUICK,
         on_progress=options.on_progress,
     )
 

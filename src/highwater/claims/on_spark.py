@@ -21,7 +21,7 @@ from highwater.explorer.descriptions import Indescribable
 from highwater.explorer.search.durable import CheckpointError
 from highwater.explorer.search.fingerprint import fingerprint
 from highwater.explorer.system import ModelError, System
-from highwater.explorer.verdict import DEADLOCK, Budget, Outcome, Progress
+from highwater.explorer.verdict import DEADLOCK, Auditing, Budget, Outcome, Progress
 from highwater.model.language.graph_properties import Prospect
 
 
@@ -81,6 +81,7 @@ def explore(
     keep_going: bool = False,
     symmetry: bool = True,
     keep_trees: bool = False,
+    auditing: Auditing = Auditing.QUICK,
     on_progress: Callable[[Progress], None],
 ) -> Outcome:
     """Explore a spec on the running Spark session, or on one that is started and ends with this process.
@@ -93,6 +94,8 @@ def explore(
         raise SpecError(
             f"{spec.path}: by_order: --engine spark cannot go by the order of numbers alone; leave it out, or use local"
         )
+    if auditing is Auditing.FULL:
+        raise SpecError("audit full has no meaning with the engine spark, which judges some states twice; use quick")
     _try_out(master, checkpoint, resume)
     with_spark = session(master)
     from highwater.spark.driver.explore import explore as explore_levels
@@ -111,6 +114,7 @@ def explore(
             symmetry=symmetry,
             partitions=partitions,
             keep_trees=keep_trees,
+            auditing=auditing,
             on_progress=on_progress,
         )
     except ClusterError as error:
