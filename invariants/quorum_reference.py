@@ -6,6 +6,7 @@ from highwater.model.language.declarations import Witness, invariant
 from highwater.model.language.graph_properties import always_eventually
 from highwater.model.quorum_reference import electing, replicating
 from highwater.model.quorum_reference.bounds import QuorumBounds, servers, values
+from highwater.model.quorum_reference.kip_853.state import ChangingQuorum
 from highwater.model.quorum_reference.state import Quorum, Standing
 
 
@@ -22,7 +23,7 @@ def no_illegal_state(quorum: Quorum, server: int) -> bool | Witness:
 
 
 @invariant(some=servers, other=servers)
-def no_log_divergence(quorum: Quorum, some: int, other: int) -> bool | Witness:
+def no_log_divergence(quorum: Quorum | ChangingQuorum, some: int, other: int) -> bool | Witness:
     """Below both high watermarks, two logs have the same entries.
 
     Kind: state.
@@ -39,7 +40,7 @@ def no_log_divergence(quorum: Quorum, some: int, other: int) -> bool | Witness:
 
 
 @invariant(some=servers, other=servers)
-def never_two_leaders_in_same_epoch(quorum: Quorum, some: int, other: int) -> bool | Witness:
+def never_two_leaders_in_same_epoch(quorum: Quorum | ChangingQuorum, some: int, other: int) -> bool | Witness:
     """Two servers in one epoch know the same leader, if they know any.
 
     Kind: state.

@@ -158,7 +158,12 @@ def test_each_heavy_library_has_one_importer(module: str) -> None:
 @pytest.mark.parametrize("module", [module for module in MODULES if place_of(module)[0] in ("model", "invariants")])
 def test_models_and_invariants_need_attrs_and_the_standard_library_only(module: str) -> None:
     libraries = {name.split(".")[0] for name in imports(MODULES[module])} - {"highwater"}
-    assert libraries <= MODEL_LIBRARIES | sys.stdlib_module_names
+    for_types = {"typing_extensions"} if module == "highwater.model.language.declarations" else set()
+    assert libraries - for_types <= MODEL_LIBRARIES | sys.stdlib_module_names
+
+
+def test_the_language_imports_what_only_type_checkers_have_for_them_alone() -> None:
+    assert "typing_extensions" not in imported_by("import highwater.model.language.graph_properties")
 
 
 @pytest.mark.parametrize("command", [[], ["check"]])

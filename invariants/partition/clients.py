@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 from highwater.invariants.partition.terms import record_numbers
 from highwater.model.language.declarations import Truth, Witness, step_property
 from highwater.model.log import brokers, offsets
 from highwater.model.partition.bounds import PartitionBounds
 from highwater.model.partition.high_watermark import maximal_isr, min_isr
 from highwater.model.partition.protocol import PartitionProtocol
-from highwater.model.partition.state import Partition
+from highwater.model.partition.state import Leadership, Partition
 
 
 @step_property(needs=lambda bounds: bounds.offset_queries)
@@ -61,7 +63,7 @@ def refused_records_are_not_exposed(
     replica = after.replicas[leader]
     if not after.leads(leader) or replica.high_watermark == before.replicas[leader].high_watermark:
         return True
-    size = len(maximal_isr(replica.leadership, protocol))
+    size = len(maximal_isr(cast("Leadership", replica.leadership), protocol))
     if size >= min_isr(replica.leadership.assignment, protocol, bounds):
         return True
     return Witness(

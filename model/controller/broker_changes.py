@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 from highwater.model.controller.bounds import controllers
 from highwater.model.controller.context import Answer
 from highwater.model.controller.deletion import fail_deletion, resume_deletion
@@ -21,6 +23,7 @@ from highwater.model.controller.state_machines import (
     trigger_online,
     write_leadership,
 )
+from highwater.model.controller.zookeeper import Leadership
 from highwater.model.language.declarations import action
 from highwater.model.language.records import evolve, replaced
 from highwater.model.log import brokers
@@ -136,9 +139,8 @@ def _fenced_from_one_snapshot(
             leader = None if elected is None else elected.leader
         cluster = write_leadership(cluster, controller, next_leadership(cluster, controller, leader, isr), protocol)
     batch = Batch(controller)
-    batch.add_leader_and_isr(
-        cluster, cluster.controllers[controller].assignment, cluster.controllers[controller].leadership
-    )
+    context = cluster.controllers[controller]
+    batch.add_leader_and_isr(cluster, context.assignment, cast("Leadership", context.leadership))
     states = cluster.controllers[controller].replicas
     for replica in went:
         states = replaced(states, replica, ReplicaState.OFFLINE)

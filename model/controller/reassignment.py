@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import combinations
+from typing import cast
 
 from highwater.model.controller.bounds import ControllerBounds, controllers
 from highwater.model.controller.context import Step
@@ -99,7 +100,9 @@ def go_on(cluster: Cluster, controller: int, protocol: ControllerProtocol) -> Cl
     """
     reassignment, leadership = cluster.controllers[controller].reassignment, cluster.zk.leadership
     beginning, end = ORDERS[protocol.reassignment_order]
-    complete = leadership is not None and is_complete(reassignment, leadership.isr, protocol.completion)
+    complete = leadership is not None and is_complete(
+        cast("Reassignment", reassignment), leadership.isr, protocol.completion
+    )
     return cluster.with_context(controller, step=(end if complete else beginning)[0], deletion_halted=True)
 
 
@@ -194,7 +197,7 @@ def move_leader(cluster: Cluster, controller: int, protocol: ControllerProtocol)
     cluster = cluster.with_context(controller, assignment=target)
     context = cluster.controllers[controller]
     leader = None if context.leadership is None else context.leadership.leader
-    if leader in target and context.is_online(leader):
+    if leader in target and context.is_online(cast("int", leader)):
         return send_assignment(cluster, controller, protocol)
     return move_partition(cluster, controller, PartitionState.ONLINE, protocol, Strategy.REASSIGNMENT)
 

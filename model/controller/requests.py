@@ -76,8 +76,8 @@ class Batch:
         context = cluster.controllers[controller]
         metadata = self._metadata if protocol.update_metadata else None
         for broker in cluster.ids:
-            requests = [self._leader_and_isr.get(broker), metadata, self._stop.get(broker)]
-            requests = [request for request in requests if request is not None]
+            known = (self._leader_and_isr.get(broker), metadata, self._stop.get(broker))
+            requests = [request for request in known if request is not None]
             if not requests or (epoch := context.live[broker]) is None:
                 continue
             addressed = tuple(evolve(request, broker_epoch=epoch) for request in requests)

@@ -8,6 +8,7 @@ There is no time: a timeout may end at any moment. Epochs count from 0, and -1 i
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import Enum
 from typing import Any
 
@@ -76,12 +77,13 @@ class IllegalEdge:
         return f"{self.machine} from {self.before} to {self.after}"
 
 
+MACHINES: tuple[tuple[str, Any, Callable[..., object]], ...] = (
+    ("replica", ReplicaState, change_replica),
+    ("partition", PartitionState, change_partition),
+)
 ILLEGAL_EDGES = tuple(
     IllegalEdge(machine, before.value, after.value)
-    for machine, states, change in (
-        ("replica", ReplicaState, change_replica),
-        ("partition", PartitionState, change_partition),
-    )
+    for machine, states, change in MACHINES
     for before in states
     for after in states
     if isinstance(change(before, after), Illegal)

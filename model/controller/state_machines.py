@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import cast
 
 from highwater.model.controller import partition_states, replica_states
 from highwater.model.controller.elections import (
@@ -125,7 +126,7 @@ def _replica_effect(
             receivers = (
                 [replica] if effect.to is To.REPLICA else [other for other in context.assignment if other != replica]
             )
-            batch.add_leader_and_isr(cluster, receivers, context.leadership)
+            batch.add_leader_and_isr(cluster, receivers, cast("Leadership", context.leadership))
         case Does.UPDATE_METADATA:
             batch.add_update_metadata(cluster)
         case Does.STOP_REPLICA | Does.STOP_REPLICA_AND_DELETE:
@@ -200,7 +201,8 @@ def move_partition(
             case Does.LEADER_AND_ISR:
                 first = edge.before is PartitionState.NEW
                 receivers = _receivers(cluster, controller, None if first else strategy, protocol)
-                batch.add_leader_and_isr(cluster, receivers, cluster.controllers[controller].leadership)
+                leadership = cast("Leadership", cluster.controllers[controller].leadership)
+                batch.add_leader_and_isr(cluster, receivers, leadership)
             case Does.UPDATE_METADATA:
                 batch.add_update_metadata(cluster)
     return batch.sent(cluster.with_context(controller, partition=to), protocol)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 from highwater.model.kraft.bounds import KraftBounds
 from highwater.model.kraft.changing import changed, listed
 from highwater.model.kraft.image import Image, Standing
@@ -142,7 +144,7 @@ def answer_alter_partition(
         return None
     after, any_granted = cluster, False
     for partition in asked:
-        proposal = cluster.brokers[leader].replicas[partition].proposal
+        proposal = cast("Proposal", cluster.brokers[leader].replicas[partition].proposal)
         fate = judged(cluster.end, leader, partition, proposal, protocol)
         after = granted(after, leader, partition, protocol) if fate is Fate.APPENDED else after
         after = with_fate(after, leader, partition, fate)
@@ -171,7 +173,7 @@ def answer_as_deposed(cluster: Cluster, leader: int, protocol: KraftProtocol) ->
     (image,) = cluster.deposed
     after = cluster
     for partition in _in_request(cluster, leader):
-        proposal = cluster.brokers[leader].replicas[partition].proposal
+        proposal = cast("Proposal", cluster.brokers[leader].replicas[partition].proposal)
         if _is_asked_again(image, partition, proposal, protocol):
             continue
         fate = judged(image, leader, partition, proposal, protocol)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from highwater.model.kraft.bounds import KraftBounds, partitions
 from highwater.model.kraft.image import Standing
 from highwater.model.kraft.protocol import KraftProtocol
@@ -19,8 +21,8 @@ def down(cluster: Cluster, broker: int) -> Cluster:
     if broker in cluster.heartbeats.leaving:
         cluster = cluster.with_departure(broker, frozenset())
     for partition in cluster.partition_ids:
-        gone = {"view": None, "proposal": None, "missing": False, "fetcher_stopped": False, "restarted": frozenset()}
-        cluster = cluster.with_replica(broker, partition, **gone)
+        gone: dict[str, Any] = {"view": None, "proposal": None, "missing": False, "fetcher_stopped": False}
+        cluster = cluster.with_replica(broker, partition, **gone, restarted=frozenset())
     return cluster.with_broker(broker, running=False, stopping=False, unread=0)
 
 

@@ -41,6 +41,21 @@ class KraftBounds:
         if not self.min_isr <= self.init_isr_size <= self.init_replication_factor <= self.broker_count:
             raise ValueError("min_isr <= init_isr_size <= init_replication_factor <= broker_count must hold")
 
+    @property
+    def fence_broker_limit(self) -> int:
+        """How often the controller may fence a broker that is well: a bound of each specification."""
+        raise NotImplementedError
+
+    @property
+    def leader_shrink_isr_limit(self) -> int:
+        """How many proposals may take a lagging replica out of the ISR: a bound of each specification."""
+        raise NotImplementedError
+
+    @property
+    def reassignment_limit(self) -> int:
+        """How many reassignments there may be: a bound of each specification."""
+        raise NotImplementedError
+
     def starts(self) -> int:
         """How often brokers may start again: once for each shutdown."""
         raise NotImplementedError

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import attrs
 
@@ -24,6 +24,7 @@ from highwater.model.kraft_reference.state import (
     Status,
     Used,
 )
+from highwater.model.language.declarations import Action
 from highwater.model.language.definition import Definition, Model
 
 COMMON = (
@@ -37,7 +38,7 @@ COMMON = (
     unfence,
     reassign,
 )
-SHUTDOWNS = {
+SHUTDOWNS: dict[Variant, tuple[Action, ...]] = {
     Variant.V3_5: (failing.shut_down_uncleanly, failing.shut_down_cleanly),
     Variant.KIP_966: (failing.shut_down_losing_data, failing.shut_down_keeping_data),
 }
@@ -103,7 +104,7 @@ def initial_states(bounds: KraftBounds) -> list[Cluster]:
         left=(),
         rejections=(),
     )
-    nothing = (frozenset(),) * bounds.broker_count
+    nothing: tuple[frozenset[Any], ...] = (frozenset(),) * bounds.broker_count
 
     def broker(number: int) -> Broker:
         fenced = number in replicas - isr
@@ -142,7 +143,7 @@ def initial_states(bounds: KraftBounds) -> list[Cluster]:
 
 def define(protocol: KraftProtocol) -> Definition:
     """The transition system of one specification."""
-    actions = (*COMMON, *SHUTDOWNS[protocol.variant])
+    actions: tuple[Action, ...] = (*COMMON, *SHUTDOWNS[protocol.variant])
     return Definition(
         bounds_of(protocol),
         Cluster,

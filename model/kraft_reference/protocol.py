@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import Enum
+from typing import Any
 
 import attrs
 
@@ -23,7 +24,7 @@ class Messages(Enum):
     FORGOTTEN = "forgotten"
 
 
-def optional(meaning: str, default: object) -> object:
+def optional(meaning: str, default: object) -> Any:
     """A toggle that may be left out."""
     return attrs.field(kw_only=True, default=default, metadata={"meaning": meaning})
 

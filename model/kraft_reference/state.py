@@ -116,7 +116,8 @@ def shown(brokers: frozenset[int]) -> str:
     return f"{{{' '.join(f'b{broker}' for broker in sorted(brokers))}}}"
 
 
-NO_METADATA = Change(*[frozenset()] * 4, None, 0, frozenset(), frozenset(), (), ())
+NOBODY: frozenset[int] = frozenset()
+NO_METADATA = Change(NOBODY, NOBODY, NOBODY, NOBODY, None, 0, NOBODY, NOBODY, (), ())
 
 
 @attrs.frozen

@@ -8,11 +8,21 @@ import functools
 import inspect
 import itertools
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, ParamSpec, TypeVar
 
 import attrs
 
 from highwater.model.language.records import domain_of
+
+Given = ParamSpec("Given")
+Result = TypeVar("Result")
+if TYPE_CHECKING:  # plain `Quantified` is a function of any arguments; typing has defaults from Python 3.13
+    import typing_extensions
+
+    Taken = typing_extensions.ParamSpec("Taken", default=...)
+    Returned = typing_extensions.TypeVar("Returned", default=Any)
+else:
+    Taken, Returned = Given, Result
 
 
 @attrs.frozen
@@ -49,7 +59,7 @@ def always(bounds: Any) -> bool:
 
 
 @attrs.define(eq=False, slots=False)
-class Quantified:
+class Quantified(Generic[Taken, Returned]):
     """A pure function of a state, declared for every value of its parameters.
 
     The function's first argument is the state. Each further argument is a declared parameter, or `bounds` or
@@ -63,7 +73,7 @@ class Quantified:
 
     subjects: ClassVar[int] = 1
 
-    function: Callable[..., Any]
+    function: Callable[Taken, Returned]
     parameters: Mapping[str, Any]
     actor: str = ""
     needs: Callable[[Any], Any] = always
@@ -81,7 +91,7 @@ class Quantified:
     def name(self) -> str:
         return self.function.__name__
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: Taken.args, **kwargs: Taken.kwargs) -> Returned:
         return self.function(*args, **kwargs)
 
     def instances(self, bounds: object, protocol: object = None) -> list[Instance]:
@@ -89,7 +99,9 @@ class Quantified:
         if not self.needs(bounds):
             return []
         taken = inspect.signature(self.function).parameters
-        context = {name: value for name, value in (("bounds", bounds), ("protocol", protocol)) if name in taken}
+        context: dict[str, Any] = {
+            name: value for name, value in (("bounds", bounds), ("protocol", protocol)) if name in taken
+        }
         domains = {name: domain_of(declared, bounds) for name, declared in self.parameters.items()}
         domains = {name: each for name, each in domains.items() if tuple(each.values()) != (taken[name].default,)}
         found = []
@@ -113,15 +125,15 @@ class Quantified:
         return function
 
 
-class Action(Quantified):
+class Action(Quantified[Taken, Returned]):
     """A step that may happen: the function returns the next state, or None if the step is not enabled."""
 
 
-class Invariant(Quantified):
+class Invariant(Quantified[Taken, Returned]):
     """What must hold in every state: the function returns True if it does, else False or a `Witness`."""
 
 
-class StepProperty(Quantified):
+class StepProperty(Quantified[Taken, Returned]):
     """What must hold of every step: a function of the states before and after, which returns as an invariant does."""
 
     subjects: ClassVar[int] = 2
@@ -131,15 +143,15 @@ class StepProperty(Quantified):
         return lambda transition: function(transition.before, transition.after)
 
 
-def _refuse_bare(name: str, function: Any, written: str) -> None:
+def _refuse_bare(name: str, function: object, written: str) -> None:
     """Refuse a decorator without parentheses."""
     if function is not None:
         raise TypeError(f"@{name} has no parentheses: write {written}")
 
 
 def action(
-    function: Any = None, /, *, actor: str = "", needs: Callable[[Any], Any] = always, **parameters: Any
-) -> Callable[[Callable[..., Any]], Action]:
+    function: object = None, /, *, actor: str = "", needs: Callable[[Any], Any] = always, **parameters: object
+) -> Callable[[Callable[Given, Result]], Action[Given, Result]]:
     """Declare a step.
 
     Args:
@@ -154,16 +166,16 @@ def action(
 
 
 def invariant(
-    function: Any = None, /, *, needs: Callable[[Any], Any] = always, **parameters: Any
-) -> Callable[[Callable[..., Any]], Invariant]:
+    function: object = None, /, *, needs: Callable[[Any], Any] = always, **parameters: object
+) -> Callable[[Callable[Given, Result]], Invariant[Given, Result]]:
     """Declare what must hold in every state, for every value of the parameters; `needs` as for `action`."""
     _refuse_bare("invariant", function, "@invariant()")
     return lambda function: Invariant(function, parameters, needs=needs)
 
 
 def step_property(
-    function: Any = None, /, *, needs: Callable[[Any], Any] = always, **parameters: Any
-) -> Callable[[Callable[..., Any]], StepProperty]:
+    function: object = None, /, *, needs: Callable[[Any], Any] = always, **parameters: object
+) -> Callable[[Callable[Given, Result]], StepProperty[Given, Result]]:
     """Declare what must hold of every step, for every value of the parameters; `needs` as for `action`."""
     _refuse_bare("step_property", function, "@step_property()")
     return lambda function: StepProperty(function, parameters, needs=needs)

@@ -38,7 +38,7 @@ class Limit(int):
     def __sub__(self, other: int) -> Limit:
         return Limit(int(self) - other, self.key)
 
-    def __getnewargs__(self) -> tuple[int, str]:
+    def __getnewargs__(self) -> tuple[int, str]:  # type: ignore[override]  # int says that it takes a number alone
         return int(self), self.key
 
 
@@ -220,7 +220,7 @@ class Maybe(Domain):
 
     @property
     def size(self) -> int:
-        return self.of.size + 1
+        return int(self.of.size) + 1
 
     def values(self) -> Iterator[Any]:
         return itertools.chain((None,), self.of.values())
@@ -260,7 +260,7 @@ class SetOf(Domain):
 
     of: Any = attrs.field(converter=as_domain)
 
-    def values(self) -> Iterator[frozenset]:
+    def values(self) -> Iterator[frozenset[Any]]:
         members = tuple(self.of.values())
         return (frozenset(chosen) for n in range(len(members) + 1) for chosen in itertools.combinations(members, n))
 
@@ -269,7 +269,7 @@ class SetOf(Domain):
             raise DomainError(f"{value!r} is not a frozenset")
         return frozenset().union(*(self.of.exceeded(member) for member in value))
 
-    def show(self, value: frozenset) -> str:
+    def show(self, value: frozenset[Any]) -> str:
         shown = (self.of.show(member) for member in self.of.values() if member in value)
         return "{" + _separator(self.of).join(shown) + "}"
 
@@ -281,7 +281,7 @@ class SequenceOf(Domain):
     of: Any = attrs.field(converter=as_domain)
     max_length: int = attrs.field(validator=_whole)
 
-    def values(self) -> Iterator[tuple]:
+    def values(self) -> Iterator[tuple[Any, ...]]:
         members = tuple(self.of.values())
         return itertools.chain.from_iterable(itertools.product(members, repeat=n) for n in range(self.max_length + 1))
 
@@ -293,7 +293,7 @@ class SequenceOf(Domain):
     def exceeded_length(self, length: int) -> frozenset[str]:
         return Integers(0, self.max_length).exceeded(length)
 
-    def show(self, value: tuple) -> str:
+    def show(self, value: tuple[Any, ...]) -> str:
         return "[" + _separator(self.of).join(map(self.of.show, value)) + "]"
 
 
@@ -311,7 +311,7 @@ class ArrayOf(Domain):
     label: str = ""
     by: str = ""
 
-    def values(self) -> Iterator[tuple]:
+    def values(self) -> Iterator[tuple[Any, ...]]:
         return itertools.product(tuple(self.of.values()), repeat=self.length)
 
     def exceeded(self, value: Any) -> frozenset[str]:
@@ -319,7 +319,7 @@ class ArrayOf(Domain):
             raise DomainError(f"{value!r} is not a tuple of {int(self.length)}")
         return frozenset().union(*(self.of.exceeded(element) for element in value))
 
-    def show(self, value: tuple) -> str:
+    def show(self, value: tuple[Any, ...]) -> str:
         return "(" + ", ".join(map(self.of.show, value)) + ")"
 
 
@@ -346,7 +346,7 @@ class Struct(Domain):
         return frozenset(keys)
 
     def show(self, value: Any) -> str:
-        if self.cls.__str__ is not object.__str__:
+        if self.cls.__str__ is not object.__str__:  # type: ignore[comparison-overlap]  # the class's, not of the type
             return str(value)
         return (
             self.cls.__name__

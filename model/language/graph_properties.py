@@ -6,17 +6,27 @@ A prospect says what must stay possible, a liveness property what must happen on
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
 from typing import Any
 
 import attrs
 
-from highwater.model.language.declarations import Action, Instance, Invariant, Quantified, always
+from highwater.model.language.declarations import (
+    Action,
+    Given,
+    Instance,
+    Invariant,
+    Quantified,
+    Result,
+    Returned,
+    Taken,
+    always,
+)
 
 
 @attrs.define(eq=False, slots=False)
-class Prospect(Quantified):
+class Prospect(Quantified[Taken, Returned]):
     """What must stay possible (CTL's AG EF): from every state, a state can be reached in which the function is true.
 
     The function returns what an invariant returns.
@@ -107,7 +117,7 @@ FACTS = {
 
 
 @attrs.define(eq=False, slots=False)
-class Liveness(Quantified):
+class Liveness(Quantified[Taken, Returned]):
     """What must happen on every fair behaviour.
 
     A behaviour is an infinite path, or a finite one after which nothing more happens. It is *weakly fair* to an action
@@ -153,8 +163,8 @@ GraphProperty = Prospect | Liveness
 
 
 def prospect(
-    *, along: Iterable[Action], needs: Callable[[Any], Any] = always, **parameters: Any
-) -> Callable[[Callable[..., Any]], Prospect]:
+    *, along: Iterable[Action], needs: Callable[[Any], Any] = always, **parameters: object
+) -> Callable[[Callable[Given, Result]], Prospect[Given, Result]]:
     """Declare what must stay possible along some actions, for every value of the parameters; `needs` as for
     `action`.
     """
@@ -165,8 +175,8 @@ Fairness = Iterable[Action | Per]
 
 
 def eventually(
-    *, fair: Fairness = (), strongly_fair: Fairness = (), needs: Callable[[Any], Any] = always, **parameters: Any
-) -> Callable[[Callable[..., Any]], Liveness]:
+    *, fair: Fairness = (), strongly_fair: Fairness = (), needs: Callable[[Any], Any] = always, **parameters: object
+) -> Callable[[Callable[Given, Result]], Liveness[Given, Result]]:
     """Declare what is true at least once on every fair behaviour, for every value of the parameters; `needs` as for
     `action`.
     """
@@ -179,8 +189,8 @@ def leads_to(
     fair: Fairness = (),
     strongly_fair: Fairness = (),
     needs: Callable[[Any], Any] = always,
-    **parameters: Any,
-) -> Callable[[Callable[..., Any]], Liveness]:
+    **parameters: object,
+) -> Callable[[Callable[Given, Result]], Liveness[Given, Result]]:
     """Declare what is true in every state in which the premise is true, or later.
 
     The premise takes what the declared function takes, and returns True or False.
@@ -189,15 +199,15 @@ def leads_to(
 
 
 def always_eventually(
-    *, fair: Fairness = (), strongly_fair: Fairness = (), needs: Callable[[Any], Any] = always, **parameters: Any
-) -> Callable[[Callable[..., Any]], Liveness]:
+    *, fair: Fairness = (), strongly_fair: Fairness = (), needs: Callable[[Any], Any] = always, **parameters: object
+) -> Callable[[Callable[Given, Result]], Liveness[Given, Result]]:
     """Declare what is true again and again on every fair behaviour."""
     return _liveness(Form.ALWAYS_EVENTUALLY, fair, strongly_fair, needs, parameters)
 
 
 def eventually_always(
-    *, fair: Fairness = (), strongly_fair: Fairness = (), needs: Callable[[Any], Any] = always, **parameters: Any
-) -> Callable[[Callable[..., Any]], Liveness]:
+    *, fair: Fairness = (), strongly_fair: Fairness = (), needs: Callable[[Any], Any] = always, **parameters: object
+) -> Callable[[Callable[Given, Result]], Liveness[Given, Result]]:
     """Declare what is true from some state on for ever on every fair behaviour."""
     return _liveness(Form.EVENTUALLY_ALWAYS, fair, strongly_fair, needs, parameters)
 
@@ -207,9 +217,9 @@ def _liveness(
     fair: Fairness,
     strongly_fair: Fairness,
     needs: Callable[[Any], Any],
-    parameters: Any,
-    premise: Any = None,
-) -> Callable[[Callable[..., Any]], Liveness]:
+    parameters: Mapping[str, object],
+    premise: Callable[..., Any] | None = None,
+) -> Callable[[Callable[Given, Result]], Liveness[Given, Result]]:
     weak, strong = (
         tuple(each if isinstance(each, Per) else per(each, *each.parameters) for each in of)
         for of in (fair, strongly_fair)

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from enum import Enum
 from functools import cache
 from types import GenericAlias
-from typing import Any
+from typing import Any, TypeVar
 
 import attrs
 
@@ -25,6 +25,8 @@ from highwater.model.language.domain import Limit, Struct, aliases_of, as_domain
 
 DOMAIN = "domain"
 NO_RECORDS = (bool, int, str, float, frozenset, set, tuple, list, dict)
+AnyRecord = TypeVar("AnyRecord")
+Element = TypeVar("Element")
 EQUAL = "records of a state are equal if all their fields are"
 
 
@@ -67,13 +69,16 @@ def domain_of(declared: Any, bounds: object) -> Any:
     if isinstance(declared, GenericAlias) or (isinstance(declared, type) and declared in NO_RECORDS):
         return as_domain(declared)
     if isinstance(declared, type) and not issubclass(declared, Enum):
-        _refuse_unless_value(declared)
-        fields = attrs.fields(declared)
-        return Struct(declared, {field.name: _domain_of_field(declared, field, bounds) for field in fields})
+        return _struct_of(declared, bounds)
     if isinstance(declared, type) or not callable(declared):
         return as_domain(declared)
     found = declared(_Limits(bounds))
     return domain_of(found, bounds) if isinstance(found, type) and attrs.has(found) else as_domain(found)
+
+
+def _struct_of(cls: Any, bounds: object) -> Struct:
+    _refuse_unless_value(cls)
+    return Struct(cls, {field.name: _domain_of_field(cls, field, bounds) for field in attrs.fields(cls)})
 
 
 def _domain_of_field(cls: type, field: Any, bounds: object) -> Any:
@@ -139,16 +144,16 @@ def records(cls: type) -> Callable[[object], Struct]:
     return lambda limits: domain_of(cls, limits._bounds if isinstance(limits, _Limits) else limits)
 
 
-def evolve(instance: Any, /, **changes: Any) -> Any:
+def evolve(instance: AnyRecord, /, **changes: object) -> AnyRecord:
     """A copy of a record with some fields changed.
 
     The other fields are not read, so that a tracing run does not record a read of them.
     """
     traced = getattr(type(instance), "__traced_evolve__", None)
-    return traced(instance, changes) if traced else attrs.evolve(instance, **changes)
+    return traced(instance, changes) if traced else attrs.evolve(instance, **changes)  # type: ignore[misc]  # an attrs class in all models
 
 
-def replaced(elements: tuple, index: int, value: Any) -> tuple:
+def replaced(elements: tuple[Element, ...], index: int, value: Element) -> tuple[Element, ...]:
     """The tuple with one element replaced. `index` counts from 0.
 
     Raises:

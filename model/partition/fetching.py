@@ -6,9 +6,11 @@ handles the request at once, and the response may be late or lost. With three, t
 
 from __future__ import annotations
 
+from typing import cast
+
 from highwater.model.language.declarations import action
 from highwater.model.language.records import evolve
-from highwater.model.log import NO_EPOCH, brokers
+from highwater.model.log import NO_EPOCH, Record, brokers
 from highwater.model.partition.bounds import PartitionBounds
 from highwater.model.partition.logs import (
     appended,
@@ -32,7 +34,8 @@ def request_of(replica: Replica, protocol: PartitionProtocol) -> Fetch:
         epoch = replica.log[-1].leader_epoch if replica.log_end_offset > replica.log_start else NO_EPOCH
     elif protocol.truncation_rules.fetches_name_epochs:
         epoch = latest_epoch(replica)
-    return Fetch(Stage.REQUEST, replica.leader, replica.leader_epoch, replica.log_end_offset, epoch, 0, 0, 0, None)
+    leader = cast("int", replica.leader)
+    return Fetch(Stage.REQUEST, leader, replica.leader_epoch, replica.log_end_offset, epoch, 0, 0, 0, None)
 
 
 def has_stopped_fetching(partition: Partition, follower: int) -> bool:
@@ -137,7 +140,7 @@ def received(partition: Partition, follower: int, response: Fetch, protocol: Par
     if not (may_cut(replica, response, protocol) if cuts else expected):
         return partition.with_replica(follower, replica)
     if response.stage is Stage.RECORD:
-        replica = appended(replica, response.record, protocol)
+        replica = appended(replica, cast("Record", response.record), protocol)
         replica = evolve(replica, high_watermark=bounded(response.high_watermark, replica))
         return partition.with_replica(follower, with_log_start(replica, response.log_start))
     if response.stage is Stage.NOTHING_NEW:

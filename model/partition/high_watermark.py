@@ -7,6 +7,7 @@ change, on becoming leader. So moving it is part of these actions here.
 from __future__ import annotations
 
 from collections.abc import Set
+from typing import cast
 
 from highwater.model.language.records import evolve
 from highwater.model.partition.bounds import PartitionBounds
@@ -71,7 +72,7 @@ def committed_end(
         leadership.assignment, protocol, bounds
     ):
         return replica.high_watermark
-    waiting = maximal_isr(leadership, protocol)
+    waiting = maximal_isr(cast("Leadership", leadership), protocol)
     for broker in range(len(replica.followers)):
         if broker != leader and (broker in waiting or waits_for_non_member(partition, replica, broker, protocol)):
             end = min(end, counted(replica.followers[broker]))
@@ -102,7 +103,8 @@ def exposed(
         leads.
     """
     seen, acked, rejected = clients.exposed, clients.acked, clients.rejected
-    enough = len(maximal_isr(replica.leadership, protocol)) >= min_isr(replica.leadership.assignment, protocol, bounds)
+    leadership = cast("Leadership", replica.leadership)
+    enough = len(maximal_isr(leadership, protocol)) >= min_isr(leadership.assignment, protocol, bounds)
     for offset in range(replica.high_watermark, end):
         record = replica.log[offset]
         if offset >= len(seen):

@@ -78,7 +78,7 @@ def seems_eligible(partition: Partition, replica: Replica, follower: int, protoc
 
 
 def proposed(
-    partition: Partition, leader: int, isr: Set[int], protocol: PartitionProtocol, bounds: PartitionBounds
+    partition: Partition, leader: int, isr: frozenset[int], protocol: PartitionProtocol, bounds: PartitionBounds
 ) -> Partition | None:
     """The state after a leader has asked for another ISR; None if it may not ask now."""
     replica = partition.replicas[leader]

@@ -6,6 +6,8 @@ that a new leader makes before it has written anything (KAFKA-7415).
 
 from __future__ import annotations
 
+from typing import cast
+
 from highwater.model.language.records import evolve
 from highwater.model.log import NO_EPOCH, Record
 from highwater.model.partition.protocol import HighWatermarkCheckpoint, PartitionProtocol
@@ -44,7 +46,7 @@ def with_epoch(replica: Replica, epoch: int, offset: int, protocol: PartitionPro
     """
     newest = latest_epoch(replica)
     if newest != NO_EPOCH:
-        start = replica.epoch_starts[newest]
+        start = cast("int", replica.epoch_starts[newest])
         if newest == epoch and start <= offset:
             return replica
         if not elections_are_noted(protocol) and (newest >= epoch or start > offset):

@@ -14,6 +14,8 @@ Source: the named releases of github.com/apache/kafka, all of them compared with
 
 from __future__ import annotations
 
+from typing import Any
+
 import attrs
 
 from highwater.model.language.definition import Release
@@ -155,13 +157,13 @@ KAFKA_2_8_0_ZOOKEEPER = attrs.evolve(
     fetch_response_checks=FetchResponseChecks.NONE,
     diverging_fetch_updates_leo=True,
 )
-FIXES_OF_2_8_1 = {
+FIXES_OF_2_8_1: dict[str, Any] = {
     "fetch_response_checks": FetchResponseChecks.LEADER,
     "diverging_fetch_updates_leo": False,
     "duplicate_update_completes": True,
 }
 KAFKA_2_8_1_ZOOKEEPER = attrs.evolve(KAFKA_2_8_0_ZOOKEEPER, **FIXES_OF_2_8_1)
-WITH_KRAFT = {
+WITH_KRAFT: dict[str, Any] = {
     "reassignment_waits_for_all": False,
     "isr_path": IsrPath.ALTER_PARTITION,
     "repeated_change_succeeds": False,
@@ -170,7 +172,7 @@ WITH_KRAFT = {
     "demote_during_shutdown": False,
     "unclean_election_setting": UncleanElectionSetting.IGNORED,
 }
-WITH_ZOOKEEPER = {
+WITH_ZOOKEEPER: dict[str, Any] = {
     "reassignment_waits_for_all": True,
     "isr_path": IsrPath.ZK_ALTER_PARTITION,
     "repeated_change_succeeds": True,

@@ -6,6 +6,7 @@ from highwater.model.language.definition import Definition, Model
 from highwater.model.quorum_reference import electing, replicating
 from highwater.model.quorum_reference.bounds import FIRST_EPOCH, QuorumBounds, UncheckedQuorumBounds
 from highwater.model.quorum_reference.kip_853.definition import define_kip_853
+from highwater.model.quorum_reference.messages import Message
 from highwater.model.quorum_reference.protocol import QuorumProtocol, Variant
 from highwater.model.quorum_reference.state import Messages, Quorum, Server, Standing
 
@@ -23,7 +24,7 @@ def initial_states(bounds: QuorumBounds) -> list[Quorum]:
         end_offsets=(0,) * bounds.servers,
         pending=None,
     )
-    copies = (frozenset(),) * (bounds.copies() - 1)
+    copies: tuple[frozenset[Message], ...] = (frozenset(),) * (bounds.copies() - 1)
     return [
         Quorum(
             servers=(server,) * bounds.servers,

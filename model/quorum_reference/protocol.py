@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import Enum
+from typing import Any
 
 import attrs
 
@@ -16,7 +17,7 @@ class Variant(Enum):
     KIP_853 = "kip-853"
 
 
-def optional(meaning: str, default: object) -> object:
+def optional(meaning: str, default: object) -> Any:
     """A toggle that may be left out."""
     return attrs.field(kw_only=True, default=default, metadata={"meaning": meaning})
 

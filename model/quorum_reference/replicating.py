@@ -5,7 +5,7 @@ Source of all: github.com/Vanlightly/raft-tlaplus, module KRaft; the action's na
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from highwater.model.language.declarations import action
 from highwater.model.language.records import evolve, replaced
@@ -14,6 +14,23 @@ from highwater.model.quorum_reference.messages import Kind, Message, Result, mes
 from highwater.model.quorum_reference.protocol import QuorumProtocol
 from highwater.model.quorum_reference.state import Entry, Quorum, Server, Standing
 from highwater.model.quorum_reference.transitions import after_response
+
+
+class InEpoch(Protocol):
+    """An entry of a log."""
+
+    @property
+    def epoch(self) -> int: ...
+
+
+OfLog = TypeVar("OfLog", bound=InEpoch, covariant=True)
+
+
+class Logged(Protocol[OfLog]):
+    """A server of either specification, as far as it is its log."""
+
+    @property
+    def log(self) -> tuple[OfLog, ...]: ...
 
 
 @action(actor="follower", follower=servers, leader=servers)
@@ -64,7 +81,7 @@ def answer(request: Message, epoch: int, **said: Any) -> Message:
     return Message(Kind.FETCHED, request.dest, request.source, epoch, request=request, **said)
 
 
-def end_of_epoch(server: Server, epoch: int) -> tuple[int, int]:
+def end_of_epoch(server: Logged[InEpoch], epoch: int) -> tuple[int, int]:
     """Where the entries up to an epoch end in a log, and the epoch of the last of them; 0 and 0 if there is none.
 
     Source: EndOffsetForEpoch.
@@ -75,7 +92,7 @@ def end_of_epoch(server: Server, epoch: int) -> tuple[int, int]:
     return 0, 0
 
 
-def is_valid(server: Server, request: Message) -> bool:
+def is_valid(server: Logged[InEpoch], request: Message) -> bool:
     """Whether a leader's log continues a follower's. Source: ValidFetchPosition."""
     if (request.offset, request.last_epoch) == (0, 0):
         return True
@@ -185,7 +202,7 @@ def take_response(quorum: Quorum, message: Message) -> Quorum | None:
     return quorum.with_server(message.dest, evolve(after, pending=None)).received(message)
 
 
-def truncated(server: Server, message: Message) -> tuple[Entry, ...]:
+def truncated(server: Logged[OfLog], message: Message) -> tuple[OfLog, ...]:
     """A log up to the last offset that is not beyond what the leader named. Source: TruncateLog."""
     for offset in range(len(server.log), 0, -1):
         if (server.log[offset - 1].epoch, offset) <= (message.end_epoch, message.end_offset):

@@ -31,7 +31,7 @@ class Message(messages.Message):
         observer: of a fetch request, whether an observer sent it.
     """
 
-    entry: Entry | None = None
+    entry: Entry | None = None  # type: ignore[assignment]  # of another log than the public module's
     request: Message | None = None
     observer: bool = False
 

@@ -5,7 +5,7 @@ Source of all: github.com/Vanlightly/kafka-tlaplus, module kraft_kip_853; the ac
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from highwater.model.language.declarations import action
 from highwater.model.language.records import evolve, replaced
@@ -131,7 +131,7 @@ def committed(me: int, leader: Server, end_offsets: tuple[int | None, ...], prot
     """
     members = leader.configuration.members
     for offset in range(len(leader.log), 0, -1):
-        agreeing = sum(peer == me or end_offsets[peer] >= offset for peer in sorted(members))
+        agreeing = sum(peer == me or cast("int", end_offsets[peer]) >= offset for peer in sorted(members))
         if protocol.suffices(agreeing, len(members)):
             return offset if leader.log[offset - 1].epoch == leader.epoch else leader.high_watermark
     return leader.high_watermark
