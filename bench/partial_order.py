@@ -28,8 +28,8 @@ from typing import Any
 import attrs
 
 from highwater.claims.spec import load_spec
-from highwater.explorer.compiler.decision_trees import NODE, DecisionTrees
-from highwater.explorer.compiler.effects import COPY_FIELD, FIRST_EFFECT
+from highwater.explorer.compiler.decision_trees import DecisionTrees
+from highwater.explorer.encoding import COPY_FIELD, FIRST_EFFECT, NODE
 from highwater.explorer.search.breadth_first import reach
 
 ROOT = Path(__file__).parents[1]

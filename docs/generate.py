@@ -22,11 +22,11 @@ from highwater.claims.schema import documented, schema
 from highwater.claims.spec import Expectation, Mutations, SpecFile
 from highwater.cli.listing import grouped
 from highwater.cli.main import main as command_line
-from highwater.explorer.compiler.decision_trees import NODE, NOTHING, PENDING, UNKNOWN
-from highwater.explorer.compiler.effects import FIRST_EFFECT, Effects
+from highwater.explorer.compiler.effects import Effects
 from highwater.explorer.compiler.layout import Layout
 from highwater.explorer.compiler.meanings import ActionProgram
 from highwater.explorer.compiler.tracing import OutOfBounds
+from highwater.explorer.encoding import FIRST_EFFECT, NODE, NOTHING, PENDING, UNKNOWN
 from highwater.explorer.system import System
 from highwater.model.catalogue import MODELS
 

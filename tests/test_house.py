@@ -14,6 +14,7 @@ from pathlib import Path
 import networkx
 import pytest
 
+from highwater.explorer.kernels import code_cache
 from highwater.explorer.system import LIBRARIES, is_machinery
 
 ROOT = Path(__file__).parents[1]
@@ -146,6 +147,19 @@ def test_an_arrow_upwards_or_between_neighbours_is_noticed() -> None:
     table = [{"ground"}, {"first", "other"}]
     assert climbs(table, [("first", "ground")]) == []
     assert climbs(table, [("ground", "first"), ("first", "other")]) == [("ground", "first"), ("first", "other")]
+
+
+OF_PROCESSES = {f"highwater.explorer.{name}" for name in ("kept_files", "memory", "sources")}
+"""What keeps and loads machine code, and is in none of it."""
+
+
+def test_machine_code_is_made_of_the_kernels_and_the_encoding_alone() -> None:
+    """So an edit in the compiler throws none of it away."""
+    kernels = [path for module, path in MODULES.items() if module.startswith("highwater.explorer.kernels")]
+    used = {name for path in kernels for name in imports(path) if name.startswith("highwater.")}
+    used = {name for name in used if not name.startswith("highwater.explorer.kernels")} - OF_PROCESSES
+    assert used == {"highwater.explorer.encoding"}
+    assert {Path(file).resolve() for file in code_cache.sources()} == {*kernels, MODULES["highwater.explorer.encoding"]}
 
 
 @pytest.mark.parametrize("module", MODULES)

@@ -1,9 +1,6 @@
 """Decision trees, grown path by path, that a kernel walks instead of running Python.
 
-One tree per action or invariant instance. A tree is made of *branches*, one 64-bit number each: `UNKNOWN` (no path
-learned yet), `PENDING` (the kernel has asked for it), `NOTHING` (not enabled, or holds), an *effect* from
-`FIRST_EFFECT` on (what the step writes, which bounds cut it, or that the invariant is false), or, with the highest bit
-set, a *node*: the leaf of the layout that is tested next, and where the branches for its packed values begin.
+One tree per action or invariant instance. `highwater.explorer.encoding` says what a tree is made of.
 
 Trees are caches of pure functions: they may be grown in any order, anywhere, and always mean the same.
 """
@@ -16,23 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from highwater.explorer.compiler.effects import FIRST_EFFECT, Column
+from highwater.explorer.compiler.effects import Column
 from highwater.explorer.compiler.layout import Layout, Leaf
+from highwater.explorer.encoding import BRANCHES_FIELD, NODE, PENDING, TEST, UNKNOWN, WIDTH_AT, WORD_FIELD
 from highwater.explorer.system import impure
 from highwater.model.language.declarations import Instance
 
 MOST_BRANCHES = 1 << 28
 MOST_TESTED_BITS = 10
-
-UNKNOWN, NOTHING, PENDING = range(FIRST_EFFECT)
-VIOLATED = FIRST_EFFECT
-
-# The fields of a node, from its lowest bit: word, shift and width of the leaf, and the position of its first branch.
-WORD_FIELD, SHIFT_FIELD, WIDTH_FIELD = 6, 6, 6
-WIDTH_AT = WORD_FIELD + SHIFT_FIELD
-BRANCHES_FIELD = WIDTH_AT + WIDTH_FIELD
-NODE = 1 << 63
-TEST = NODE | (1 << BRANCHES_FIELD) - 1  # what of a node says what it tests
 
 
 class DecisionTrees:

@@ -12,16 +12,12 @@ import numpy as np
 
 from highwater.explorer.compiler.layout import Leaf
 from highwater.explorer.compiler.tracing import OutOfBounds, Update
+from highwater.explorer.encoding import COPY_FIELD, FIRST_EFFECT
 from highwater.explorer.memory import address_space, reserve
 from highwater.explorer.system import ModelError
 
 MOST_ENTRIES, MOST_CUTS = 1 << 24, 1024
 FEWEST_ENTRIES, SHARES = 1 << 12, 64  # a column takes one of so many shares of an address space that is limited
-
-COPY_FIELD = 7  # bits for each part of a copy: a width may be 64
-
-FIRST_EFFECT = 3
-"""The first branch of a tree that is an effect; see `highwater.explorer.compiler.decision_trees`."""
 
 
 class Column:

@@ -16,11 +16,12 @@ from typing import Any, NoReturn, Protocol
 
 import attrs
 
-from highwater.explorer.compiler.effects import FIRST_EFFECT, Effects
+from highwater.explorer.compiler.effects import Effects
 from highwater.explorer.compiler.layout import Layout, Leaf, holders
 from highwater.explorer.compiler.permutations import Image, Permutation, renamed
 from highwater.explorer.compiler.settings import Settings
 from highwater.explorer.compiler.tracing import OutOfBounds, Recorder, Update
+from highwater.explorer.encoding import FIRST_EFFECT
 from highwater.explorer.system import Cut, ModelError, impure, where
 from highwater.model.language.declarations import Instance
 

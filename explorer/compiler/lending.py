@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from highwater.explorer.compiler.decision_trees import NODE, NOTHING, UNKNOWN, DecisionTrees
-from highwater.explorer.compiler.effects import FIRST_EFFECT
+from highwater.explorer.compiler.decision_trees import DecisionTrees
 from highwater.explorer.compiler.layout import Leaf
 from highwater.explorer.compiler.programs import Program
 from highwater.explorer.compiler.storing import Arrays, effects_by_row, restore_trees, settings_read
 from highwater.explorer.compiler.tracing import OutOfBounds, Update
+from highwater.explorer.encoding import FIRST_EFFECT, NODE, NOTHING, UNKNOWN
 
 
 def signed(instances: Sequence[str], settings: Mapping[str, str]) -> dict[str, np.ndarray]:

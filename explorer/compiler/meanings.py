@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from highwater.explorer.compiler.decision_trees import NOTHING, VIOLATED
-from highwater.explorer.compiler.effects import FIRST_EFFECT
 from highwater.explorer.compiler.permutations import Image
 from highwater.explorer.compiler.programs import Program
 from highwater.explorer.compiler.tracing import Recorder
+from highwater.explorer.encoding import FIRST_EFFECT, NOTHING, VIOLATED
 from highwater.explorer.system import RAISED, Cut, failed, judge, successor, verdict_of
 from highwater.model.language.declarations import Instance
 

@@ -16,12 +16,12 @@ from collections.abc import Iterable, Mapping, Sequence
 import attrs
 import numpy as np
 
-from highwater.explorer.compiler.decision_trees import NODE, NOTHING, DecisionTrees, tested_sizes
+from highwater.explorer.compiler.decision_trees import DecisionTrees, tested_sizes
+from highwater.explorer.encoding import GATHER_FIELD, NODE, NOTHING
 
 MOST_BITS = 10
 MOST_CHUNKS = 14
 MOST_PROOFS = 1 << 8
-GATHER_FIELD = 6
 
 Field = tuple[int, int, int]  # word, shift, width
 

@@ -12,7 +12,7 @@ from typing import Any, NoReturn, Protocol
 
 from highwater.explorer.compiler.comparison import PlainStates
 from highwater.explorer.compiler.containers import NeededWhole
-from highwater.explorer.compiler.decision_trees import NODE, NOTHING, PENDING, UNKNOWN, DecisionTrees
+from highwater.explorer.compiler.decision_trees import DecisionTrees
 from highwater.explorer.compiler.effects import Effects
 from highwater.explorer.compiler.equivariance import Equivariance
 from highwater.explorer.compiler.layout import Layout, Leaf
@@ -21,6 +21,7 @@ from highwater.explorer.compiler.ranks import OrderedLeaves
 from highwater.explorer.compiler.settings import Settings
 from highwater.explorer.compiler.tracing import OutOfBounds, Recorder, Update
 from highwater.explorer.compiler.views import plain, tracing_errors
+from highwater.explorer.encoding import NODE, NOTHING, PENDING, UNKNOWN
 from highwater.explorer.opaque import more_than_order, refused_by_order, refusing
 from highwater.explorer.system import RAISED, ModelError, impure, line_of, said_by, where
 from highwater.model.language.declarations import Instance

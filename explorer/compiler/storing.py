@@ -16,11 +16,12 @@ from typing import Any
 
 import numpy as np
 
-from highwater.explorer.compiler.decision_trees import PENDING, UNKNOWN, DecisionTrees
+from highwater.explorer.compiler.decision_trees import DecisionTrees
 from highwater.explorer.compiler.effects import Column, Effects
 from highwater.explorer.compiler.layout import Layout
 from highwater.explorer.compiler.programs import Program
 from highwater.explorer.compiler.tracing import OutOfBounds, Update
+from highwater.explorer.encoding import PENDING, UNKNOWN
 
 Arrays = Mapping[str, np.ndarray]
 COLUMNS = ("writes", "copies", "cut", "tops")

@@ -16,26 +16,22 @@ from typing import Any
 import attrs
 import numpy as np
 
-from highwater.explorer.compiler.decision_trees import (
+from highwater.explorer.compiler.decision_trees import DecisionTrees
+from highwater.explorer.compiler.prefilter import Field, fits, gathering
+from highwater.explorer.encoding import (
     BRANCHES_FIELD,
+    FIRST_EFFECT,
+    JUMPS,
     NODE,
     PENDING,
     UNKNOWN,
+    WIDENS,
     WIDTH_AT,
     WORD_FIELD,
-    DecisionTrees,
 )
-from highwater.explorer.compiler.effects import FIRST_EFFECT
-from highwater.explorer.compiler.prefilter import Field, fits, gathering
 
 MOST_ENTRIES = 1 << 20
 FEWEST_VISITS = 2
-
-# What an entry is, in its two highest bits: a branch as in trees, a jump to a position in the trees, or the number of a
-# wide node.
-KIND_AT = 30
-BRANCH, JUMP, WIDE = range(3)
-JUMPS, WIDENS = JUMP << KIND_AT, WIDE << KIND_AT
 
 
 @attrs.frozen

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from highwater.explorer.compiler.decision_trees import NOTHING, PENDING, UNKNOWN
-from highwater.explorer.compiler.effects import FIRST_EFFECT
+from highwater.explorer.encoding import FIRST_EFFECT, NOTHING, PENDING, UNKNOWN
 from highwater.explorer.kernels.arrays import MISSES
 from highwater.explorer.kernels.compiling import part
 from highwater.explorer.kernels.trees import (

@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from highwater.explorer.compiler.decision_trees import NOTHING, PENDING
-from highwater.explorer.compiler.effects import FIRST_EFFECT
+from highwater.explorer.encoding import FIRST_EFFECT, NOTHING, PENDING
 from highwater.explorer.kernels.batches import filter_all
 from highwater.explorer.kernels.compiling import kernel, part
 from highwater.explorer.kernels.stored import read_state, read_states

@@ -175,4 +175,4 @@ def _processor() -> str:
 
 def sources() -> list[Any]:
     """The files that kernels are made of."""
-    return files_of("highwater.explorer.compiler", "highwater.explorer.kernels")
+    return [*files_of("highwater.explorer.kernels"), folder_of("highwater.explorer") / "encoding.py"]

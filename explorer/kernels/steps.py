@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from highwater.explorer.compiler.decision_trees import NOTHING, PENDING
-from highwater.explorer.compiler.effects import FIRST_EFFECT
+from highwater.explorer.encoding import FIRST_EFFECT, NOTHING, PENDING
 from highwater.explorer.kernels.compiling import part
 from highwater.explorer.kernels.trees import ANY_LENGTH, apply, ask_for, candidates_of, first_of, walk, without_first
 

@@ -1,6 +1,4 @@
-"""Walking decision trees, and applying what a step does. `highwater.explorer.compiler.decision_trees` says how both are
-encoded.
-"""
+"""Walking decision trees, and applying what a step does. `highwater.explorer.encoding` says how both are encoded."""
 
 from __future__ import annotations
 
@@ -8,18 +6,20 @@ from typing import Any
 
 import numpy as np
 
-from highwater.explorer.compiler.decision_trees import (
+from highwater.explorer.encoding import (
     BRANCHES_FIELD,
+    COPY_FIELD,
+    GATHER_FIELD,
+    JUMP,
+    KIND_AT,
     NODE,
     PENDING,
     SHIFT_FIELD,
     UNKNOWN,
+    WIDE,
     WIDTH_FIELD,
     WORD_FIELD,
 )
-from highwater.explorer.compiler.effects import COPY_FIELD
-from highwater.explorer.compiler.prefilter import GATHER_FIELD
-from highwater.explorer.compiler.wide_nodes import JUMP, KIND_AT, WIDE
 from highwater.explorer.kernels.compiling import part
 from highwater.explorer.kernels.intrinsics import lowest_bit, pext, swap_if
 

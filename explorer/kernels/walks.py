@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from highwater.explorer.compiler.decision_trees import NOTHING
-from highwater.explorer.compiler.effects import FIRST_EFFECT
+from highwater.explorer.encoding import FIRST_EFFECT, NOTHING
 from highwater.explorer.kernels.compiling import kernel, part
 from highwater.explorer.kernels.statuses import (
     BROKEN_INVARIANT,

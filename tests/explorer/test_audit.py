@@ -12,14 +12,13 @@ import attrs
 import numpy as np
 import pytest
 
-from highwater.explorer.compiler.decision_trees import NOTHING
-from highwater.explorer.compiler.effects import FIRST_EFFECT
 from highwater.explorer.compiler.layout import Leaf
 from highwater.explorer.compiler.meanings import ActionProgram
 from highwater.explorer.compiler.permutations import permuted
 from highwater.explorer.compiler.programs import Program
 from highwater.explorer.compiler.storing import as_bytes
 from highwater.explorer.compiler.tracing import OutOfBounds, Update
+from highwater.explorer.encoding import FIRST_EFFECT, NOTHING
 from highwater.explorer.kernels.arrays import ROWS
 from highwater.explorer.search import audit, breadth_first, engine, kept_trees, plain_python
 from highwater.explorer.search.engine import Engine

@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numba import njit
 
-from highwater.explorer.compiler.decision_trees import UNKNOWN
-from highwater.explorer.compiler.effects import COPY_FIELD, FIRST_EFFECT
+from highwater.explorer.encoding import COPY_FIELD, FIRST_EFFECT, UNKNOWN
 from highwater.explorer.kernels import entry_points, intrinsics, recent, rows, trees
 from highwater.explorer.kernels.arrays import EffectArrays, FlatRows
 

@@ -13,13 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from highwater.claims.resolving import build_system, variants
-from highwater.explorer.compiler.decision_trees import NODE, NOTHING
 from highwater.explorer.compiler.effects import Effects
 from highwater.explorer.compiler.layout import Layout
 from highwater.explorer.compiler.meanings import ActionProgram, InvariantProgram
 from highwater.explorer.compiler.permutations import Image, permuted
-from highwater.explorer.compiler.prefilter import GATHER_FIELD, Filter, filter_of
-from highwater.explorer.compiler.wide_nodes import JUMP, KIND_AT, WIDE, WIDENS, Widened, widened
+from highwater.explorer.compiler.prefilter import Filter, filter_of
+from highwater.explorer.compiler.wide_nodes import Widened, widened
+from highwater.explorer.encoding import GATHER_FIELD, JUMP, KIND_AT, NODE, NOTHING, WIDE, WIDENS
 from highwater.explorer.kernels import entry_points
 from highwater.explorer.kernels.arrays import SPARE, FlatRows
 from highwater.explorer.search import breadth_first, engine, expansion, plain_python, progress, scratch, store
