@@ -5,7 +5,7 @@ COPY . .
 # Machine code for every processor that code can be made for here, and the trees of the gallery, so that the image
 # compiles nothing, and learns nothing of a claim that comes with it.
 RUN pip install --no-cache-dir . \
-    && python -m highwater.explorer.kernels.ahead explorer/kernels/machine_code \
+    && python -m highwater.explorer.kernels.making.ahead explorer/kernels/machine_code \
     && XDG_CACHE_HOME=/gallery python -m highwater check specs \
     && cp -r /gallery/highwater/trees-* explorer/search/trees \
     && pip wheel --no-cache-dir --no-deps --wheel-dir /wheel .

@@ -31,7 +31,7 @@ bench: $(VENV)/ready
 	$(BIN)/python bench/kip_320.py
 
 wheel: $(VENV)/ready  # a wheel in dist/ that brings machine code and the gallery's trees, so that nothing is compiled or learned where it is installed
-	$(BIN)/python -m highwater.explorer.kernels.ahead explorer/kernels/machine_code
+	$(BIN)/python -m highwater.explorer.kernels.making.ahead explorer/kernels/machine_code
 	rm -rf build/gallery explorer/search/trees
 	XDG_CACHE_HOME="$(CURDIR)/build/gallery" $(BIN)/highwater check specs
 	cp -r build/gallery/highwater/trees-* explorer/search/trees

@@ -4,8 +4,8 @@ its own.
     python bench/folding.py                 # KIP-320, three searches of `partition`, the KRaft specification
     python bench/folding.py --runs 3 --most 40000000 --only partition-large
 
-Rows are folded here earlier than `highwater.explorer.search.store` does by itself. A first search of each kind is not
-counted.
+Rows are folded here earlier than `highwater.explorer.search.states.store` does by itself. A first search of each kind
+is not counted.
 
 "All in" is how much the process grows at its peak, by states that it stores: rows, parts, the visited set, and all else
 that a search makes, such as trees. Trees are learned before, by a search that is not counted.
@@ -26,8 +26,8 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from highwater.claims.spec import load_spec
 from highwater.explorer.memory import process_memory
-from highwater.explorer.search import store
-from highwater.explorer.search.breadth_first import explore
+from highwater.explorer.search.levels.breadth_first import explore
+from highwater.explorer.search.states import store
 from highwater.explorer.verdict import Budget
 
 ROOT = Path(__file__).parents[1]

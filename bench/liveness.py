@@ -24,7 +24,8 @@ import attrs
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from bench.kip_320 import LARGE, SMALL, system
-from highwater.explorer.search import breadth_first, liveness, recomputed_graph, stored_graph
+from highwater.explorer.search.graph_properties import liveness, recomputed_graph, stored_graph
+from highwater.explorer.search.levels import breadth_first
 from highwater.explorer.system import System
 from highwater.model.language.graph_properties import Liveness, always_eventually
 

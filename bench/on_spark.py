@@ -33,7 +33,7 @@ from usage import Usage
 
 from highwater.claims.on_spark import system_of
 from highwater.explorer.partitioned.worker import PartitionWorker
-from highwater.explorer.search import breadth_first
+from highwater.explorer.search.levels import breadth_first
 from highwater.explorer.verdict import Progress
 from highwater.spark.driver import explore as spark_explore
 from highwater.spark.driver.explore import explore

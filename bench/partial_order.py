@@ -30,7 +30,7 @@ import attrs
 from highwater.claims.spec import load_spec
 from highwater.explorer.compiler.decision_trees import DecisionTrees
 from highwater.explorer.encoding import COPY_FIELD, FIRST_EFFECT, NODE
-from highwater.explorer.search.breadth_first import reach
+from highwater.explorer.search.levels.breadth_first import reach
 
 ROOT = Path(__file__).parents[1]
 SIZES, WANTED = range(400, 5_000), 20

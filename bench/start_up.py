@@ -20,7 +20,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from highwater.explorer.kernels import code_cache
+from highwater.explorer.kernels.making import code_cache
 
 SPEC = """
 model = "reference"

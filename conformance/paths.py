@@ -17,8 +17,8 @@ import attrs
 import numpy as np
 
 from highwater.explorer.compiler.permutations import Image, renamed
-from highwater.explorer.kernels import entry_points
-from highwater.explorer.search.breadth_first import reach
+from highwater.explorer.kernels.making import entry_points
+from highwater.explorer.search.levels.breadth_first import reach
 from highwater.explorer.system import Cut, System
 from highwater.explorer.verdict import Budget
 from highwater.model.language.declarations import Instance

@@ -18,7 +18,15 @@ from mkdocs.commands.build import build
 from mkdocs.config import load_config
 
 ROOT = Path(__file__).parents[1]
-PAGES = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "specs/README.md", "bench/peers/README.md")
+PAGES = (
+    "README.md",
+    "CONTRIBUTING.md",
+    "CHANGELOG.md",
+    "specs/README.md",
+    "explorer/kernels/README.md",
+    "explorer/search/README.md",
+    "bench/peers/README.md",
+)
 LINK = re.compile(r"(?<=\]\()(?!https?:|#|mailto:)([^)#\s]+)")
 NAVIGATION = {
     "Start": ("README.md", "docs/tutorial.md", "docs/concepts.md"),
@@ -30,7 +38,7 @@ NAVIGATION = {
         "docs/kraft.md",
         "docs/conformance.md",
     ),
-    "Write": ("docs/specs.md", "docs/spec_reference.md", "docs/domains.md", "docs/liveness.md", "CONTRIBUTING.md"),
+    "Write": ("docs/specs.md", "docs/spec_reference.md", "docs/domains.md", "docs/liveness.md"),
     "Use": (
         "docs/cli.md",
         "docs/explore.md",
@@ -51,6 +59,7 @@ NAVIGATION = {
         "docs/reproduce.md",
         "docs/kip.md",
     ),
+    "Build": ("CONTRIBUTING.md", "explorer/kernels/README.md", "explorer/search/README.md"),
     "Trust": ("docs/testing.md", "docs/limits.md", "docs/performance.md", "docs/comparison.md", "CHANGELOG.md"),
 }
 COUNTEREXAMPLES = "counterexamples"

@@ -226,6 +226,19 @@ def files_of(*packages: str) -> list[Any]:
     return sorted((file for file in files if file.name.endswith(".py")), key=str)
 
 
+def files_below(*packages: str) -> list[Any]:
+    """The source files of some packages and of those below."""
+    return sorted((file for package in packages for file in _below(folder_of(package))), key=str)
+
+
+def _below(folder: Any) -> Iterator[Any]:
+    for each in folder.iterdir():  # an archive has no rglob
+        if each.is_dir():
+            yield from _below(each)
+        elif each.name.endswith(".py"):
+            yield each
+
+
 def folder_of(package: str) -> Any:
     """Where the files of one of Highwater's packages are, be it a folder or in an archive."""
     return HOUSE.parent.joinpath(*package.split(".")) if HOUSE.is_dir() else importlib.resources.files(package)

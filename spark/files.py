@@ -11,7 +11,15 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import fs
 
-from highwater.explorer.search.durable import LOCK, TEMPORARY, CheckpointError, Holder, Lock, in_use, write_whole
+from highwater.explorer.search.keeping.durable import (
+    LOCK,
+    TEMPORARY,
+    CheckpointError,
+    Holder,
+    Lock,
+    in_use,
+    write_whole,
+)
 
 
 class Folder:

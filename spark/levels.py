@@ -26,9 +26,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from highwater.explorer.search.counts import Counts
-from highwater.explorer.search.durable import CheckpointError, Lock, seal, unseal
-from highwater.explorer.search.fingerprint import Fingerprint, differences, in_one_line
+from highwater.explorer.search.keeping.durable import CheckpointError, Lock, seal, unseal
+from highwater.explorer.search.keeping.fingerprint import Fingerprint, differences, in_one_line
+from highwater.explorer.search.states.counts import Counts
 from highwater.spark.files import Folder, RemoteLock, for_spark
 
 FORMAT, VERSION = "highwater-levels", 3

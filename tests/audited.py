@@ -17,7 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from highwater.claims.spec import load_spec
-from highwater.explorer.search import breadth_first, engine, scratch, store
+from highwater.explorer.search.engine import engine
+from highwater.explorer.search.levels import breadth_first
+from highwater.explorer.search.states import scratch, store
 from highwater.explorer.system import JudgedOtherwise
 from highwater.explorer.verdict import Auditing, Budget, Outcome
 

@@ -13,9 +13,9 @@ from hypothesis import settings
 
 from highwater.claims.advice import advise
 from highwater.explorer.analysis.shrink import shrink
-from highwater.explorer.kernels import entry_points
-from highwater.explorer.kernels.entry_points import EntryPoint, name_of
-from highwater.explorer.kernels.signatures import ANY_WIDTH, FOLDED_ROWS, ONE_WIDTH
+from highwater.explorer.kernels.making import entry_points
+from highwater.explorer.kernels.making.entry_points import EntryPoint, name_of
+from highwater.explorer.kernels.making.signatures import ANY_WIDTH, FOLDED_ROWS, ONE_WIDTH
 from highwater.explorer.memory import machine_memory
 
 HERE = Path(__file__).parent
@@ -92,7 +92,7 @@ def kernels_are_called_as_their_signatures_say() -> Iterator[None]:
         listed += [ANY_WIDTH[of]] if of in ANY_WIDTH else []
         called, *wanted = (name_of(entry_point._module, entry_point._name, each) for each in (arguments, *listed))
         assert called in wanted or not wanted, (
-            f"{of} is called with other arguments than `highwater.explorer.kernels.signatures` says"
+            f"{of} is called with other arguments than `highwater.explorer.kernels.making.signatures` says"
         )
         return load(entry_point, kinds, arguments)
 

@@ -39,7 +39,7 @@ import attrs
 
 from highwater.claims.checking import Status, check_spec
 from highwater.claims.spec import load_spec
-from highwater.explorer.search import breadth_first  # noqa: F401 - loaded once, before processes are forked
+from highwater.explorer.search.levels import breadth_first  # noqa: F401 - loaded once, before processes are forked
 from highwater.explorer.verdict import Budget
 from tests import mutations
 from tests.mutations import OPERATORS, ROOT, Mutation

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import strategies as st
 
 from highwater.claims.resolving import build_system, variants
-from highwater.explorer.search.breadth_first import reach
+from highwater.explorer.search.levels.breadth_first import reach
 from highwater.explorer.system import Cut, System, successor
 from highwater.model.catalogue import MODELS
 

@@ -19,7 +19,7 @@ import attrs
 import pytest
 
 from highwater.distribution import NAME, VERSION
-from highwater.explorer.kernels import code_cache
+from highwater.explorer.kernels.making import code_cache
 from tests.conformance.conftest import NEWEST, harness_of
 
 ROOT = Path(__file__).parents[1]
@@ -64,7 +64,8 @@ def test_the_source_distribution_has_all_that_it_takes_to_build_and_test(built: 
 
 
 NAMES = """
-from highwater.explorer.search import engine, tree_names
+from highwater.explorer.search.engine import engine
+from highwater.explorer.search.keeping import tree_names
 from highwater.claims.spec import load_spec
 from highwater.distribution import gallery
 for path in sorted(gallery().rglob("kip_101_fails_*.toml")) + sorted(gallery().rglob("a_fenced_broker_*.toml")):

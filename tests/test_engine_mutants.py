@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
+import re
 
 import pytest
 
-from tests.engine_mutants import DEFECTS, PAGE, Defect
+from tests.engine_mutants import DEFECTS, PAGE, ROOT, Defect
 
 
 @pytest.mark.parametrize("defect", [pytest.param(defect, id=defect.name) for defect in DEFECTS])
@@ -31,3 +32,11 @@ def test_a_defect_whose_text_is_gone_is_an_error() -> None:
     gone = Defect("gone", "system.py", "a text that is nowhere", "", ())
     with pytest.raises(ValueError, match="occurs 0 times"):
         gone.planted(gone.source().read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("room", ["kernels", "search"])
+def test_what_must_hold_in_a_room_names_defects_that_are_planted(room: str) -> None:
+    text = " ".join((ROOT / "explorer" / room / "README.md").read_text(encoding="utf-8").split())
+    named = [name.strip() for each in re.findall(r"\*Planted:\* ([^.]+)\.", text) for name in each.split(";")]
+    assert len(named) >= 5
+    assert set(named) <= {defect.name for defect in DEFECTS}

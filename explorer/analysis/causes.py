@@ -22,8 +22,8 @@ import attrs
 from highwater.explorer.analysis.outlook import outlook
 from highwater.explorer.compiler.layout import Elements, Fields, Layout, Leaf, Presence
 from highwater.explorer.compiler.tracing import Recorder, Update
-from highwater.explorer.search.fairness import Demand, demands_of
-from highwater.explorer.search.lassos import is_lasso, wait_begins
+from highwater.explorer.search.graph_properties.fairness import Demand, demands_of
+from highwater.explorer.search.graph_properties.lassos import is_lasso, wait_begins
 from highwater.explorer.system import RAISED, ModelError, System, judge, judge_end, said_by, successor, where
 from highwater.explorer.trace import element_path
 from highwater.explorer.verdict import Step

@@ -1,7 +1,7 @@
 """What one state leaves possible, in plain Python: whether a prospect is lost there, or anything can happen at all.
 
-The search marks backwards on the graph of all states, see `highwater.explorer.search.prospects`. For one state no
-graph is
+The search marks backwards on the graph of all states, see `highwater.explorer.search.graph_properties.prospects`. For
+one state no graph is
 needed: what can be reached from it along the steps that may be relied on says as much, and there is little of it where
 hope is lost.
 """

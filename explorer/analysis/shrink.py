@@ -12,7 +12,7 @@ from typing import Any
 
 import attrs
 
-from highwater.explorer.search.breadth_first import explore
+from highwater.explorer.search.levels.breadth_first import explore
 from highwater.explorer.system import Cut, ModelError, System, judge_end, successor
 from highwater.explorer.trace import violation_at
 from highwater.explorer.verdict import DEADLOCK, Budget, Step, Verdict, Violation

@@ -23,9 +23,10 @@ from highwater.explorer.compiler.layout import Layout
 from highwater.explorer.compiler.prefilter import Filter, filter_of
 from highwater.explorer.compiler.programs import Program
 from highwater.explorer.compiler.wide_nodes import not_widened
-from highwater.explorer.kernels import entry_points, walk_arrays
+from highwater.explorer.kernels import walk_arrays
 from highwater.explorer.kernels.arrays import Trees
-from highwater.explorer.kernels.compile_times import Stopwatch
+from highwater.explorer.kernels.making import entry_points
+from highwater.explorer.kernels.making.compile_times import Stopwatch
 from highwater.explorer.kernels.statuses import (
     BROKEN_STEP,
     DEADLOCK,
@@ -35,9 +36,9 @@ from highwater.explorer.kernels.statuses import (
     MISSED_STEP,
 )
 from highwater.explorer.kernels.walk_arrays import Walker
-from highwater.explorer.search.compiled import Compiled, as_arrays
 from highwater.explorer.search.counterexamples import not_replayed
-from highwater.explorer.search.coverage import unreached
+from highwater.explorer.search.engine.compiled import Compiled, as_arrays
+from highwater.explorer.search.levels.coverage import unreached
 from highwater.explorer.system import System, successor
 from highwater.explorer.trace import violation_at
 from highwater.explorer.verdict import Step, Unreached, Violation

@@ -57,19 +57,19 @@ MANY = 255  # steps to a row, or more: they are not counted any more
 
 
 class FlatRows(NamedTuple):
-    """Rows of 32-bit units one after the other, see `highwater.explorer.kernels.rows`."""
+    """Rows of 32-bit units one after the other, see `highwater.explorer.kernels.states.rows`."""
 
     flat: Any
 
 
 class FoldedRows(NamedTuple):
-    """Folded rows, see `highwater.explorer.kernels.folding`.
+    """Folded rows, see `highwater.explorer.kernels.states.folding`.
 
     Attributes:
         folded: the rows, some bytes each.
         parts: their parts, by number, as many words each as the longest one has.
         index: a table of the numbers of parts, by their hash.
-        plan: how a state is cut, see `highwater.explorer.search.cuts`.
+        plan: how a state is cut, see `highwater.explorer.search.states.cuts`.
         sizes: see above.
     """
 
@@ -81,7 +81,7 @@ class FoldedRows(NamedTuple):
 
 
 class OwnedRows(NamedTuple):
-    """The rows of an owner in a distributed search, see `highwater.explorer.kernels.owners`.
+    """The rows of an owner in a distributed search, see `highwater.explorer.kernels.states.owners`.
 
     Attributes:
         older: the first rows, which are folded.
@@ -165,7 +165,7 @@ class Work(NamedTuple):
         made, hashes, slots: the successors, their hashes, and where to go on looking for each.
         numbers, made_numbers, keys: of folded states of the batch, and of successors, the numbers of their parts, by
             place in the plan; and those of the halves of each successor as a word.
-        recent: a power of two of states, see `highwater.explorer.kernels.recent`.
+        recent: a power of two of states, see `highwater.explorer.kernels.states.recent`.
         orbits: how many states each state of the batch stands for.
         moves: per state, 1 if a bound cut a step of it, 2 if it has a successor, 3 if both.
         pair, broken: one step's words; per step property, whether a step has violated it.
@@ -230,8 +230,9 @@ class Fairness(NamedTuple):
 
 
 class Components(NamedTuple):
-    """Room for the search for components, as much as there are rows; see `highwater.explorer.kernels.components`. The
-    stack, the calls and how many steps each has taken need little of it where most rows are in no cycle.
+    """Room for the search for components, as much as there are rows; see
+    `highwater.explorer.kernels.graphs.components`. The stack, the calls and how many steps each has taken need little
+    of it where most rows are in no cycle.
     """
 
     number: Any

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from highwater.explorer.compiler.layout import Layout
-from highwater.explorer.kernels import entry_points
 from highwater.explorer.kernels.arrays import COLUMNS, RECORD_EXTRA, SIZES, FlatRows, FoldedRows, OwnedRows
+from highwater.explorer.kernels.making import entry_points
 from highwater.explorer.memory import reserve
-from highwater.explorer.search.folded import FEWEST_BYTES, Folded, folded
-from highwater.explorer.search.rows import spread
-from highwater.explorer.search.scratch import BATCH
-from highwater.explorer.search.store import FOLD_FROM
+from highwater.explorer.search.states.folded import FEWEST_BYTES, Folded, folded
+from highwater.explorer.search.states.rows import spread
+from highwater.explorer.search.states.scratch import BATCH
+from highwater.explorer.search.states.store import FOLD_FROM
 
 NONE_FOLDED = FoldedRows(
     np.zeros(0, np.uint8), np.zeros((0, 1), np.uint64), np.zeros(0, np.uint32), np.zeros((0, COLUMNS), np.uint64),
@@ -50,7 +50,7 @@ class Visited:
         return self._array("rows", (self.FEWEST * len(self.units),), np.uint32)
 
     def _array(self, name: str, shape: tuple[int, ...], kind: Any) -> np.ndarray:
-        """An array, see `highwater.explorer.search.folded.Arrays`."""
+        """An array, see `highwater.explorer.search.states.folded.Arrays`."""
         before = self._arrays.get(name, np.zeros((0, *shape[1:]), kind))
         if name == "index" or len(before) < shape[0]:
             length = shape[0] if name == "index" else max(shape[0], len(before) * 3 // 2)

@@ -16,14 +16,15 @@ import numpy as np
 from highwater.explorer.comparisons import refuse_while_it_lives
 from highwater.explorer.compiler.programs import Program
 from highwater.explorer.descriptions import Indescribable
-from highwater.explorer.kernels import arrays, entry_points
+from highwater.explorer.kernels import arrays
 from highwater.explorer.kernels.arrays import SPARE, FlatRows, FoldedRows
+from highwater.explorer.kernels.making import entry_points
 from highwater.explorer.kernels.statuses import DONE, MISSED, MISSED_STEPS
 from highwater.explorer.memory import reserve
-from highwater.explorer.search.counts import Counts
-from highwater.explorer.search.engine import Engine, mask_of
-from highwater.explorer.search.fingerprint import Fingerprint, fingerprint
-from highwater.explorer.search.kept_trees import ACTIONS, PROPERTIES, KeptTrees, learned, restore
+from highwater.explorer.search.engine.engine import Engine, mask_of
+from highwater.explorer.search.keeping.fingerprint import Fingerprint, fingerprint
+from highwater.explorer.search.keeping.kept_trees import ACTIONS, PROPERTIES, KeptTrees, learned, restore
+from highwater.explorer.search.states.counts import Counts
 from highwater.explorer.system import Contradiction, ModelError, System
 
 FEWEST_SUCCESSORS, MOST_SUCCESSORS = 1 << 17, 1 << 20

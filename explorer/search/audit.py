@@ -15,13 +15,14 @@ import attrs
 import numpy as np
 
 from highwater.explorer.compiler.comparison import PlainStates
-from highwater.explorer.kernels import arrays, entry_points
+from highwater.explorer.kernels import arrays
 from highwater.explorer.kernels.arrays import SPARE
+from highwater.explorer.kernels.making import entry_points
 from highwater.explorer.kernels.statuses import DONE, MISSED, MISSED_STEPS, NOT_NEW, PARTS_FULL, ROWS_FULL
-from highwater.explorer.search.compiled import Compiled
-from highwater.explorer.search.counts import Counts
-from highwater.explorer.search.engine import Engine
-from highwater.explorer.search.scratch import make_work
+from highwater.explorer.search.engine.compiled import Compiled
+from highwater.explorer.search.engine.engine import Engine
+from highwater.explorer.search.states.counts import Counts
+from highwater.explorer.search.states.scratch import make_work
 from highwater.explorer.second_judge import SecondJudge, Tally
 from highwater.explorer.system import Cut, JudgedOtherwise, System
 from highwater.explorer.verdict import Audit, Auditing

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from highwater.explorer.kernels import entry_points
 from highwater.explorer.kernels.arrays import Work
-from highwater.explorer.search.engine import Engine, mask_of
+from highwater.explorer.kernels.making import entry_points
+from highwater.explorer.search.engine.engine import Engine, mask_of
 from highwater.explorer.system import Contradiction, successor
 from highwater.explorer.trace import broken_step, order_of, violation_at
 from highwater.explorer.verdict import Step, Violation

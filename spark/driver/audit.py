@@ -14,7 +14,7 @@ import numpy as np
 
 from highwater.explorer.partitioned.worker import Example, PartitionWorker
 from highwater.explorer.search.audit import FEWEST_STATES, TreeBooks, hold_sums
-from highwater.explorer.search.counts import Counts
+from highwater.explorer.search.states.counts import Counts
 from highwater.explorer.second_judge import UNKNOWN, SecondJudge, Tally
 from highwater.explorer.system import Cut, JudgedOtherwise, ModelError, successor
 from highwater.explorer.verdict import Audit

@@ -19,7 +19,7 @@ from pyspark.sql.functions import col
 
 from highwater.explorer.memory import in_bytes
 from highwater.explorer.partitioned.worker import PartitionWorker
-from highwater.explorer.search.fingerprint import Fingerprint
+from highwater.explorer.search.keeping.fingerprint import Fingerprint
 from highwater.explorer.system import System
 from highwater.spark.driver.audit import Found, as_words
 from highwater.spark.driver.exchange import exchanged, homes_of, numbers_at_home

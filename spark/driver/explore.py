@@ -21,9 +21,9 @@ from pyspark.sql import SparkSession
 
 from highwater.explorer.partitioned.visited import Visited
 from highwater.explorer.partitioned.worker import Example, PartitionWorker
-from highwater.explorer.search.counts import Counts, by_bound, by_bound_alone
-from highwater.explorer.search.durable import CheckpointError
-from highwater.explorer.search.snapshots import deeper_than
+from highwater.explorer.search.keeping.durable import CheckpointError
+from highwater.explorer.search.keeping.snapshots import deeper_than
+from highwater.explorer.search.states.counts import Counts, by_bound, by_bound_alone
 from highwater.explorer.system import JudgedOtherwise, System
 from highwater.explorer.verdict import Audit, Auditing, Budget, Outcome, Progress, Verdict, Violation
 from highwater.spark.driver.audit import Found
@@ -57,9 +57,10 @@ def explore(
 ) -> Outcome:
     """Explore every reachable state of the system, level by level, on a Spark cluster, and check the invariants there.
 
-    Verdict, counts and the lengths of traces are those of `highwater.explorer.search.breadth_first.explore`, for any
-    number of executors and partitions. The traces themselves are the same for the same number of partitions. Prospects
-    are not judged: they need the graph of all states. Liveness is, and its lassos are those of the local search.
+    Verdict, counts and the lengths of traces are those of `highwater.explorer.search.levels.breadth_first.explore`,
+    for any number of executors and partitions. The traces themselves are the same for the same number of partitions.
+    Prospects are not judged: they need the graph of all states. Liveness is, and its lassos are those of the local
+    search.
 
     Args:
         make_system: makes the system. It runs on every machine, so it must be picklable and return the same everywhere.
@@ -70,7 +71,7 @@ def explore(
         resume: continue from the last whole level in that folder.
         partitions: the number of partitions; the number of the cluster's cores if None.
         keep_trees: begin with what an earlier search of the same has learned, here or on Spark, and keep what this one
-            does on all machines; see `highwater.explorer.search.kept_trees`.
+            does on all machines; see `highwater.explorer.search.keeping.kept_trees`.
         auditing: whether to judge some of what was found a second time if nothing is violated. Every state never is.
 
     Raises:

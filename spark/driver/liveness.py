@@ -20,14 +20,14 @@ import numpy as np
 
 from highwater.explorer.kernels.arrays import FAIR
 from highwater.explorer.partitioned.worker import PartitionWorker
-from highwater.explorer.search.coverage import holds_for_nothing
-from highwater.explorer.search.edges import Edges, rows_of
-from highwater.explorer.search.engine import Engine
-from highwater.explorer.search.lassos import lasso_to
-from highwater.explorer.search.liveness import FairRows, lassos_in
-from highwater.explorer.search.orbits import exact_fairness
-from highwater.explorer.search.store import Stopped
-from highwater.explorer.search.stored_graph import StoredGraph
+from highwater.explorer.search.engine.engine import Engine
+from highwater.explorer.search.graph_properties.edges import Edges, rows_of
+from highwater.explorer.search.graph_properties.lassos import lasso_to
+from highwater.explorer.search.graph_properties.liveness import FairRows, lassos_in
+from highwater.explorer.search.graph_properties.orbits import exact_fairness
+from highwater.explorer.search.graph_properties.stored_graph import StoredGraph
+from highwater.explorer.search.levels.coverage import holds_for_nothing
+from highwater.explorer.search.states.store import Stopped
 from highwater.explorer.system import System
 from highwater.explorer.verdict import NO_PREMISE, Budget, Violation
 from highwater.model.language.declarations import Instance
@@ -56,8 +56,8 @@ def lassos_on(
     known: Container[str],
     on_progress: Callable[[str], None],
 ) -> tuple[list[Violation], dict[str, int], dict[str, str]]:
-    """What `highwater.explorer.search.liveness.lassos_in` finds, from levels that hold every state; and the properties
-    that hold for nothing, each with why.
+    """What `highwater.explorer.search.graph_properties.liveness.lassos_in` finds, from levels that hold every state;
+    and the properties that hold for nothing, each with why.
 
     Raises:
         NoRoom: the driver has no room for what trimming leaves.

@@ -17,8 +17,8 @@ import pyarrow as pa
 
 from highwater.explorer.kernels.arrays import ONLY_CUT, RECORD_EXTRA
 from highwater.explorer.partitioned.worker import PartitionWorker
-from highwater.explorer.search.orbits import exact_fairness
-from highwater.explorer.search.owed import Marks, false_in
+from highwater.explorer.search.graph_properties.orbits import exact_fairness
+from highwater.explorer.search.graph_properties.owed import Marks, false_in
 from highwater.explorer.system import ModelError
 from highwater.spark.worker.level import LARGEST_BLOCK
 from highwater.spark.worker.shard import Shard

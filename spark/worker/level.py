@@ -12,7 +12,7 @@ import numpy as np
 
 from highwater.explorer.partitioned.visited import Visited
 from highwater.explorer.partitioned.worker import Example, PartitionWorker
-from highwater.explorer.search.counts import Counts
+from highwater.explorer.search.states.counts import Counts
 from highwater.spark.levels import Levels, Part
 
 LARGEST_BLOCK = 1 << 20

@@ -33,8 +33,8 @@ import numpy as np
 from highwater.explorer.compiler.layout import Layout
 from highwater.explorer.partitioned.visited import Visited
 from highwater.explorer.partitioned.worker import PartitionWorker
-from highwater.explorer.search.durable import CheckpointError, seal, unseal
-from highwater.explorer.search.folded import Folded
+from highwater.explorer.search.keeping.durable import CheckpointError, seal, unseal
+from highwater.explorer.search.states.folded import Folded
 from highwater.spark.levels import Levels, Part
 
 PAGE = 1 << 12  # bytes

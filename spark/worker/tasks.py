@@ -34,9 +34,9 @@ import attrs
 import numpy as np
 
 from highwater.explorer.partitioned.worker import PartitionWorker
-from highwater.explorer.search.counts import Counts
-from highwater.explorer.search.durable import CheckpointError
-from highwater.explorer.search.fingerprint import Fingerprint, differences, in_one_line
+from highwater.explorer.search.keeping.durable import CheckpointError
+from highwater.explorer.search.keeping.fingerprint import Fingerprint, differences, in_one_line
+from highwater.explorer.search.states.counts import Counts
 from highwater.explorer.sources import digest, files_of, forget_models
 from highwater.explorer.system import ModelError, System
 from highwater.spark.levels import Levels, Part
@@ -60,7 +60,7 @@ class Search:
     Attributes:
         name: unique to the search, so that worker processes know whether their engine belongs to it.
         make_system: makes the system, on any machine that has the package.
-        prints: must be equal on every machine; see `highwater.explorer.search.fingerprint`.
+        prints: must be equal on every machine; see `highwater.explorer.search.keeping.fingerprint`.
         versions: of what the engine is built on; must be equal on every machine, too.
         trees: the decision trees that the driver has learned.
     """

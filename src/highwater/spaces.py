@@ -6,8 +6,8 @@ from typing import Any
 
 from highwater.claims.spec import Spec, SpecError
 from highwater.distribution import installing
-from highwater.explorer.search import breadth_first
-from highwater.explorer.search.engine import Engine
+from highwater.explorer.search.engine.engine import Engine
+from highwater.explorer.search.levels import breadth_first
 from highwater.explorer.system import blaming_the_model
 from highwater.explorer.verdict import Budget, lines_by_file
 from highwater.model.language.domain import ArrayOf, Integers, Maybe, OneOf, SequenceOf, SetOf, Struct
@@ -74,7 +74,7 @@ def column_type(domain: Any) -> Any:
 
 def lines_of(spec: Spec, max_states: int) -> dict[str, dict[int, int]]:
     """By file of the model, for each line of a function that was looked at, in how many paths it ran."""
-    from highwater.explorer.search.coverage import functions_run
+    from highwater.explorer.search.levels.coverage import functions_run
 
     engine = _reached(spec, max_states)
     return lines_by_file(functions_run(engine.programs))

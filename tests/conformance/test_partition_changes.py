@@ -12,7 +12,7 @@ import pytest
 from highwater.claims.spec import Spec, make_spec
 from highwater.conformance.distribution import find
 from highwater.conformance.partition_changes import Beginning, Cancelling, Change, PartitionChanges
-from highwater.explorer.search.breadth_first import reach
+from highwater.explorer.search.levels.breadth_first import reach
 from highwater.model.kraft import changing
 from highwater.model.kraft.partition import PartitionChange, PartitionRegistration
 from highwater.model.kraft.partition_change import (

@@ -11,7 +11,7 @@ from highwater.claims.spec import Spec
 from highwater.conformance.lockstep import operations_of
 from highwater.conformance.operations import MAPPED, REFUSABLE, UNMAPPED
 from highwater.conformance.paths import Paths
-from highwater.explorer.search import breadth_first
+from highwater.explorer.search.levels import breadth_first
 from highwater.explorer.system import successor
 from highwater.explorer.verdict import Budget
 from highwater.model.partition.definition import PARTITION

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from highwater.explorer.kernels import compiling
-from highwater.explorer.search import breadth_first, plain_python
-from highwater.explorer.search.kept_trees import KeptTrees
+from highwater.explorer.kernels.making import compiling
+from highwater.explorer.search.keeping.kept_trees import KeptTrees
+from highwater.explorer.search.levels import breadth_first
+from highwater.explorer.search.plain import plain_python
 from highwater.explorer.system import System
 from highwater.explorer.verdict import Outcome
 from highwater.model.language.declarations import Invariant, Quantified, StepProperty

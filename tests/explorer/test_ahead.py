@@ -12,24 +12,25 @@ from typing import Any
 import numpy as np
 import pytest
 
-from highwater.explorer.kernels import ahead, code_cache, entry_points, signatures, targets
-from highwater.explorer.search import breadth_first, plain_python
+from highwater.explorer.kernels.making import ahead, code_cache, entry_points, signatures, targets
+from highwater.explorer.search.levels import breadth_first
+from highwater.explorer.search.plain import plain_python
 from tests.small_models import tiny_system
 
 ELF_MACHINES = {"x86_64": 62, "aarch64": 183}
 NEEDED = (
-    "canonical.orbit_sizes",
-    "canonical.representative",
-    "check.check",
-    "check.mark_violating",
-    "expand.expand",
-    "reach.mark_predecessors",
-    "stored.enter_rows",
-    "stored.find",
+    "states.canonical.orbit_sizes",
+    "states.canonical.representative",
+    "steps.check.check",
+    "steps.check.mark_violating",
+    "steps.expand.expand",
+    "graphs.reach.mark_predecessors",
+    "states.stored.enter_rows",
+    "states.stored.find",
 )
 ENTRY_POINTS = [each for each in vars(entry_points).values() if isinstance(each, entry_points.EntryPoint)]
 ROWS = [(name, arguments) for name, arguments in signatures.all_signatures((2,)) if name in NEEDED]
-SMALL = [(name, arguments) for name, arguments in ROWS if name == "stored.find"]
+SMALL = [(name, arguments) for name, arguments in ROWS if name == "states.stored.find"]
 
 
 def brought(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -107,7 +108,7 @@ def test_only_code_of_these_sources_that_is_whole_is_loaded(
     harm(tmp_path)
     brought(tmp_path, monkeypatch)
     ((kernel, arguments),) = SMALL
-    assert (code_cache.load(entry_points.name_of(*kernel.split("."), arguments)) is not None) is loaded
+    assert (code_cache.load(entry_points.name_of(*kernel.rsplit(".", 1), arguments)) is not None) is loaded
 
 
 def cut(folder: Path) -> None:
@@ -145,8 +146,9 @@ def test_a_processor_is_of_the_targets_whose_features_it_has(monkeypatch: pytest
 def test_code_for_any_processor_uses_no_instruction_that_some_lack(tmp_path: Path) -> None:
     """`pext` of x86-64-v3 made LLVM end the process."""
     code = """
-from highwater.explorer.kernels import canonical, compiling, intrinsics, signatures
-compiling.object_code(canonical.representative, (*signatures.ONE_WIDTH["canonical.representative"], (0,)))
+from highwater.explorer.kernels.making import compiling, intrinsics, signatures
+from highwater.explorer.kernels.states import canonical
+compiling.object_code(canonical.representative, (*signatures.ONE_WIDTH["states.canonical.representative"], (0,)))
 print(intrinsics.HAS_PEXT)
 """
     environment = {**os.environ, "NUMBA_CPU_NAME": "generic"}
@@ -156,19 +158,19 @@ print(intrinsics.HAS_PEXT)
 
 def test_a_signature_of_other_types_has_another_name() -> None:
     ((kernel, arguments),) = SMALL
-    named = entry_points.name_of(*kernel.split("."), arguments)
+    named = entry_points.name_of(*kernel.rsplit(".", 1), arguments)
     assert named != entry_points.name_of(
-        *kernel.split("."), (arguments[0], arguments[1].astype(np.uint64), *arguments[2:])
+        *kernel.rsplit(".", 1), (arguments[0], arguments[1].astype(np.uint64), *arguments[2:])
     )
-    assert named != entry_points.name_of(*kernel.split("."), (*arguments[:-1], (0,)))
-    assert len({entry_points.name_of(*name.split("."), each) for name, each in signatures.all_signatures()}) == len(
+    assert named != entry_points.name_of(*kernel.rsplit(".", 1), (*arguments[:-1], (0,)))
+    assert len({entry_points.name_of(*name.rsplit(".", 1), each) for name, each in signatures.all_signatures()}) == len(
         signatures.all_signatures()
     )
 
 
 def test_each_kernel_is_made_ahead_but_the_one_of_conformance() -> None:
     known = {f"{each._module}.{each._name}" for each in ENTRY_POINTS}
-    assert known - {name for name, _ in signatures.all_signatures()} == {"reach.note_parents"}
+    assert known - {name for name, _ in signatures.all_signatures()} == {"graphs.reach.note_parents"}
 
 
 @pytest.mark.parametrize("asked", [[], ["x86-64-v2"], ["x86-64-v3", "aarch64"]])

@@ -20,9 +20,13 @@ from highwater.explorer.compiler.storing import as_bytes
 from highwater.explorer.compiler.tracing import OutOfBounds, Update
 from highwater.explorer.encoding import FIRST_EFFECT, NOTHING
 from highwater.explorer.kernels.arrays import ROWS
-from highwater.explorer.search import audit, breadth_first, engine, kept_trees, plain_python
-from highwater.explorer.search.engine import Engine
-from highwater.explorer.search.kept_trees import ACTIONS, KeptTrees, learned
+from highwater.explorer.search import audit
+from highwater.explorer.search.engine import engine
+from highwater.explorer.search.engine.engine import Engine
+from highwater.explorer.search.keeping import kept_trees
+from highwater.explorer.search.keeping.kept_trees import ACTIONS, KeptTrees, learned
+from highwater.explorer.search.levels import breadth_first
+from highwater.explorer.search.plain import plain_python
 from highwater.explorer.second_judge import Renaming, exceeded
 from highwater.explorer.system import JudgedOtherwise, System, abstracted
 from highwater.explorer.verdict import Auditing, Budget, Outcome, Verdict

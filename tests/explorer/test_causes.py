@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from highwater.explorer.analysis.causes import Causes, causes, instance_of, part_names
 from highwater.explorer.compiler.layout import Layout
-from highwater.explorer.search.plain_python import explore
+from highwater.explorer.search.plain.plain_python import explore
 from highwater.explorer.system import Cut, ModelError, System, judge_end, successor
 from highwater.explorer.trace import changes, violation_at
 from highwater.explorer.verdict import DEADLOCK, Step, Violation

@@ -19,10 +19,13 @@ import pytest
 from highwater.claims.resolving import build_system, resolve_model
 from highwater.explorer import sources
 from highwater.explorer.compiler.layout import Layout
-from highwater.explorer.search import breadth_first, durable, engine, expansion, progress, scratch, snapshots, store
-from highwater.explorer.search.checkpoint import MANIFEST
-from highwater.explorer.search.durable import LOCK, CheckpointError, Holder
-from highwater.explorer.search.fingerprint import fingerprint
+from highwater.explorer.search.engine import engine
+from highwater.explorer.search.keeping import durable, snapshots
+from highwater.explorer.search.keeping.checkpoint import MANIFEST
+from highwater.explorer.search.keeping.durable import LOCK, CheckpointError, Holder
+from highwater.explorer.search.keeping.fingerprint import fingerprint
+from highwater.explorer.search.levels import breadth_first, expansion, progress
+from highwater.explorer.search.states import scratch, store
 from highwater.explorer.system import System
 from highwater.explorer.verdict import Budget, Outcome, Progress, Verdict
 from highwater.model.catalogue import MODELS
@@ -96,12 +99,13 @@ RUN = """
 import sys
 from pathlib import Path
 sys.path.insert(0, {tests!r})
-from highwater.explorer.search import breadth_first, snapshots
+from highwater.explorer.search.keeping import snapshots
+from highwater.explorer.search.levels import breadth_first
 snapshots.SECONDS_BETWEEN_SNAPSHOTS = 0.0
 snapshots.MOST_OF_THE_TIME = 1e9
 from test_checkpoint import system, told
 folder = Path(sys.argv[1])
-from highwater.explorer.search.checkpoint import MANIFEST
+from highwater.explorer.search.keeping.checkpoint import MANIFEST
 print("begin", flush=True)
 resume = (folder / MANIFEST).exists()
 outcome = breadth_first.explore(system(leader_epoch_max=2), checkpoint=folder, resume=resume, symmetry=False)
@@ -389,7 +393,7 @@ def test_what_was_seen_before_the_interrupt_is_told_by_a_search_that_knows_nothi
 HOLD = """
 import sys, time
 from pathlib import Path
-from highwater.explorer.search.durable import Lock
+from highwater.explorer.search.keeping.durable import Lock
 lock = Lock(Path(sys.argv[1]))
 print("begin", flush=True)
 time.sleep(600)

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from highwater.explorer.analysis import simulate
-from highwater.explorer.kernels import code_cache, entry_points
-from highwater.explorer.kernels.compile_times import TIMES
-from highwater.explorer.search import breadth_first
+from highwater.explorer.kernels.making import code_cache, entry_points
+from highwater.explorer.kernels.making.compile_times import TIMES
+from highwater.explorer.search.levels import breadth_first
 from highwater.reports import progress
 from highwater.reports.terminal import counts_line
 from tests.small_models import tiny_system
@@ -33,7 +33,7 @@ def uncompiled(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Any]]:
     made = entry_points.EntryPoint._compile
     for kernel in (entry_points.expand, entry_points.walk_on):
         monkeypatch.setattr(kernel, "_loaded", {})
-    not_kept = ("expand.", "walks.")
+    not_kept = ("steps.expand.", "steps.walks.")
     monkeypatch.setattr(code_cache, "load", lambda name: None if name.startswith(not_kept) else kept(name))
     monkeypatch.setattr(entry_points.EntryPoint, "_compile", compiled)
     yield meanwhile
@@ -42,7 +42,7 @@ def uncompiled(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Any]]:
 def test_compiling_is_timed_apart_and_told(uncompiled: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     clock = itertools.count()
     stub = SimpleNamespace(perf_counter=lambda: 100.0 * next(clock))
-    monkeypatch.setattr("highwater.explorer.kernels.compile_times.time", stub)
+    monkeypatch.setattr("highwater.explorer.kernels.making.compile_times.time", stub)
     monkeypatch.setattr(progress, "SECONDS_BETWEEN_LINES", -1.0)
     console = progress.make_console(stderr=True)
     console.file = log = io.StringIO()
@@ -59,7 +59,7 @@ def test_compiling_is_timed_apart_and_told(uncompiled: dict[str, Any], monkeypat
 def test_walks_time_it_apart_as_well(uncompiled: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     clock = itertools.count()
     stub = SimpleNamespace(perf_counter=lambda: 100.0 * next(clock))
-    monkeypatch.setattr("highwater.explorer.kernels.compile_times.time", stub)
+    monkeypatch.setattr("highwater.explorer.kernels.making.compile_times.time", stub)
     made = simulate.simulate(tiny_system("reference", "kip-101"), walks=10, depth=5, seed=0, workers=1)
     assert made.compile_seconds >= 100.0
     assert made.walk_seconds == made.seconds - made.compile_seconds

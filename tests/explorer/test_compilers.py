@@ -13,10 +13,10 @@ import attrs
 import numpy as np
 import pytest
 
-from highwater.explorer.kernels import code_cache, compilers, entry_points, signatures
-from highwater.explorer.kernels.compile_times import TIMES
-from highwater.explorer.kernels.entry_points import EntryPoint, Together, name_of
-from highwater.explorer.search import breadth_first
+from highwater.explorer.kernels.making import code_cache, compilers, entry_points, signatures
+from highwater.explorer.kernels.making.compile_times import TIMES
+from highwater.explorer.kernels.making.entry_points import EntryPoint, Together, name_of
+from highwater.explorer.search.levels import breadth_first
 from highwater.explorer.system import System
 from highwater.model.language.declarations import action
 from highwater.model.language.domain import BOOLEAN, Integers
@@ -24,7 +24,7 @@ from highwater.model.language.graph_properties import eventually_always
 from highwater.model.language.records import evolve, within
 from tests.small_models import tiny_system
 
-TINY = ("stored.find", "stored.enter_rows")
+TINY = ("states.stored.find", "states.stored.enter_rows")
 ENTRY_POINTS = [each for each in vars(entry_points).values() if isinstance(each, EntryPoint)]
 UNITS = (0, 0)
 
@@ -70,7 +70,7 @@ def test_what_is_kept_is_not_compiled_again_and_one_kernel_is_compiled_alone(
     nothing_kept: Path, compiled: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     find()
-    (file,) = nothing_kept.glob("*/stored.find-*")
+    (file,) = nothing_kept.glob("*/states.stored.find-*")
     monkeypatch.setattr(compilers, "compiled", None)
     for kept_still, here in ((True, []), (False, ["find"])):
         for name, value in (("together", Together(UNITS, False, 2)), ("_made", {})):
@@ -91,7 +91,7 @@ def test_what_no_process_makes_is_made_here(
     else:
         monkeypatch.setattr(sys, "executable", str(nothing_kept / "python"))
     assert find() == -1
-    assert (compiled, kept(nothing_kept)) == (["find"], ["stored.find"])
+    assert (compiled, kept(nothing_kept)) == (["find"], ["states.stored.find"])
 
 
 def test_where_nothing_can_be_kept_each_is_compiled_once(
@@ -123,7 +123,7 @@ def test_a_kernel_is_compiled_alone(
     monkeypatch.setattr(entry_points, "together", together)
     monkeypatch.setattr(entry_points, "elsewhere", elsewhere)
     assert find() == -1
-    assert kept(nothing_kept) == ["stored.find"]
+    assert kept(nothing_kept) == ["states.stored.find"]
 
 
 def test_no_more_compile_at_once_than_the_machine_has_memory_for(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -157,9 +157,9 @@ def test_an_interrupt_ends_the_processes_while_they_compile(monkeypatch: pytest.
             return made[-1]
 
     monkeypatch.setattr(compilers, "_Compiler", Noted)
-    slow = ("expand.expand", "graph.list_edges")
+    slow = ("steps.expand.expand", "graphs.graph.list_edges")
     with pytest.raises(KeyboardInterrupt):
-        compilers.compiled([(*name.split("."), (*signatures.ONE_WIDTH[name], UNITS)) for name in slow], 2)
+        compilers.compiled([(*name.rsplit(".", 1), (*signatures.ONE_WIDTH[name], UNITS)) for name in slow], 2)
     assert [process.returncode for process in begun] == [-signal.SIGKILL] * len(begun) != []
     assert not made
 
@@ -187,7 +187,9 @@ def test_a_search_up_to_a_counterexample_calls_these(called: set[str]) -> None:
     outcome = breadth_first.explore(tiny_system("reference", "kip-101"), workers=2, keep_going=True)
     assert outcome.violations
     assert called <= set(signatures.OF_A_SEARCH)
-    assert set(signatures.OF_A_SEARCH) - called <= {"stored.move_row"}, "which closes holes, if threads leave any"
+    assert set(signatures.OF_A_SEARCH) - called <= {"states.stored.move_row"}, (
+        "which closes holes, if threads leave any"
+    )
 
 
 @attrs.frozen

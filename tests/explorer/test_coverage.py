@@ -8,7 +8,7 @@ from pathlib import Path
 import attrs
 import pytest
 
-from highwater.explorer.search.breadth_first import explore
+from highwater.explorer.search.levels.breadth_first import explore
 from highwater.explorer.system import System
 from highwater.explorer.verdict import Budget, Unreached, Verdict
 from highwater.model.language.declarations import Witness, action, invariant, step_property

@@ -29,7 +29,7 @@ import pytest
 from highwater.claims.spec import load_spec
 from highwater.explorer import descriptions
 from highwater.explorer.descriptions import Descriptions, Indescribable
-from highwater.explorer.search.fingerprint import instances_by_name
+from highwater.explorer.search.keeping.fingerprint import instances_by_name
 from highwater.model.language.domain import Integers, Limit
 from highwater.model.partition import fetching
 

@@ -12,8 +12,8 @@ import pytest
 
 from highwater import api
 from highwater.explorer.analysis.graph import reachable_graph
-from highwater.explorer.search import breadth_first
-from highwater.explorer.search.difference import Difference, difference
+from highwater.explorer.search.levels import breadth_first
+from highwater.explorer.search.levels.difference import Difference, difference
 from highwater.explorer.system import System
 from highwater.model.language.declarations import action, invariant
 from highwater.model.language.domain import Integers

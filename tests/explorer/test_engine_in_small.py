@@ -19,12 +19,17 @@ import pytest
 from highwater.explorer.analysis.simulate import simulate
 from highwater.explorer.compiler.effects import Effects
 from highwater.explorer.compiler.storing import effects_as_arrays, restore_effects
-from highwater.explorer.kernels import expand, rows, stored
 from highwater.explorer.kernels.arrays import MAY_HAPPEN, ONLY_CUT, FlatRows
+from highwater.explorer.kernels.states import rows, stored
+from highwater.explorer.kernels.steps import expand
 from highwater.explorer.partitioned.visited import Visited
 from highwater.explorer.partitioned.worker import PartitionWorker
-from highwater.explorer.search import breadth_first, engine, kept_trees, plain_python, scratch, store
-from highwater.explorer.search.lassos import moves_of
+from highwater.explorer.search.engine import engine
+from highwater.explorer.search.graph_properties.lassos import moves_of
+from highwater.explorer.search.keeping import kept_trees
+from highwater.explorer.search.levels import breadth_first
+from highwater.explorer.search.plain import plain_python
+from highwater.explorer.search.states import scratch, store
 from highwater.explorer.system import Cut, System, successor
 from highwater.explorer.verdict import Budget, Outcome, Verdict
 from highwater.model.language.declarations import Instance, Transition, action, invariant, step_property
@@ -364,7 +369,7 @@ def test_parts_list_the_steps_that_plain_python_takes(
     """But for those of a state that is no source; and what properties see of the steps that they rely on."""
     if folds:
         monkeypatch.setattr("highwater.explorer.partitioned.visited.FOLD_FROM", 0)
-        monkeypatch.setattr("highwater.explorer.search.folded.MOST_OF_FLAT", 1e9)
+        monkeypatch.setattr("highwater.explorer.search.states.folded.MOST_OF_FLAT", 1e9)
     system, owners = club_of(folds), 3
     worker = PartitionWorker(system, symmetry)
     chosen = dict.fromkeys(worker.representative(each) for each in every_state(system))

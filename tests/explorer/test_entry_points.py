@@ -18,9 +18,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from highwater.explorer.kernels import code_cache, compiling, entry_points
-from highwater.explorer.kernels.compiling import kernel
-from highwater.explorer.kernels.entry_points import EntryPoint
+from highwater.explorer.kernels.making import code_cache, compiling, entry_points
+from highwater.explorer.kernels.making.compiling import kernel
+from highwater.explorer.kernels.making.entry_points import EntryPoint
 
 ROOT = Path(__file__).parents[2]
 SPEC = """
@@ -308,14 +308,14 @@ def test_sources_in_an_archive_are_the_same_sources(tmp_path: Path) -> None:
     code = f"""
 import sys
 sys.path.insert(0, {str(tmp_path / "highwater.zip")!r})
-from highwater.explorer.kernels import code_cache
+from highwater.explorer.kernels.making import code_cache
 print(code_cache.__file__, code_cache._made_of())
 """
     shown = subprocess.run(
         [sys.executable, "-I", "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True
     ).stdout.split()
     assert shown == [
-        str(tmp_path / "highwater.zip" / "highwater" / "explorer" / "kernels" / "code_cache.py"),
+        str(tmp_path / "highwater.zip" / "highwater" / "explorer" / "kernels" / "making" / "code_cache.py"),
         code_cache._made_of(),
     ]
 
@@ -323,7 +323,7 @@ print(code_cache.__file__, code_cache._made_of())
 def test_processes_that_compile_at_once_do_not_disturb_each_other(folder: Path) -> None:
     code = f"""
 import sys, pathlib, numpy as np
-from highwater.explorer.kernels import code_cache, entry_points
+from highwater.explorer.kernels.making import code_cache, entry_points
 from highwater.explorer.kernels.arrays import FlatRows
 code_cache.folders, code_cache.BROUGHT = lambda: [pathlib.Path({str(folder)!r})], pathlib.Path("/nowhere")
 rows, table, room = np.arange(6, dtype=np.uint32), np.zeros(16, np.uint32), np.zeros((1, 1), np.uint64)
@@ -338,7 +338,7 @@ print(sorted(table[table > 0] & 7), "numba" in sys.modules)
     shown = [process.communicate()[0] for process in at_once]
     assert {line.rpartition(" ")[0] for line in shown} == {str([np.uint32(row) for row in range(1, 7)])}
     (file,) = folder.glob("*/*")
-    assert file.name.startswith("stored.enter_rows-")
+    assert file.name.startswith("states.stored.enter_rows-")
     assert start().communicate()[0].endswith(" False\n")
 
 
@@ -408,7 +408,7 @@ def test_every_entry_point_leads_to_a_kernel() -> None:
 def test_of_processes_that_need_the_same_kernel_one_compiles_it(folder: Path, tmp_path: Path) -> None:
     code = f"""
 import sys, pathlib, numpy as np
-from highwater.explorer.kernels import code_cache, compiling, entry_points
+from highwater.explorer.kernels.making import code_cache, compiling, entry_points
 from highwater.explorer.kernels.arrays import FlatRows
 code_cache.folders, code_cache.BROUGHT = lambda: [pathlib.Path({str(folder)!r})], pathlib.Path("/nowhere")
 compile_now = compiling.object_code

@@ -12,8 +12,10 @@ import attrs
 import pytest
 
 from highwater.explorer.memory import process_memory
-from highwater.explorer.search import breadth_first, plain_python, progress, scratch, store
-from highwater.explorer.search.engine import Engine
+from highwater.explorer.search.engine.engine import Engine
+from highwater.explorer.search.levels import breadth_first, progress
+from highwater.explorer.search.plain import plain_python
+from highwater.explorer.search.states import scratch, store
 from highwater.explorer.system import ModelError, System
 from highwater.explorer.verdict import DEADLOCK, Budget, Outcome, Progress, Verdict, Violation
 from highwater.model.language.declarations import Action, Invariant, Witness, action, invariant

@@ -21,10 +21,11 @@ import pytest
 
 from highwater.explorer import memory
 from highwater.explorer.compiler import decision_trees, effects, meanings, programs
-from highwater.explorer.search import breadth_first, snapshots
-from highwater.explorer.search.checkpoint import MANIFEST
-from highwater.explorer.search.durable import LOCK
-from highwater.explorer.search.engine import Engine
+from highwater.explorer.search.engine.engine import Engine
+from highwater.explorer.search.keeping import snapshots
+from highwater.explorer.search.keeping.checkpoint import MANIFEST
+from highwater.explorer.search.keeping.durable import LOCK
+from highwater.explorer.search.levels import breadth_first
 from highwater.explorer.system import ModelError, System
 from highwater.explorer.verdict import Budget, Outcome, Progress, Verdict
 from highwater.model.language.declarations import action, invariant

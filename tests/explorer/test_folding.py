@@ -17,12 +17,15 @@ from hypothesis import strategies as st
 
 from highwater.claims.spec import load_spec
 from highwater.explorer.compiler.layout import Layout
-from highwater.explorer.kernels import entry_points
 from highwater.explorer.kernels.arrays import ROWS
-from highwater.explorer.search import breadth_first, engine, folded, liveness, store
-from highwater.explorer.search.cuts import most_parts
-from highwater.explorer.search.rows import Rows
-from highwater.explorer.search.store import Stopped, Store, spread
+from highwater.explorer.kernels.making import entry_points
+from highwater.explorer.search.engine import engine
+from highwater.explorer.search.graph_properties import liveness
+from highwater.explorer.search.levels import breadth_first
+from highwater.explorer.search.states import folded, store
+from highwater.explorer.search.states.cuts import most_parts
+from highwater.explorer.search.states.rows import Rows
+from highwater.explorer.search.states.store import Stopped, Store, spread
 from highwater.explorer.verdict import Budget, Outcome
 from highwater.model.language.domain import ArrayOf, Integers
 from highwater.model.language.records import domain_of, within

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from highwater.explorer.analysis.graph import TooLarge, as_data, as_dot, as_graphml, diameter, reachable_graph, shape
-from highwater.explorer.search.plain_python import explore
+from highwater.explorer.search.plain.plain_python import explore
 from highwater.explorer.system import System
 from highwater.model.language.declarations import action, invariant
 from highwater.model.language.domain import Integers

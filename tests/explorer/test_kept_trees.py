@@ -24,8 +24,10 @@ from highwater.explorer.compiler.layout import Layout
 from highwater.explorer.compiler.programs import Program
 from highwater.explorer.compiler.storing import as_bytes, from_bytes
 from highwater.explorer.memory import process_memory
-from highwater.explorer.search import breadth_first, fingerprint, kept_trees, store, tree_files, tree_names
-from highwater.explorer.search.store import Store
+from highwater.explorer.search.keeping import fingerprint, kept_trees, tree_files, tree_names
+from highwater.explorer.search.levels import breadth_first
+from highwater.explorer.search.states import store
+from highwater.explorer.search.states.store import Store
 from highwater.explorer.system import Contradiction, ModelError, System
 from highwater.explorer.verdict import Budget, Outcome
 from highwater.model.language.declarations import action, invariant
@@ -119,12 +121,12 @@ def test_trees_are_kept_only_where_that_was_asked_for(folder: Path) -> None:
 
 
 def test_filters_and_wide_nodes_are_kept_too(monkeypatch: pytest.MonkeyPatch, learned: list[str]) -> None:
-    monkeypatch.setattr("highwater.explorer.search.engine.ROWS_WORTH_A_FILTER", 1 << 9)
+    monkeypatch.setattr("highwater.explorer.search.engine.engine.ROWS_WORTH_A_FILTER", 1 << 9)
     system = found(CLAIMS[2])
     first = explored(system)
     learned.clear()
     monkeypatch.setattr(
-        "highwater.explorer.search.engine.filter_of", lambda program, sample=(): pytest.fail("chosen again")
+        "highwater.explorer.search.engine.engine.filter_of", lambda program, sample=(): pytest.fail("chosen again")
     )
     monkeypatch.setattr(kept_trees.Engine, "__init__", _with_filters_that_are_empty(kept_trees.Engine.__init__))
     assert told(explored(system)) == told(first)
@@ -133,7 +135,7 @@ def test_filters_and_wide_nodes_are_kept_too(monkeypatch: pytest.MonkeyPatch, le
 def test_filters_that_a_search_chose_which_learned_no_path_are_kept(
     monkeypatch: pytest.MonkeyPatch, learned: list[str]
 ) -> None:
-    monkeypatch.setattr("highwater.explorer.search.engine.ROWS_WORTH_A_FILTER", 1 << 9)
+    monkeypatch.setattr("highwater.explorer.search.engine.engine.ROWS_WORTH_A_FILTER", 1 << 9)
     system = found(CLAIMS[2])
     with monkeypatch.context() as chosen_never:
         chosen_never.setattr(kept_trees.Engine, "renew_filters", lambda engine: None)
@@ -141,7 +143,9 @@ def test_filters_that_a_search_chose_which_learned_no_path_are_kept(
     learned.clear()
     explored(system)
     assert learned == []
-    monkeypatch.setattr("highwater.explorer.search.engine.widened", lambda program, states: pytest.fail("chosen again"))
+    monkeypatch.setattr(
+        "highwater.explorer.search.engine.engine.widened", lambda program, states: pytest.fail("chosen again")
+    )
     assert told(explored(system)) == told(first)
 
 
@@ -202,7 +206,7 @@ def _with_filters_that_are_empty(begin: Callable[..., None]) -> Callable[..., No
 
     def begins(engine: Any, *arguments: Any, **options: Any) -> None:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("highwater.explorer.search.engine.filter_of", filter_of)
+            patch.setattr("highwater.explorer.search.engine.engine.filter_of", filter_of)
             begin(engine, *arguments, **options)
 
     return begins
@@ -699,7 +703,7 @@ def test_what_is_met_after_the_sample_makes_a_search_begin_anew(
 
 
 def test_with_trees_that_are_forgotten_their_filters_go(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("highwater.explorer.search.engine.ROWS_WORTH_A_FILTER", 1 << 9)
+    monkeypatch.setattr("highwater.explorer.search.engine.engine.ROWS_WORTH_A_FILTER", 1 << 9)
     system = found(CLAIMS[2])
     explored(system)
     fresh, engine = (kept_trees.Engine(system, Budget(), 8, 1, True) for _ in range(2))

@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 from numba import njit
 
 from highwater.explorer.encoding import COPY_FIELD, FIRST_EFFECT, UNKNOWN
-from highwater.explorer.kernels import entry_points, intrinsics, recent, rows, trees
 from highwater.explorer.kernels.arrays import EffectArrays, FlatRows
+from highwater.explorer.kernels.making import entry_points, intrinsics
+from highwater.explorer.kernels.states import recent, rows
+from highwater.explorer.kernels.steps import trees
 
 WORD = st.integers(0, 2**64 - 1)
 

@@ -23,8 +23,10 @@ from highwater.explorer.compiler.permutations import Image
 from highwater.explorer.compiler.programs import Program
 from highwater.explorer.compiler.settings import Settings
 from highwater.explorer.compiler.storing import as_bytes, from_bytes
-from highwater.explorer.search import breadth_first, kept_trees, plain_python
-from highwater.explorer.search.symmetry import permutations_of
+from highwater.explorer.search.engine.symmetry import permutations_of
+from highwater.explorer.search.keeping import kept_trees
+from highwater.explorer.search.levels import breadth_first
+from highwater.explorer.search.plain import plain_python
 from highwater.explorer.system import System
 from highwater.explorer.verdict import Outcome
 from highwater.model.language.declarations import action

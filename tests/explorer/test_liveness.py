@@ -11,10 +11,12 @@ from typing import Any
 import attrs
 import pytest
 
-from highwater.explorer.search import breadth_first, liveness, plain_python
-from highwater.explorer.search.lassos import lasso_at
-from highwater.explorer.search.recomputed_graph import BYTES_A_ROW, RecomputedGraph
-from highwater.explorer.search.store import Store
+from highwater.explorer.search.graph_properties import liveness
+from highwater.explorer.search.graph_properties.lassos import lasso_at
+from highwater.explorer.search.graph_properties.recomputed_graph import BYTES_A_ROW, RecomputedGraph
+from highwater.explorer.search.levels import breadth_first
+from highwater.explorer.search.plain import plain_python
+from highwater.explorer.search.states.store import Store
 from highwater.explorer.system import Contradiction
 from highwater.explorer.verdict import Budget, Outcome, Verdict
 from highwater.model.language.declarations import Action, Witness, action

@@ -21,8 +21,10 @@ import pytest
 
 from highwater.explorer import sources
 from highwater.explorer.compiler.programs import Program
-from highwater.explorer.search import breadth_first, kept_trees, plain_python, tree_names
-from highwater.explorer.search.durable import CheckpointError
+from highwater.explorer.search.keeping import kept_trees, tree_names
+from highwater.explorer.search.keeping.durable import CheckpointError
+from highwater.explorer.search.levels import breadth_first
+from highwater.explorer.search.plain import plain_python
 from highwater.explorer.system import System
 from highwater.explorer.verdict import Budget, Outcome
 

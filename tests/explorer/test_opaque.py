@@ -22,7 +22,8 @@ from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
 from highwater.explorer.ranks import ROOM
-from highwater.explorer.search import breadth_first, plain_python
+from highwater.explorer.search.levels import breadth_first
+from highwater.explorer.search.plain import plain_python
 from highwater.explorer.system import Cut, ModelError, System, abstracted, judge, successor
 from highwater.explorer.verdict import Outcome, Verdict
 from highwater.model.language.declarations import Action, Invariant, StepProperty, Transition, Witness

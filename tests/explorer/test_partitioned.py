@@ -12,8 +12,8 @@ from highwater.explorer.kernels.arrays import FlatRows
 from highwater.explorer.partitioned import worker
 from highwater.explorer.partitioned.visited import Visited
 from highwater.explorer.partitioned.worker import PartitionWorker
-from highwater.explorer.search import breadth_first
-from highwater.explorer.search.counts import Counts
+from highwater.explorer.search.levels import breadth_first
+from highwater.explorer.search.states.counts import Counts
 from highwater.explorer.system import Contradiction, System
 from tests.small_models import tiny_system
 

@@ -15,9 +15,11 @@ import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
-from highwater.explorer.search import breadth_first, edges, liveness, plain_python
-from highwater.explorer.search.fairness import demands_of
-from highwater.explorer.search.lassos import lasso_at, moves_of
+from highwater.explorer.search.graph_properties import edges, liveness
+from highwater.explorer.search.graph_properties.fairness import demands_of
+from highwater.explorer.search.graph_properties.lassos import lasso_at, moves_of
+from highwater.explorer.search.levels import breadth_first
+from highwater.explorer.search.plain import plain_python
 from highwater.explorer.system import Cut, System, judge
 from highwater.model.language.declarations import Action, Instance
 from highwater.model.language.domain import BOOLEAN, ArrayOf, Integers, Limit, Maybe, SetOf

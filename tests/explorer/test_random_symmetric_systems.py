@@ -21,7 +21,8 @@ import pytest
 from highwater.explorer.compiler.equivariance import Equivariance
 from highwater.explorer.compiler.permutations import permuted
 from highwater.explorer.compiler.tracing import _Writer
-from highwater.explorer.search import breadth_first, plain_python
+from highwater.explorer.search.levels import breadth_first
+from highwater.explorer.search.plain import plain_python
 from highwater.explorer.system import Contradiction, ModelError, System
 from highwater.explorer.verdict import Auditing, Budget, Outcome
 from highwater.model.language.declarations import Action, Invariant, StepProperty, Witness

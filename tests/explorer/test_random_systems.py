@@ -19,7 +19,9 @@ from hypothesis import HealthCheck, assume, event, given, note, settings
 from hypothesis import strategies as st
 
 from highwater.explorer.compiler.layout import Layout
-from highwater.explorer.search import breadth_first, plain_python, scratch
+from highwater.explorer.search.levels import breadth_first
+from highwater.explorer.search.plain import plain_python
+from highwater.explorer.search.states import scratch
 from highwater.explorer.system import System
 from highwater.explorer.verdict import Auditing, Budget
 from highwater.model.language.declarations import Action, Invariant, StepProperty, Witness

@@ -6,7 +6,7 @@ import pytest
 
 from highwater.explorer.analysis.shrink import Minimal, shrink
 from highwater.explorer.analysis.simulate import simulate
-from highwater.explorer.search import plain_python
+from highwater.explorer.search.plain import plain_python
 from highwater.explorer.system import judge_end, successor
 from highwater.explorer.verdict import DEADLOCK
 from tests.explorer.test_simulate import field, slowly_at_the_end, stays_off_the_corner

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from highwater.explorer.analysis.simulate import Simulation, simulate
 from highwater.explorer.compiler.layout import Layout
-from highwater.explorer.search import plain_python
+from highwater.explorer.search.plain import plain_python
 from highwater.explorer.system import Cut, System, judge_end, successor
 from highwater.explorer.verdict import DEADLOCK, Budget
 from highwater.model.language.declarations import action, invariant, step_property

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from highwater.explorer.analysis.causes import causes
 from highwater.explorer.analysis.outlook import outlook
-from highwater.explorer.search import plain_python
+from highwater.explorer.search.plain import plain_python
 from highwater.explorer.system import Cut, System, successor
 from highwater.explorer.verdict import Step
 from highwater.model.language.declarations import Action, Instance, Invariant, action

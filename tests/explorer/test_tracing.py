@@ -24,7 +24,7 @@ import pytest
 
 from highwater.explorer.compiler.layout import Layout
 from highwater.explorer.compiler.tracing import OutOfBounds, Recorder, TracingError, plain
-from highwater.explorer.search import breadth_first
+from highwater.explorer.search.levels import breadth_first
 from highwater.explorer.system import Cut, ModelError, System, successor
 from highwater.explorer.verdict import Budget
 from highwater.model.language.declarations import action, invariant

@@ -20,11 +20,14 @@ from highwater.explorer.compiler.permutations import Image, permuted
 from highwater.explorer.compiler.prefilter import Filter, filter_of
 from highwater.explorer.compiler.wide_nodes import Widened, widened
 from highwater.explorer.encoding import GATHER_FIELD, JUMP, KIND_AT, NODE, NOTHING, WIDE, WIDENS
-from highwater.explorer.kernels import entry_points
 from highwater.explorer.kernels.arrays import SPARE, FlatRows
-from highwater.explorer.search import breadth_first, engine, expansion, plain_python, progress, scratch, store
-from highwater.explorer.search.compiled import Compiled
-from highwater.explorer.search.symmetry import permutations_of, tabulate
+from highwater.explorer.kernels.making import entry_points
+from highwater.explorer.search.engine import engine
+from highwater.explorer.search.engine.compiled import Compiled
+from highwater.explorer.search.engine.symmetry import permutations_of, tabulate
+from highwater.explorer.search.levels import breadth_first, expansion, progress
+from highwater.explorer.search.plain import plain_python
+from highwater.explorer.search.states import scratch, store
 from highwater.explorer.system import Cut, ModelError, System, judge, successor
 from highwater.explorer.verdict import Budget, Outcome, Progress
 from highwater.model.catalogue import MODELS

@@ -15,8 +15,8 @@ from highwater.claims.checking import Engine, check_spec
 from highwater.claims.mutation import mutate
 from highwater.claims.repairing import repair
 from highwater.claims.spec import SpecError, load_spec
-from highwater.explorer.search import breadth_first
-from highwater.explorer.search.tree_files import TreeFiles
+from highwater.explorer.search.keeping.tree_files import TreeFiles
+from highwater.explorer.search.levels import breadth_first
 from highwater.explorer.system import JudgedOtherwise
 from highwater.explorer.verdict import Auditing
 

@@ -24,7 +24,7 @@ from highwater.claims.mutation import Fate, mutate
 from highwater.claims.repairing import Attempt, Ending, repair
 from highwater.claims.resolving import build_system
 from highwater.explorer.analysis.causes import causes
-from highwater.explorer.search import plain_python
+from highwater.explorer.search.plain import plain_python
 from highwater.explorer.system import System
 from highwater.explorer.verdict import Budget, Verdict, Violation
 from highwater.model.language.declarations import Action, Invariant, StepProperty

@@ -523,7 +523,7 @@ def test_an_interruption_of_the_plain_engine_exits_130(
     def interrupt(*arguments: Any, **options: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("highwater.explorer.search.plain_python.explore", interrupt)
+    monkeypatch.setattr("highwater.explorer.search.plain.plain_python.explore", interrupt)
     result = highwater("check", write_spec(), "--engine", "python")
     assert result.exit_code == 130
     assert "interrupted" in result.stderr

@@ -14,7 +14,7 @@ import pytest
 
 import highwater
 from highwater.explorer.analysis.plain_values import plain as plain_value
-from highwater.explorer.search import breadth_first
+from highwater.explorer.search.levels import breadth_first
 from highwater.model.language.domain import ArrayOf, Integers, Maybe, OneOf, SequenceOf, SetOf, as_domain
 from highwater.notebooks import Coverage
 from highwater.spaces import column_type

@@ -22,10 +22,10 @@ from highwater.claims.spec import load_spec
 from highwater.claims.tables import Wrong
 from highwater.explorer import sources
 from highwater.explorer.compiler.layout import Layout
-from highwater.explorer.search import breadth_first
-from highwater.explorer.search.checkpoint import Checkpoint
-from highwater.explorer.search.durable import CheckpointError
-from highwater.explorer.search.fingerprint import Fingerprint, differences, engine_code, fingerprint
+from highwater.explorer.search.keeping.checkpoint import Checkpoint
+from highwater.explorer.search.keeping.durable import CheckpointError
+from highwater.explorer.search.keeping.fingerprint import Fingerprint, differences, engine_code, fingerprint
+from highwater.explorer.search.levels import breadth_first
 from highwater.explorer.system import System
 from highwater.explorer.verdict import Budget
 from highwater.model.catalogue import MODELS
@@ -336,7 +336,7 @@ def test_the_order_of_actions_is_part_of_a_search() -> None:
 
 
 def test_options_of_python_that_decide_what_code_does_are_part_of_a_search() -> None:
-    code = "from highwater.explorer.search.fingerprint import flags; print(flags())"
+    code = "from highwater.explorer.search.keeping.fingerprint import flags; print(flags())"
 
     def shown(*options: str) -> str:
         command = [sys.executable, *options, "-c", code]

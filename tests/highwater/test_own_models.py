@@ -17,7 +17,7 @@ from highwater import SpecError, Status, Verdict, api
 from highwater.claims import own
 from highwater.claims.positions import line_of_key
 from highwater.cli.init import SCAFFOLD, scaffold_files, write_scaffold
-from highwater.explorer.search import breadth_first
+from highwater.explorer.search.levels import breadth_first
 from highwater.model.language.declarations import Witness, invariant
 from highwater.model.language.graph_properties import prospect
 from highwater.model.reference.controlling import write

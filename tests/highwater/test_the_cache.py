@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from highwater.explorer import kept_files
-from highwater.explorer.kernels import code_cache
+from highwater.explorer.kernels.making import code_cache
 from tests.cluster.conftest import FLAW
 
 ROOT = Path(__file__).parents[2]
@@ -27,7 +27,7 @@ LOGS = ROOT / "tests" / "conformance" / "recorded" / "snapshot"
 PROGRAM = """
 import sys
 from pathlib import Path
-from highwater.explorer.kernels import code_cache
+from highwater.explorer.kernels.making import code_cache
 code_cache.BESIDE_SOURCES = Path("/nowhere/site-packages")
 from highwater.__main__ import main
 sys.argv[0] = "highwater"
@@ -61,8 +61,8 @@ bounds = { brokers = 2, log_length_max = 1, records_max = 1, leader_epoch_max = 
 check = ["candidates_are_complete"]
 """
 KINDS = {
-    "kernels": "highwater.explorer.kernels.code_cache",
-    "trees": "highwater.explorer.search.tree_files",
+    "kernels": "highwater.explorer.kernels.making.code_cache",
+    "trees": "highwater.explorer.search.keeping.tree_files",
     "sources": "highwater.explorer.sources",
     "java": "highwater.conformance.distribution",
 }

@@ -14,7 +14,7 @@ from highwater.explorer.compiler.effects import Effects
 from highwater.explorer.compiler.layout import Layout
 from highwater.explorer.compiler.meanings import ActionProgram, InvariantProgram
 from highwater.explorer.compiler.permutations import Image
-from highwater.explorer.search.symmetry import permutations_of
+from highwater.explorer.search.engine.symmetry import permutations_of
 from highwater.explorer.system import Cut, System, judge, successor
 from highwater.model.language.declarations import Transition
 from highwater.model.partition.bounds import PartitionBounds

@@ -13,8 +13,8 @@ import attrs
 import pytest
 
 from highwater.claims.resolving import build_system, resolve_model
-from highwater.explorer.search import plain_python
-from highwater.explorer.search.breadth_first import explore
+from highwater.explorer.search.levels.breadth_first import explore
+from highwater.explorer.search.plain import plain_python
 from highwater.explorer.system import System
 from highwater.invariants.kraft_reference import liveness
 from highwater.model.catalogue import MODELS

@@ -11,7 +11,7 @@ from typing import Any
 import attrs
 import pytest
 
-from highwater.explorer.search import breadth_first
+from highwater.explorer.search.levels import breadth_first
 from highwater.explorer.system import ModelError, System, successor
 from highwater.model.language.declarations import Invariant, invariant
 from tests.small_models import tiny_system

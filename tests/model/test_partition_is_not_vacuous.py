@@ -13,7 +13,7 @@ import pytest
 
 from highwater.claims.resolving import build_system, toggles_of
 from highwater.claims.spec import load_spec
-from highwater.explorer.search import breadth_first
+from highwater.explorer.search.levels import breadth_first
 from highwater.explorer.verdict import Budget, Outcome
 from highwater.model.partition.definition import define
 from highwater.model.partition.protocol import (

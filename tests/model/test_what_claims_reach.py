@@ -12,7 +12,7 @@ import pytest
 
 from highwater.claims.checking import check_spec
 from highwater.claims.spec import Spec, find_specs, load_spec
-from highwater.explorer.search.coverage import never_ran, together
+from highwater.explorer.search.levels.coverage import never_ran, together
 from highwater.explorer.verdict import Called
 from tests.mutations import ROOT, files_of
 from tests.mutations import functions as functions_in

@@ -13,12 +13,11 @@ import toys
 
 from highwater.claims.checking import Engine, check_spec
 from highwater.claims.spec import SpecError, load_spec
-from highwater.explorer.compiler.decision_trees import NOTHING
-from highwater.explorer.compiler.effects import FIRST_EFFECT
 from highwater.explorer.compiler.meanings import ActionProgram
 from highwater.explorer.compiler.programs import Program
 from highwater.explorer.compiler.tracing import Update
-from highwater.explorer.search.kept_trees import KeptTrees
+from highwater.explorer.encoding import FIRST_EFFECT, NOTHING
+from highwater.explorer.search.keeping.kept_trees import KeptTrees
 from highwater.explorer.second_judge import SecondJudge
 from highwater.explorer.system import JudgedOtherwise
 from highwater.explorer.verdict import Auditing, Budget, Verdict

@@ -27,8 +27,8 @@ import pytest
 import toys
 
 from highwater.claims.spec import load_spec
-from highwater.explorer.kernels import code_cache
-from highwater.explorer.search import breadth_first
+from highwater.explorer.kernels.making import code_cache
+from highwater.explorer.search.levels import breadth_first
 from highwater.explorer.verdict import Budget, Outcome, Progress
 from highwater.spark.driver.explore import explore
 

@@ -19,8 +19,9 @@ import toys
 
 from highwater.explorer.compiler.programs import Program
 from highwater.explorer.partitioned.worker import PartitionWorker
-from highwater.explorer.search import breadth_first, plain_python
-from highwater.explorer.search.durable import CheckpointError
+from highwater.explorer.search.keeping.durable import CheckpointError
+from highwater.explorer.search.levels import breadth_first
+from highwater.explorer.search.plain import plain_python
 from highwater.explorer.system import ModelError, successor
 from highwater.explorer.verdict import Budget, Progress, Verdict
 from highwater.spark.driver import cluster

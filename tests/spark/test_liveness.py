@@ -10,8 +10,8 @@ from typing import Any
 import promises
 import pytest
 
-from highwater.explorer.search import breadth_first
-from highwater.explorer.search.store import Store
+from highwater.explorer.search.levels import breadth_first
+from highwater.explorer.search.states.store import Store
 from highwater.explorer.system import ModelError, System
 from highwater.explorer.verdict import NO_PREMISE, Budget, Outcome, Verdict
 from highwater.spark.driver.explore import explore

@@ -19,9 +19,9 @@ from hypothesis import strategies as st
 from highwater.explorer.compiler.layout import Layout
 from highwater.explorer.partitioned.visited import Visited
 from highwater.explorer.partitioned.worker import PartitionWorker
-from highwater.explorer.search import folded
-from highwater.explorer.search.counts import Counts
-from highwater.explorer.search.rows import Rows
+from highwater.explorer.search.states import folded
+from highwater.explorer.search.states.counts import Counts
+from highwater.explorer.search.states.rows import Rows
 from highwater.model.language.domain import ArrayOf, Integers
 from highwater.model.language.records import domain_of, within
 from highwater.spark.levels import Level, Levels

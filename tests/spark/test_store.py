@@ -20,8 +20,8 @@ import pytest
 import toys
 from pyarrow import fs
 
-from highwater.explorer.search import breadth_first
-from highwater.explorer.search.durable import LOCK, CheckpointError, Holder
+from highwater.explorer.search.keeping.durable import LOCK, CheckpointError, Holder
+from highwater.explorer.search.levels import breadth_first
 from highwater.explorer.verdict import Budget
 from highwater.spark import files
 from highwater.spark.driver.explore import explore

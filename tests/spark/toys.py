@@ -18,7 +18,7 @@ import pytest
 from highwater.claims.resolving import build_system
 from highwater.explorer.compiler.programs import Program
 from highwater.explorer.partitioned import visited
-from highwater.explorer.search import folded
+from highwater.explorer.search.states import folded
 from highwater.explorer.system import System
 from highwater.model.catalogue import MODELS
 from highwater.model.language.declarations import action, invariant, step_property

@@ -145,7 +145,7 @@ class _Probes:
         """How many states there are with one bound smaller; None if too many for a probe, or if there is no
         time left.
         """
-        from highwater.explorer.search.breadth_first import explore
+        from highwater.explorer.search.levels.breadth_first import explore
 
         if time.perf_counter() > self.ends_at:
             return None

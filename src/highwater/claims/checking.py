@@ -12,7 +12,7 @@ import attrs
 
 from highwater.claims.spec import Spec, SpecError
 from highwater.explorer.ranks import in_words
-from highwater.explorer.search.durable import CheckpointError
+from highwater.explorer.search.keeping.durable import CheckpointError
 from highwater.explorer.system import JudgedOtherwise, ModelError, System, blaming_the_model
 from highwater.explorer.verdict import Auditing, Budget, Outcome, Progress, Verdict, Violation
 
@@ -100,7 +100,7 @@ class SearchOptions:
     Attributes:
         keep_going: after a violation, go on until every state is seen.
         on_progress: called now and then.
-        workers, coverage: of the local engine, see `highwater.explorer.search.breadth_first.explore`.
+        workers, coverage: of the local engine, see `highwater.explorer.search.levels.breadth_first.explore`.
         symmetry, keep_trees: of the local engine and of Spark, which the plain-Python engine has no use for.
         checkpoint, resume: of both as well.
         audit: of both, how much of what was found to judge a second time; `QUICK` if None.
@@ -143,7 +143,7 @@ _OF_ENGINES = {
 
 
 def _locally(spec: Spec, system: System, budget: Budget, options: SearchOptions) -> Outcome:
-    from highwater.explorer.search import breadth_first  # imports llvmlite
+    from highwater.explorer.search.levels import breadth_first  # imports llvmlite
 
     if "://" in str(options.checkpoint):
         raise SpecError(
@@ -166,7 +166,7 @@ def _locally(spec: Spec, system: System, budget: Budget, options: SearchOptions)
 
 
 def _in_plain_python(spec: Spec, system: System, budget: Budget, options: SearchOptions) -> Outcome:
-    from highwater.explorer.search import plain_python
+    from highwater.explorer.search.plain import plain_python
 
     return plain_python.explore(
         system,

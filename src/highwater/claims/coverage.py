@@ -49,7 +49,7 @@ def added_up(results: Iterable[Result]) -> list[Coverage]:
 
 
 def _coverage(model: str, outcomes: list[Outcome]) -> Coverage:
-    from highwater.explorer.search.coverage import never_ran, together  # imports llvmlite
+    from highwater.explorer.search.levels.coverage import never_ran, together  # imports llvmlite
 
     functions = together(function for outcome in outcomes for function in outcome.functions)
     functions.sort(key=_place)

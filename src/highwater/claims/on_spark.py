@@ -18,8 +18,8 @@ from highwater.claims.tables import Wrong
 from highwater.distribution import installing
 from highwater.explorer.compiler.layout import Layout
 from highwater.explorer.descriptions import Indescribable
-from highwater.explorer.search.durable import CheckpointError
-from highwater.explorer.search.fingerprint import fingerprint
+from highwater.explorer.search.keeping.durable import CheckpointError
+from highwater.explorer.search.keeping.fingerprint import fingerprint
 from highwater.explorer.system import ModelError, System
 from highwater.explorer.verdict import DEADLOCK, Auditing, Budget, Outcome, Progress
 from highwater.model.language.graph_properties import Prospect

@@ -65,7 +65,7 @@ def with_bounds_raised(
 
     A search ends once it has stored twenty times the states of the first one, or two million if that is more.
     """
-    from highwater.explorer.search.breadth_first import explore
+    from highwater.explorer.search.levels.breadth_first import explore
 
     budget = Budget(max_states=max(LEAST_STATES, STATES_MORE * outcome.stored_states))
     for bound in may_hide(spec, outcome):

@@ -23,10 +23,10 @@ from highwater.claims.spec import AnotherModel, Spec, SpecError
 from highwater.claims.tables import Wrong
 from highwater.explorer.analysis.causes import causes, instance_of
 from highwater.explorer.compiler.layout import Layout
-from highwater.explorer.search import breadth_first
-from highwater.explorer.search.difference import Difference, changing_fields, difference, field_of
-from highwater.explorer.search.engine import Engine
-from highwater.explorer.search.store import Stopped
+from highwater.explorer.search.engine.engine import Engine
+from highwater.explorer.search.levels import breadth_first
+from highwater.explorer.search.levels.difference import Difference, changing_fields, difference, field_of
+from highwater.explorer.search.states.store import Stopped
 from highwater.explorer.system import RAISED, ModelError, System, blaming_the_model
 from highwater.explorer.verdict import DEADLOCK, Auditing, Budget, Outcome, Progress, Verdict, Violation
 from highwater.model.language.declarations import Invariant, StepProperty

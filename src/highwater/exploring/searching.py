@@ -14,8 +14,8 @@ import attrs
 
 from highwater.claims.resolving import same_name
 from highwater.claims.tables import did_you_mean
-from highwater.explorer.kernels.compile_times import TIMES
-from highwater.explorer.search import plain_python
+from highwater.explorer.kernels.making.compile_times import TIMES
+from highwater.explorer.search.plain import plain_python
 from highwater.explorer.system import Cut, ModelError, System, successor
 from highwater.explorer.verdict import Budget, Outcome, Progress, Step, Verdict
 from highwater.exploring.expressions import ExpressionError, condition
@@ -172,7 +172,7 @@ def _searched_for(asked: Question, system: System, start: tuple[Any, ...]) -> Sy
 
 def _compiled(system: System, on_progress: Callable[[Progress], None]) -> Outcome | None:
     """The compiled search; None for what only plain Python can explore."""
-    from highwater.explorer.search import breadth_first  # imports llvmlite
+    from highwater.explorer.search.levels import breadth_first  # imports llvmlite
 
     try:
         return breadth_first.explore(system, Budget(max_states=MOST_STATES), on_progress=on_progress, symmetry=False)

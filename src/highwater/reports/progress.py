@@ -10,7 +10,7 @@ from typing import Any
 from rich.console import Console, Group
 from rich.text import Text
 
-from highwater.explorer.kernels.compile_times import TIMES
+from highwater.explorer.kernels.making.compile_times import TIMES
 from highwater.explorer.memory import in_bytes
 from highwater.explorer.verdict import Progress
 from highwater.visible import visible

@@ -12,7 +12,7 @@ from rich.text import Text
 from highwater.claims.checking import Result
 from highwater.claims.mutation import Change
 from highwater.claims.repairing import Attempt, Ending, rules_of
-from highwater.explorer.search.difference import Difference
+from highwater.explorer.search.levels.difference import Difference
 from highwater.explorer.verdict import Verdict
 from highwater.visible import counted, visible
 

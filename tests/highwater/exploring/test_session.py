@@ -15,8 +15,8 @@ import highwater as front_door
 from highwater.claims import own
 from highwater.claims.checking import Engine, check_spec
 from highwater.claims.spec import Spec, load_spec
-from highwater.explorer.kernels.compile_times import TIMES
-from highwater.explorer.search.plain_python import explore
+from highwater.explorer.kernels.making.compile_times import TIMES
+from highwater.explorer.search.plain.plain_python import explore
 from highwater.explorer.system import Cut, successor
 from highwater.explorer.verdict import Budget
 from highwater.exploring import searching
@@ -149,7 +149,7 @@ def test_a_search_ends_before_the_next_kernel_is_compiled(session: Session, monk
 
     unknown = explore(session.system, Budget(max_states=1))
     monkeypatch.setattr(searching, "IN_PLAIN_PYTHON", 5)
-    monkeypatch.setattr("highwater.explorer.search.breadth_first.explore", searched)
+    monkeypatch.setattr("highwater.explorer.search.levels.breadth_first.explore", searched)
     assert session.find("len(b1.log) > 2", from_here=True).says.startswith("stopped after ")
     assert compiled == ["first"]
     assert cancelled not in TIMES.listeners

@@ -10,7 +10,7 @@ from typing import Any
 import attrs
 import pytest
 
-from highwater.explorer.search.plain_python import explore
+from highwater.explorer.search.plain.plain_python import explore
 from highwater.explorer.system import Cut, System, judge, successor
 from highwater.explorer.trace import violation_at
 from highwater.explorer.verdict import Step, Violation

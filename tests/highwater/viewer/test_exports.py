@@ -21,7 +21,7 @@ import pytest
 
 from highwater.claims.checking import check_spec
 from highwater.claims.spec import load_spec
-from highwater.explorer.search.lassos import lasso_at
+from highwater.explorer.search.graph_properties.lassos import lasso_at
 from highwater.explorer.system import successor
 from highwater.explorer.verdict import Step
 from highwater.model.language.graph_properties import eventually

@@ -11,7 +11,8 @@ import attrs
 import pytest
 
 from highwater.claims.resolving import build_system
-from highwater.explorer.search import breadth_first, plain_python
+from highwater.explorer.search.levels import breadth_first
+from highwater.explorer.search.plain import plain_python
 from highwater.explorer.system import System
 from highwater.model import controller
 from highwater.model.controller.bounds import ControllerBounds

@@ -1,0 +1,1 @@
+"""What is marked and judged on the graph of all states."""

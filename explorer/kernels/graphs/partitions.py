@@ -1,0 +1,187 @@
+"""Levels in parts: expanding rows, and sending successors to the partition that owns their hash.
+
+One thread has a part. A table of the part's own drops successors that occur twice in it. Only the owner of their hash
+knows which of the others are new. What travels is a *record* of 32-bit units: a row, then the place of its parent in
+the part, then its action.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from highwater.explorer.kernels.arrays import FIRST, MAY_HAPPEN, MISSES, ONLY_CUT, RECORD_EXTRA
+from highwater.explorer.kernels.graphs.graph import make_all
+from highwater.explorer.kernels.making.compiling import kernel
+from highwater.explorer.kernels.making.intrinsics import prefetch
+from highwater.explorer.kernels.states.canonical import make_representative, orbit_size
+from highwater.explorer.kernels.states.owners import ask_for_row, entry_for, find_slot, owner_hash, owner_of, slot_of
+from highwater.explorer.kernels.states.rows import read_row, write_row
+from highwater.explorer.kernels.states.stored import read_state
+from highwater.explorer.kernels.statuses import DONE, MISSED, MISSED_STEPS, ROWS_FULL
+from highwater.explorer.kernels.steps.batches import list_hits
+from highwater.explorer.kernels.steps.check import violates
+from highwater.explorer.kernels.steps.expand import count_moves, take_steps
+from highwater.explorer.kernels.steps.steps import breaks, check_steps
+
+_FREE = np.uint32(0)
+
+
+@kernel
+def successors(
+    rows: Any, begin: int, end: int, made: Any, parents: Any, actions: Any, taken: int, table: Any, rest: Any,
+    trees: Any, steps: Any, effects: Any, symmetry: Any, work: Any, units: Any,
+) -> tuple[int, int]:  # fmt: skip
+    """Expand the rows begin..end, and keep each successor once with its first parent and action.
+
+    Args:
+        made, parents, actions: room for successors, of which `taken` are there.
+        table: the successors that are there, by their hash.
+        work.recent: only states whose representatives are there, were there before room was made, or were visited in
+            earlier levels.
+        rest: its first element becomes the first row at rest, if it is -1.
+
+    Returns:
+        DONE, MISSED or MISSED_STEPS (grow the trees of `work.misses`) or ROWS_FULL (make room), and how many successors
+        are there. Go on at `work.counts[FIRST]` then.
+    """
+    counts = work.counts
+    for first in range(begin, end, len(work.moves)):
+        last = min(end, first + len(work.moves))
+        counts[FIRST] = first
+        for at in range(last - first):
+            read_row(rows, first + at, work.words, at, units)
+        hits, resolved = list_hits(first, last - first, True, trees, work, units)
+        if not resolved:
+            return MISSED, taken
+        if taken + hits > len(parents):
+            return ROWS_FULL, taken
+        if len(work.broken):
+            missed = check_steps(first, hits, effects, steps, work, units)
+            if missed:
+                counts[MISSES] = missed
+                return MISSED_STEPS, taken
+        count = take_steps(last - first, hits, effects, symmetry, work, units)
+        for number in range(count):
+            prefetch(table, slot_of(work.hashes[number], len(table)))
+        for number in range(count):
+            ask_for_row(made, table, work.hashes[number], units)
+        for number in range(count):
+            slot = find_slot(made, table, work.made, number, work.hashes[number], units)
+            if table[slot] == _FREE:
+                write_row(made.flat, taken, work.made, number, units)
+                parents[taken] = first + work.hit_state[number]
+                actions[taken] = work.hit_tree[number]
+                table[slot] = entry_for(taken, work.hashes[number], table)
+                taken += 1
+        at_rest = count_moves(last - first, work)
+        if at_rest >= 0 and rest[0] < 0:
+            rest[0] = first + at_rest
+    return DONE, taken
+
+
+@kernel
+def list_steps(
+    rows: Any, begin: int, end: int, sources: Any, made: Any, parents: Any, actions: Any, taken: int, relied_on: Any,
+    notes: Any, trees: Any, effects: Any, symmetry: Any, work: Any, units: Any,
+) -> tuple[int, int]:  # fmt: skip
+    """List the steps of the rows begin..end that are sources: the row of each, and the state that stands for where it
+    leads. Steps that change nothing are left out, and those that a bound cuts are noted only.
+
+    Args:
+        sources: by row, whether to list its steps.
+        made, parents, actions: room for steps, of which `taken` are there; none if steps are to be noted only.
+        relied_on: by property and action, whether the property relies on it.
+        notes: by property and row, `ONLY_CUT` where a bound cuts a step that is relied on, and `MAY_HAPPEN` where there
+            is one that none cuts.
+
+    Returns:
+        DONE, MISSED (grow the trees of `work.misses`) or ROWS_FULL (make room), and how many steps are there. Go on at
+        `work.counts[FIRST]` then.
+    """
+    for first in range(begin, end, len(work.moves)):
+        work.counts[FIRST] = first
+        states = 0
+        for row in range(first, min(end, first + len(work.moves))):
+            if sources[row]:
+                read_state(rows, row, work.words, states, units)
+                work.orbits[states] = row
+                states += 1
+        hits, resolved = list_hits(0, states, True, trees, work, units)
+        if not resolved:
+            for number in range(work.counts[MISSES]):
+                work.misses[number, 0] = work.orbits[work.misses[number, 0]]
+            return MISSED, taken
+        if len(parents) and taken + hits > len(parents):
+            return ROWS_FULL, taken
+        for number in range(make_all(hits, effects, work, units)):
+            row, tree = work.orbits[work.hit_state[number]], work.hit_tree[number]
+            cut = effects.cut[work.hit_effect[number]] != 0
+            for of in range(len(relied_on)):
+                if relied_on[of, tree]:
+                    notes[of, row] |= ONLY_CUT if cut else MAY_HAPPEN
+            if len(parents) and not cut:
+                make_representative(work.made, number, symmetry, units)
+                write_row(made, taken, work.made, number, units)
+                parents[taken] = row
+                actions[taken] = tree
+                taken += 1
+    return DONE, taken
+
+
+@kernel
+def route(
+    made: Any, parents: Any, actions: Any, taken: int, owners: Any, starts: Any, records: Any, words: Any, units: Any
+) -> None:
+    """Sort successors into records by owner; those of owner p are then the records `starts[p]` .. `starts[p + 1]`."""
+    width, most = len(units) + RECORD_EXTRA, len(starts) - 1
+    starts[:] = 0
+    for number in range(taken):
+        read_row(made, number, words, 0, units)
+        owners[number] = owner_of(owner_hash(words, 0, units), most)
+        starts[owners[number] + 1] += 1
+    for number in range(most):
+        starts[number + 1] += starts[number]
+    for number in range(taken):
+        at = starts[owners[number]] * width
+        starts[owners[number]] += 1
+        for unit in range(len(units)):
+            records[at + unit] = made[number * len(units) + unit]
+        records[at + len(units)] = parents[number]
+        records[at + len(units) + 1] = actions[number]
+    for number in range(most, 0, -1):
+        starts[number] = starts[number - 1]
+    starts[0] = 0
+
+
+@kernel
+def first_breaking(
+    rows: Any, count: int, wanted: Any, trees: Any, steps: Any, effects: Any, work: Any, units: Any
+) -> int:
+    """The first row with a step that violates any of the wanted step properties, or -1. All walks are known."""
+    for row in range(count):
+        read_row(rows, row, work.words, 0, units)
+        hits, _ = list_hits(row, 1, True, trees, work, units)
+        for hit in range(hits):
+            if breaks(hit, wanted, effects, steps, work, units) > 0:
+                return row
+    return -1
+
+
+@kernel
+def first_violating(rows: Any, count: int, wanted: Any, trees: Any, words: Any, units: Any) -> int:
+    """The first row that violates any of the wanted invariants, or -1. All walks are known."""
+    for row in range(count):
+        read_row(rows, row, words, 0, units)
+        if violates(words, wanted, trees, units)[0]:
+            return row
+    return -1
+
+
+@kernel
+def orbits_of(rows: Any, count: int, symmetry: Any, orbits: Any, words: Any, room: Any, units: Any) -> None:
+    """How many states each of the first rows stands for."""
+    for row in range(count):
+        read_row(rows, row, words, 0, units)
+        orbits[row] = orbit_size(words, 0, symmetry, room, units)

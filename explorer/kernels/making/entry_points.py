@@ -1,0 +1,226 @@
+"""The kernels as the rest of the house calls them. A kernel whose machine code is kept is loaded; any other is
+compiled, and kept.
+
+Arguments and results are those of the function of that name in the module of `highwater.explorer.kernels` that is
+named below: contiguous arrays, whole numbers and tuples of them. Machine code is for certain types of arguments: of
+arrays, the elements' type and the number of axes; of tuples, the length.
+"""
+
+from __future__ import annotations
+
+import importlib
+import threading
+import warnings
+from array import array
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from numpy import ndarray
+
+from highwater.explorer.kernels.making import code_cache
+from highwater.explorer.kernels.making.code_cache import EXCEPTION, FIRST_ARGUMENT, RESULTS, Function
+from highwater.explorer.kernels.making.compile_times import TIMES
+from highwater.explorer.memory import address_limit, address_space, in_bytes, machine_memory
+
+if TYPE_CHECKING:  # importing it takes time, and most processes compile nothing
+    from highwater.explorer.kernels.making import compilers
+
+_WORD = (1 << 64) - 1
+_loading = threading.Lock()
+
+LEAST_TO_COMPILE = 448 << 20
+"""Address space that a process needs to compile: numba takes 325 MiB before it begins, and 470 in the end."""
+
+MOST_TO_COMPILE = 1 << 30
+"""Of the machine's memory that each of several such processes may take."""
+
+
+class EntryPoint:
+    """How one kernel is called."""
+
+    def __init__(self, module: str, name: str) -> None:
+        self._module, self._name = module, name
+        self._loaded: dict[tuple[Any, ...], Function] = {}
+        self._dispatcher: Callable[..., Any] | None = None
+
+    def __call__(self, *arguments: Any) -> Any:
+        if self._dispatcher:
+            return self._dispatcher(*arguments)
+        cells, kinds = [0] * FIRST_ARGUMENT, []
+        _list(arguments, cells, kinds)
+        entry_point = self._loaded.get(tuple(kinds)) or self._load(tuple(kinds), arguments)
+        if entry_point is None:
+            return self(*arguments)
+        block = array("Q", cells)
+        address, _ = block.buffer_info()
+        if entry_point(address, address + 8 * EXCEPTION, address):
+            raise ValueError(f"{self._module}.{self._name} takes arrays that are contiguous only")
+        if block[RESULTS] == 1:
+            return _signed(block[RESULTS + 1])
+        return tuple(map(_signed, block[RESULTS + 1 : RESULTS + 1 + block[RESULTS]])) or None
+
+    def _load(self, kinds: tuple[Any, ...], arguments: tuple[Any, ...]) -> Function | None:
+        """The entry point for arguments of such types; None if numba has to be asked each time."""
+        with _loading:
+            name = _kept_as(self._module, self._name, kinds)
+            entry_point = self._loaded.get(kinds) or code_cache.load(name)
+            if entry_point is None:
+                kernels = _together_with(name)
+                with TIMES.compiling(_processes(kernels) if kernels else 1):
+                    if kernels:
+                        _compile_together(kernels)
+                    with code_cache.in_turn(name):
+                        entry_point = code_cache.load(name) or self._compile(name, arguments)
+            if entry_point is not None:
+                self._loaded[kinds] = entry_point
+            return entry_point
+
+    def _compile(self, name: str, arguments: tuple[Any, ...]) -> Function | None:
+        left, limit = address_space(), address_limit()
+        if limit is not None and limit < LEAST_TO_COMPILE:  # Python may go on for ever where it finds no memory
+            raise MemoryError(f"{self._name} cannot be compiled in {in_bytes(limit)} of address space")
+        apart = elsewhere or left is not None  # where it is limited, LLVM ends the process in which it finds no memory
+        made = _made.get(name)
+        if made is None and apart:
+            from highwater.explorer.kernels.making import compilers
+
+            made = compilers.compiled([(self._module, self._name, arguments)], 1).get(0)
+        if made is not None:
+            with suppress(RuntimeError):
+                entry_point = code_cache.linked(name, *made)
+                code_cache.keep(name, *made)
+                return entry_point
+        if left is not None:
+            raise MemoryError(f"{self._name} cannot be compiled in {in_bytes(left)} of address space")
+        from highwater.explorer.kernels.making import compiling  # imports numba
+
+        kernel = getattr(importlib.import_module(f"highwater.explorer.kernels.{self._module}"), self._name)
+        try:
+            symbol, code = compiling.object_code(kernel, arguments)
+            entry_point = code_cache.linked(name, symbol, code)
+        except Exception as error:
+            why = f"{type(error).__name__}: {error}"[:200]
+            warnings.warn(f"{self._name} is compiled anew by every process: {why}", RuntimeWarning, stacklevel=4)
+            self._dispatcher = compiling.dispatcher(kernel)
+            return None
+        code_cache.keep(name, symbol, code)
+        return entry_point
+
+
+def name_of(module: str, name: str, arguments: tuple[Any, ...]) -> str:
+    """The name that the code of a kernel has for arguments of such types."""
+    kinds: list[Any] = []
+    _list(arguments, [], kinds)
+    return _kept_as(module, name, kinds)
+
+
+def _kept_as(module: str, name: str, kinds: Iterable[Any]) -> str:
+    spelled = " ".join(each.__name__ if isinstance(each, type) else str(each) for each in kinds)
+    return f"{module}.{name}-{sha256(spelled.encode()).hexdigest()[:16]}"
+
+
+elsewhere = False
+"""Whether to compile in processes of their own, because numba takes more memory than this process has to spare."""
+
+
+class Together(NamedTuple):
+    """The kernels of a search, which are compiled together once one of them has to be.
+
+    Attributes:
+        units: a tuple as long as a row.
+        liveness: whether it judges liveness.
+        processes: how many compile side by side.
+    """
+
+    units: tuple[int, ...]
+    liveness: bool
+    processes: int
+
+
+together: Together | None = None
+"""The kernels to compile together for the latest search; None if there are none."""
+
+_made: dict[str, compilers.Made] = {}
+"""What was compiled together, by the name that it is kept as: nothing may be kept here."""
+
+
+def _together_with(name: str) -> dict[str, compilers.Kernel]:
+    """What an entry point is compiled together with, itself included, by the names that they are kept as: the kernels
+    of the search that are not kept. Empty if it is compiled alone.
+    """
+    if together is None or elsewhere or address_space() is not None:
+        return {}
+    from highwater.explorer.kernels.making.signatures import of_a_search
+
+    kernels = of_a_search(together.units, together.liveness)
+    found: dict[str, compilers.Kernel] = {name_of(*kernel): kernel for kernel in kernels}
+    missing = {each: kernel for each, kernel in found.items() if not code_cache.load(each)} if name in found else {}
+    return missing if _processes(missing) > 1 else {}
+
+
+def _processes(kernels: dict[str, compilers.Kernel]) -> int:
+    """How many processes to compile some kernels in."""
+    return min(together.processes, len(kernels), machine_memory() // MOST_TO_COMPILE) if together else 1
+
+
+def _compile_together(kernels: dict[str, compilers.Kernel]) -> None:
+    from highwater.explorer.kernels.making import compilers
+
+    global together
+    processes, together = _processes(kernels), None
+    with code_cache.in_turn(f"{next(iter(kernels))}-and-others"):
+        missing = [name for name in kernels if not code_cache.load(name)]  # unless another process had its turn
+        for position, made in compilers.compiled([kernels[name] for name in missing], processes).items():
+            _made[missing[position]] = made
+            code_cache.keep(missing[position], *made)
+
+
+def _list(arguments: tuple[Any, ...], cells: list[int], kinds: list[Any]) -> None:
+    """List arguments one after the other as an entry point reads them, and their types."""
+    for each in arguments:
+        if isinstance(each, ndarray):
+            cells.append(id(each))
+            kinds.append(each.dtype)
+            kinds.append(each.ndim)
+        elif isinstance(each, tuple):
+            kinds.append(type(each))
+            kinds.append(len(each))
+            _list(each, cells, kinds)
+        else:
+            cells.append(int(each) & _WORD)
+            kinds.append(int)
+
+
+def _signed(cell: int) -> int:
+    return cell - (cell >> 63 << 64)
+
+
+check, mark_violating = (EntryPoint("steps.check", name) for name in ("check", "mark_violating"))
+expand = EntryPoint("steps.expand", "expand")
+enter_rows, find, move_row = (EntryPoint("states.stored", name) for name in ("enter_rows", "find", "move_row"))
+copy_rows, enter_parts, fold_rows, widen_rows = (
+    EntryPoint("states.refolding", name) for name in ("copy_rows", "enter_parts", "fold_rows", "widen_rows")
+)
+orbit_sizes, representative = (EntryPoint("states.canonical", name) for name in ("orbit_sizes", "representative"))
+mark_at_rest, mark_breaking, mark_predecessors, mark_reaching, note_parents = (
+    EntryPoint("graphs.reach", name)
+    for name in ("mark_at_rest", "mark_breaking", "mark_predecessors", "mark_reaching", "note_parents")
+)
+list_edges = EntryPoint("graphs.graph", "list_edges")
+judge_components, mark_held_back, mark_ways, measure = (
+    EntryPoint("graphs.components", name) for name in ("judge_components", "mark_held_back", "mark_ways", "measure")
+)
+drop_leading_nowhere, drop_unpreceded, mark_ways_in, measure_range = (
+    EntryPoint("graphs.passes", name)
+    for name in ("drop_leading_nowhere", "drop_unpreceded", "mark_ways_in", "measure_range")
+)
+admit, enter, find_records, keep_owned, remove_after = (
+    EntryPoint("states.owners", name) for name in ("admit", "enter", "find_records", "keep_owned", "remove_after")
+)
+first_breaking, first_violating, list_steps, orbits_of, route, successors = (
+    EntryPoint("graphs.partitions", name)
+    for name in ("first_breaking", "first_violating", "list_steps", "orbits_of", "route", "successors")
+)
+walk_on = EntryPoint("steps.walks", "walk_on")

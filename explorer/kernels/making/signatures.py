@@ -1,0 +1,152 @@
+"""The types of arguments that kernels are called with, as empty arguments of these types."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from highwater.explorer.kernels.arrays import (
+    Components,
+    EffectArrays,
+    Fairness,
+    FlatRows,
+    FoldedRows,
+    Graph,
+    OwnedRows,
+    Symmetry,
+    Trees,
+    Work,
+)
+from highwater.explorer.kernels.walk_arrays import Walker
+
+UNITS_OF_A_WORD = 2
+WIDTHS = (1, 2, 3, 4, 5, 6, 7, 8, 16, 24, 32)
+"""The numbers of 32-bit units of a row that machine code is made for ahead of time: every state of up to 1,024 bits has
+one of them.
+"""
+
+
+def _array(kind: Any, axes: int = 1) -> np.ndarray:
+    return np.empty((0,) * axes, kind)
+
+
+FLAGS, BYTES, SHORTS, UNITS, WORDS = map(_array, (np.bool_, np.uint8, np.uint16, np.uint32, np.uint64))
+DISTANCES, NUMBERS, CHANCES = map(_array, (np.int32, np.int64, np.float64))
+BYTES_2, UNITS_2, WORDS_2, WORDS_3, WORDS_4, NUMBERS_2 = (
+    _array(np.uint8, 2),
+    _array(np.uint32, 2),
+    _array(np.uint64, 2),
+    _array(np.uint64, 3),
+    _array(np.uint64, 4),
+    _array(np.int64, 2),
+)
+
+FLAT, FOLDED = FlatRows(UNITS), FoldedRows(BYTES, WORDS_2, UNITS, WORDS_2, NUMBERS)
+OWNED = OwnedRows(FOLDED, 0, FLAT)
+TREES = Trees(WORDS, WORDS_2, UNITS, WORDS_2, WORDS_3)
+EFFECTS = EffectArrays(WORDS_2, WORDS, UNITS, WORDS_2)
+SYMMETRY = Symmetry(WORDS_2, WORDS_4, WORDS_2, WORDS_4, WORDS_2, WORDS_2, WORDS, NUMBERS, NUMBERS, NUMBERS, WORDS_2)
+WORK = Work(
+    counts=NUMBERS, enabled=NUMBERS, steps=NUMBERS, words=WORDS_2, left=WORDS_2, hit_state=UNITS, hit_tree=UNITS,
+    hit_effect=UNITS, position=WORDS, branch=UNITS, walking=UNITS, made=WORDS_2, hashes=WORDS, slots=WORDS,
+    numbers=UNITS_2, made_numbers=UNITS_2, keys=WORDS, recent=WORDS_2, orbits=NUMBERS,
+    moves=BYTES, pair=WORDS_2, broken=BYTES, misses=NUMBERS_2,
+)  # fmt: skip
+GRAPH = Graph(UNITS, UNITS, SHORTS)
+FAIRNESS = Fairness(NUMBERS, NUMBERS, NUMBERS, BYTES)
+COMPONENTS = Components(UNITS, UNITS, UNITS, UNITS, UNITS)
+WALKER = Walker(
+    place=NUMBERS, random=WORDS, words=WORDS_2, pair=WORDS_2, pending=NUMBERS, path=NUMBERS, hit_tree=NUMBERS,
+    hit_effect=NUMBERS, enabled=NUMBERS, taken=NUMBERS, cut_steps=NUMBERS, ends=WORDS_2,
+)  # fmt: skip
+
+ANY_WIDTH: dict[str, tuple[Any, ...]] = {
+    "graphs.components.judge_components": (GRAPH, FAIRNESS, BYTES, BYTES, UNITS, 0, COMPONENTS, NUMBERS_2),
+    "graphs.components.mark_held_back": (GRAPH, FAIRNESS, BYTES, BYTES),
+    "graphs.components.mark_ways": (GRAPH, UNITS, 0, DISTANCES, BYTES),
+    "graphs.components.measure": (GRAPH, NUMBERS, BYTES, BYTES, DISTANCES, UNITS),
+    "states.refolding.enter_parts": (WORDS_2, 0, 0, UNITS),
+    "states.refolding.widen_rows": (FOLDED, 0, 0),
+    "states.owners.remove_after": (0, UNITS),
+    "graphs.passes.drop_leading_nowhere": (GRAPH, 0, 0, BYTES, BYTES, UNITS),
+    "graphs.passes.drop_unpreceded": (GRAPH, 0, 0, BYTES, BYTES, BYTES),
+    "graphs.passes.mark_ways_in": (GRAPH, 0, 0, BYTES, DISTANCES, BYTES),
+    "graphs.passes.measure_range": (GRAPH, 0, 0, BYTES, 0, FAIRNESS, DISTANCES, BYTES, BYTES),
+}
+"""The kernels that do not read rows, by module and name."""
+
+ONE_WIDTH: dict[str, tuple[Any, ...]] = {
+    "steps.expand.expand": (FLAT, UNITS, NUMBERS, 0, 0, 0, 0, 0, TREES, TREES, EFFECTS, SYMMETRY, WORK),
+    "steps.check.check": (FLAT, 0, 0, WORDS, NUMBERS, TREES, WORDS_2, UNITS_2, WORDS_2, NUMBERS_2),
+    "steps.check.mark_violating": (FLAT, 0, 0, WORDS, BYTES, TREES, WORDS_2),
+    "states.refolding.copy_rows": (FLAT, NUMBERS, UNITS, WORDS_2),
+    "states.stored.enter_rows": (FLAT, 0, 0, UNITS, WORDS_2, WORDS),
+    "states.stored.find": (FLAT, UNITS, WORDS_2, UNITS_2),
+    "states.stored.move_row": (FLAT, 0, 0, UNITS, WORDS_2),
+    "states.canonical.orbit_sizes": (FLAT, 0, 0, SYMMETRY, WORDS_2),
+    "states.canonical.representative": (WORDS_2, SYMMETRY),
+    "graphs.reach.mark_breaking": (FLAT, 0, 0, FLAGS, BYTES, TREES, TREES, EFFECTS, WORK),
+    "graphs.reach.mark_predecessors": (FLAT, UNITS, 0, 0, 0, 0, BYTES, FLAGS, TREES, EFFECTS, SYMMETRY, WORK),
+    "graphs.reach.mark_reaching": (FLAT, UNITS, 0, BYTES, BYTES, TREES, EFFECTS, SYMMETRY, WORK),
+    "graphs.graph.list_edges": (
+        FLAT, UNITS, 0, 0, BYTES, BYTES, BYTES, UNITS, SHORTS, UNITS, TREES, EFFECTS, SYMMETRY, WORK,
+    ),
+    "graphs.reach.mark_at_rest": (FLAT, 0, 0, BYTES, TREES, WORK),
+    "states.owners.admit": (UNITS, 0, OWNED, 0, UNITS, NUMBERS, DISTANCES, 0, WORDS_2, WORDS),
+    "states.owners.enter": (OWNED, 0, 0, UNITS, WORDS_2, WORDS),
+    "states.owners.find_records": (UNITS, OWNED, UNITS, NUMBERS, WORDS_2, WORDS),
+    "graphs.partitions.first_breaking": (UNITS, 0, FLAGS, TREES, TREES, EFFECTS, WORK),
+    "graphs.partitions.first_violating": (UNITS, 0, WORDS, TREES, WORDS_2),
+    "states.owners.keep_owned": (UNITS, 0, 0, 0, WORDS_2),
+    "graphs.partitions.list_steps": (
+        FLAT, 0, 0, BYTES, UNITS, NUMBERS, NUMBERS, 0, BYTES_2, BYTES_2, TREES, EFFECTS, SYMMETRY, WORK,
+    ),
+    "graphs.partitions.orbits_of": (UNITS, 0, SYMMETRY, NUMBERS, WORDS_2, WORDS_2),
+    "graphs.partitions.route": (UNITS, NUMBERS, NUMBERS, 0, DISTANCES, NUMBERS, UNITS, WORDS_2),
+    "graphs.partitions.successors": (
+        UNITS, 0, 0, FLAT, NUMBERS, NUMBERS, 0, UNITS, NUMBERS, TREES, TREES, EFFECTS, SYMMETRY, WORK,
+    ),
+    "steps.walks.walk_on": (0, 0, 0, WORDS_2, CHANCES, 0, 0, 0, TREES, TREES, TREES, EFFECTS, WALKER),
+}  # fmt: skip
+"""The kernels that read rows of one machine, but for their last argument, a tuple as long as a row."""
+
+FOLDED_ROWS: dict[str, tuple[Any, ...]] = {
+    name: (FOLDED, *arguments[1:]) for name, arguments in ONE_WIDTH.items() if arguments[0] is FLAT
+} | {"states.refolding.fold_rows": (UNITS, 0, 0, FOLDED, 0, WORDS_2, UNITS_2, UNITS, WORDS, WORDS)}
+"""Those that read folded rows, of more than one word."""
+
+
+OF_A_SEARCH = (
+    "steps.expand.expand", "graphs.reach.mark_predecessors", "states.canonical.representative", "steps.check.check",
+    "states.canonical.orbit_sizes", "steps.check.mark_violating", "states.stored.enter_rows",
+    "states.stored.move_row", "states.stored.find",
+)  # fmt: skip
+"""Those that a search calls up to its first counterexample. Those that take longest to compile come first."""
+
+OF_LIVENESS = (
+    "graphs.graph.list_edges", "graphs.components.judge_components", "graphs.components.mark_ways",
+    "graphs.components.mark_held_back", "graphs.components.measure",
+)  # fmt: skip
+"""What it calls besides up to its first lasso."""
+
+
+def of_a_search(units: tuple[int, ...], liveness: bool) -> list[tuple[str, str, tuple[Any, ...]]]:
+    """Kernels that a search calls whose rows have so many units: the module, the name, and arguments."""
+    names = (*OF_A_SEARCH[:1], *OF_LIVENESS[:1], *OF_A_SEARCH[1:], *OF_LIVENESS[1:]) if liveness else OF_A_SEARCH
+    arguments = [(*ONE_WIDTH[name], units) if name in ONE_WIDTH else ANY_WIDTH[name] for name in names]
+    return [(*name.rsplit(".", 1), each) for name, each in zip(names, arguments, strict=True)]
+
+
+def all_signatures(widths: tuple[int, ...] = WIDTHS) -> list[tuple[str, tuple[Any, ...]]]:
+    """Kernels by module and name, each with arguments of types that it is called with. Those that take longest to
+    compile come first.
+    """
+    rows = [(name, (*arguments, (0,) * width)) for name, arguments in ONE_WIDTH.items() for width in widths]
+    rows += [
+        (name, (*arguments, (0,) * width))
+        for name, arguments in FOLDED_ROWS.items()
+        for width in widths
+        if width > UNITS_OF_A_WORD
+    ]
+    return sorted(rows, key=lambda each: -len(each[1][-1])) + list(ANY_WIDTH.items())

@@ -1,0 +1,1 @@
+"""Rows, the visited set, folded rows, and representatives."""

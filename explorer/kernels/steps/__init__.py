@@ -1,0 +1,1 @@
+"""Trees walked and steps taken: a batch of states at a time."""

@@ -1,0 +1,1 @@
+"""What all passes over states share: actions and properties compiled, and symmetry."""

@@ -1,0 +1,1 @@
+"""Prospects and liveness, judged once every state is known."""

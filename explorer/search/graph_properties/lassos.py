@@ -1,0 +1,235 @@
+"""Counterexamples to liveness: a *lasso*, which is a path to a cycle, and a cycle that a fair
+behaviour can go round for ever.
+
+All of this is plain Python, for every engine: an engine says only where a fair cycle is, and the
+cycle is walked here. So a lasso is in real names and was executed. `lasso_at` judges it once more,
+from the trace alone.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
+from typing import Any
+
+import attrs
+
+from highwater.explorer.ranks import in_words
+from highwater.explorer.search.graph_properties.fairness import Demand, demands_of
+from highwater.explorer.system import RAISED, Contradiction, Cut, ModelError, System, judge, successor, where
+from highwater.explorer.verdict import Step, Violation
+from highwater.model.language.declarations import Instance, Witness
+from highwater.model.language.graph_properties import Begins
+
+
+@attrs.define
+class _Round:
+    """The walk round a cycle, as far as it has come.
+
+    Attributes:
+        moves: by state, what each action makes of it, but for what changes nothing.
+        steps: the steps taken; `states` are those visited, the first one included.
+    """
+
+    system: System
+    property: Instance
+    start: Any
+    inside: Callable[[Any], bool]
+    moves: dict[Any, list[tuple[Instance, Any]]] = attrs.field(factory=dict)
+    steps: list[Step] = attrs.field(factory=list)
+
+    @property
+    def states(self) -> list[Any]:
+        return [self.start, *(step.state for step in self.steps)]
+
+    def moves_of(self, state: Any) -> list[tuple[Instance, Any]]:
+        """What may happen in a state: the actions that change it, each with the state after it or the bound that cuts
+        it.
+        """
+        if state not in self.moves:
+            self.moves[state] = moves_of(self.system, state)
+        return self.moves[state]
+
+    def is_enabled(self, demand: Demand, state: Any) -> bool:
+        return any(action in demand.instances for action, _ in self.moves_of(state))
+
+    def is_open(self, demand: Demand) -> bool:
+        """Whether going round this way for ever would be unfair to a demand."""
+        enabled = [self.is_enabled(demand, state) for state in self.states]
+        owed = any(enabled) if demand.strong else all(enabled)
+        return owed and not any(step.action in demand.instances for step in self.steps)
+
+    @cached_property
+    def demands(self) -> list[Demand]:
+        return demands_of(self.system, self.property.of)
+
+    def lacks(self, state: Any) -> bool:
+        """Whether the property's function is false in a state."""
+        return not judge(self.property, state, self.system.domain)
+
+    def go_round(self) -> list[Step]:
+        """Walk until all demands are met, each time to the nearest step that helps, and back to the start."""
+        while True:
+            wanted = [demand for demand in self.demands if self.is_open(demand)]
+            unseen = not self.property.of.form.facts.stays_false and not any(map(self.lacks, self.states))
+            if wanted or unseen:
+                self.steps += self._nearest(
+                    lambda action, after, wanted=wanted, unseen=unseen: self._helps(action, after, wanted, unseen)
+                )
+            elif self.is_back(self.states[-1]):
+                return self.steps
+            else:
+                self.steps += self._nearest(lambda action, after: self.is_back(after))
+
+    def is_back(self, state: Any) -> bool:
+        """Whether the walk began in a state, or in one of its class."""
+        return self.system.class_of(state) == self.system.class_of(self.start)
+
+    def _helps(self, action: Instance, after: Any, wanted: Sequence[Demand], unseen: bool) -> bool:
+        if unseen and self.lacks(after):
+            return True
+        return any(
+            action in each.instances or (not each.strong and not self.is_enabled(each, after)) for each in wanted
+        )
+
+    def _nearest(self, found: Callable[[Instance, Any], bool]) -> list[Step]:
+        """The shortest way inside from where the walk stands whose last step is as wanted."""
+        begin = self.states[-1]
+        ways: dict[Any, list[Step]] = {begin: []}
+        classes = {self.system.class_of(begin)}
+        waiting = deque([begin])
+        while waiting:
+            state = waiting.popleft()
+            for action, after in self.moves_of(state):
+                if isinstance(after, Cut) or not self.inside(after):
+                    continue
+                way = [*ways[state], Step(action, after)]
+                if found(action, after):
+                    return way
+                if self.system.class_of(after) not in classes:
+                    classes.add(self.system.class_of(after))
+                    ways[after] = way
+                    waiting.append(after)
+        raise AssertionError("unreachable: a fair component has a cycle that meets every demand")
+
+
+def moves_of(system: System, state: Any) -> list[tuple[Instance, Any]]:
+    """The actions that change a state, each with the state after it, or with the `Cut` of a step that leads out of the
+    bounds.
+    """
+    results = ((action, successor(action, state, system.domain)) for action in system.actions)
+    return [(action, after) for action, after in results if after is not None and after != state]
+
+
+def lasso_to(system: System, of: Instance, prefix: Sequence[Step], inside: Callable[[Any], bool]) -> Violation:
+    """The lasso of a path to a fair component, and of a short cycle from its last state within the component.
+
+    Args:
+        inside: whether a state belongs to the component.
+    """
+    cycle = _Round(system, of, prefix[-1].state, inside).go_round()
+    return lasso_at(system, of, (*prefix, *cycle), len(prefix) - 1)
+
+
+def lasso_at(system: System, of: Instance, trace: Sequence[Step], back_to: int) -> Violation:
+    """The violation of a liveness property by a lasso, judged again in plain Python.
+
+    Args:
+        trace: a path that replays, and whose last state is the one after step `back_to`.
+
+    Raises:
+        Contradiction: the trace is no lasso, is unfair, or does not violate the property.
+    """
+    for wrong in _wrongs(system, of, trace, back_to):
+        raise Contradiction(f"{of} was found violated, but plain evaluation of the lasso does not agree: {wrong}")
+    around = [step.state for step in trace[back_to:]]
+    lacking = next(state for state in reversed(around) if not judge(of, state, system.domain))
+    why = judge(of, lacking, system.domain)
+    try:
+        sentence = str(why) if isinstance(why, Witness) else ""
+    except RAISED as error:
+        raise ModelError(f"{of} {where(of)} returned a witness that cannot be put in words: {error!r}") from error
+    facts = why.facts if isinstance(why, Witness) else {}
+    again = for_ever(trace, back_to)
+    if trace[back_to].state != trace[-1].state:
+        again += f", with new {in_words(*system.ranks.renewed(trace[back_to].state, trace[-1].state))} each time"
+    what = f"{again}; {sentence}" if sentence else again
+    return Violation(of.of.name, dict(of.shown), what, facts, tuple(trace), back_to)
+
+
+def is_lasso(system: System, of: Instance, trace: Sequence[Step], back_to: int | None) -> bool:
+    """Whether a trace that replays is a lasso that violates a liveness property."""
+    return back_to is not None and next(_wrongs(system, of, trace, back_to), None) is None
+
+
+def waiting(system: System, of: Instance, trace: Sequence[Step], back_to: int) -> frozenset[int]:
+    """The steps of a lasso after which the property is owed and false for ever on, or false on the cycle where that is
+    what breaks it.
+    """
+    states = [step.state for step in trace]
+    false = [not judge(of, state, system.domain) for state in states]
+    if not of.of.form.facts.stays_false:
+        return frozenset(number for number in range(back_to, len(states)) if false[number])
+    owed = [True] * len(states) if of.premise is None else _premises(system, of, states)
+    for_good = (number for number, asked in enumerate(owed) if asked and all(false[min(number, back_to) :]))
+    return frozenset(range(next(for_good, len(states)), len(states)))
+
+
+def wait_begins(system: System, of: Instance, trace: Sequence[Step], back_to: int) -> int:
+    """The last state of a lasso from which on the property is owed and false for ever; where it is owed again and
+    again, that is the first of the cycle.
+    """
+    if not of.of.form.facts.stays_false:
+        return back_to
+    states = [step.state for step in trace]
+    true = [bool(judge(of, state, system.domain)) for state in states]
+    begins = _begins(system, of, states, back_to)
+    return max(number for number in begins if not any(true[min(number, back_to) :]))
+
+
+def for_ever(trace: Sequence[Step], back_to: int) -> str:
+    """What goes on for ever, in words."""
+    names = list(dict.fromkeys(str(step.action) for step in trace[back_to + 1 :]))
+    if not names:
+        return f"after step {back_to} nothing has to happen any more"
+    listed = names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+    return f"from step {back_to + 1} on {listed} {'repeats' if len(names) == 1 else 'repeat'} for ever"
+
+
+def _wrongs(system: System, of: Instance, trace: Sequence[Step], back_to: int) -> Iterator[str]:
+    """What keeps a trace from being a counterexample."""
+    states = [step.state for step in trace]
+    if not 0 <= back_to < len(states) or system.class_of(states[back_to]) != system.class_of(states[-1]):
+        yield f"the last state is not the one after step {back_to}"
+        return
+    true = [bool(judge(of, state, system.domain)) for state in states]
+    begins = _begins(system, of, states, back_to)
+    facts = of.of.form.facts
+    if facts.stays_false and all(any(true[min(n, back_to) :]) for n in begins):
+        yield facts.kept
+    if not facts.stays_false and all(true[back_to:]):
+        yield facts.kept
+    yield from unfairness(system, of, trace, back_to)
+
+
+def _begins(system: System, of: Instance, states: Sequence[Any], back_to: int) -> list[int]:
+    """The steps of a lasso after which the property begins to be owed."""
+    match of.of.form.facts.begins:
+        case Begins.AT_FIRST:
+            return [0]
+        case Begins.AFTER_PREMISE:
+            return [number for number, waits in enumerate(_premises(system, of, states)) if waits]
+        case Begins.ANYWHERE:
+            return [back_to]
+
+
+def _premises(system: System, of: Instance, states: Sequence[Any]) -> list[bool]:
+    """Where the premise of a property is true."""
+    return [bool(judge(of.premise, state, system.domain)) for state in states]
+
+
+def unfairness(system: System, of: Instance, trace: Sequence[Step], back_to: int) -> list[str]:
+    """The demands that going round for ever does not meet, in words."""
+    cycle = _Round(system, of, trace[back_to].state, lambda state: True, steps=list(trace[back_to + 1 :]))
+    return [f"it is unfair to {demand.name}" for demand in cycle.demands if cycle.is_open(demand)]

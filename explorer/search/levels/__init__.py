@@ -1,0 +1,1 @@
+"""The search, level by level, and what it shows of itself."""

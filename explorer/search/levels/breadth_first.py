@@ -1,0 +1,382 @@
+"""Breadth-first search on one machine: threads of machine code explore, Python grows their trees and keeps the
+books.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import attrs
+
+from highwater.explorer.comparisons import refusing_what_is_never_equal
+from highwater.explorer.kernels import arrays
+from highwater.explorer.kernels.making.compile_times import TIMES
+from highwater.explorer.search.audit import audit as audit_of
+from highwater.explorer.search.counterexamples import broken_steps_in, deadlock_in, violations_in
+from highwater.explorer.search.engine.engine import Engine
+from highwater.explorer.search.graph_properties.liveness import lassos_in
+from highwater.explorer.search.graph_properties.prospects import hopeless_states
+from highwater.explorer.search.keeping.checkpoint import Snapshot
+from highwater.explorer.search.keeping.kept_trees import KeptTrees
+from highwater.explorer.search.keeping.snapshots import Snapshots
+from highwater.explorer.search.levels.coverage import functions_run, holds_for_nothing, unreached
+from highwater.explorer.search.levels.expansion import Expansion
+from highwater.explorer.search.levels.progress import Pace
+from highwater.explorer.search.states.counts import by_bound, by_bound_alone
+from highwater.explorer.search.states.store import Stopped
+from highwater.explorer.system import Contradiction, JudgedOtherwise, ModelError, System
+from highwater.explorer.verdict import (
+    DEADLOCK,
+    Audit,
+    Auditing,
+    Budget,
+    Outcome,
+    Progress,
+    Unreached,
+    Verdict,
+    Violation,
+)
+
+COMPILING = (
+    "interrupted while machine code was compiled, once on this machine; what is compiled already is kept for the next "
+    "run"
+)
+
+
+def explore(
+    system: System,
+    budget: Budget = Budget(),  # noqa: B008 - frozen
+    *,
+    check_deadlock: bool = False,
+    keep_going: bool = False,
+    on_progress: Callable[[Progress], None] = lambda progress: None,
+    audit: int = 8,
+    workers: int | None = None,
+    symmetry: bool = True,
+    checkpoint: Path | None = None,
+    resume: bool = False,
+    coverage: bool = False,
+    keep_trees: bool = False,
+    auditing: Auditing = Auditing.NONE,
+) -> Outcome:
+    """Explore every state that the system reaches, level by level; check each state's invariants and each step's
+    properties.
+
+    Verdict, counts and traces depend neither on the number of workers nor on symmetry.
+
+    Args:
+        system: what to explore.
+        budget: when to stop early.
+        check_deadlock: treat a state without successors that no bound explains as a violation of `no_deadlock`.
+        keep_going: go on after the first level with a violation, until every state is seen.
+        on_progress: called after each level and now and then in between; a KeyboardInterrupt, from it or from the
+            keyboard, ends the search with what was learned so far and verdict UNKNOWN.
+        audit: how many paths of each function to compare with plain Python on a random state, too; on its own state
+            every path is.
+        workers: threads to explore with; as many as there are processors if None.
+        checkpoint: a folder for snapshots at the ends of levels, the last one when the search ends early; see
+            `highwater.explorer.search.keeping.checkpoint`.
+        resume: go on from the last snapshot in that folder.
+        symmetry: keep one state for all that differ by interchangeable names only, where the system declares any and no
+            prospect is about one of them.
+        coverage: find the statements of actions, too, that ran on no reached state, and which functions were called.
+            What earlier searches have learned is not used then.
+        keep_trees: begin with what an earlier search of the same has learned, and keep what this one does; see
+            `highwater.explorer.search.keeping.kept_trees`.
+        auditing: how much of what was found to judge a second time if nothing is violated; see
+            `highwater.explorer.search.audit`.
+
+    Raises:
+        ModelError: a function of the model is not a pure function of the state, raised, or gave what lies outside its
+            domain.
+        JudgedOtherwise: plain Python does not agree with what was found. What was kept of the trees is forgotten.
+        CheckpointError: the checkpoint cannot be written, or is not one of this search.
+    """
+
+    def searched(begin_with_kept: bool) -> Outcome:
+        engine = Engine(system, budget, audit, workers or os.cpu_count() or 1, symmetry)
+        search = _Search(engine, budget, check_deadlock, keep_going, on_progress, coverage, auditing)
+        kept = KeptTrees(engine, audit) if keep_trees else None
+        if kept is not None and begin_with_kept:
+            kept.load()
+            engine.store.expect(*kept.size)
+        if checkpoint is not None:
+            options = {"check_deadlock": check_deadlock, "keep_going": keep_going}
+            search.keep(Snapshots(engine, checkpoint, options), resume)
+        try:
+            outcome = search.run()
+        except JudgedOtherwise:
+            if kept is not None:
+                kept.forget()
+            raise
+        except (ModelError, Contradiction):
+            if kept is None or not kept.are_used:
+                raise
+            return searched(False)  # what was kept may be wrong where the sample did not look
+        if kept is not None:
+            kept.keep()
+            kept.keep_size(len(engine.store.table), engine.store.count, engine.store.folded_bytes)
+            outcome = attrs.evolve(outcome, warnings=(*outcome.warnings, *filter(None, [kept.warning])))
+        return outcome
+
+    return searched(not coverage)  # a search for other properties may have learned in states that this one never sees
+
+
+def reach(
+    system: System,
+    budget: Budget = Budget(),  # noqa: B008 - frozen
+    workers: int | None = None,
+    symmetry: bool = True,
+) -> tuple[Engine, Outcome]:
+    """Explore, and hand back all rows and trees: what is reachable, and along which paths of functions; and what came
+    out, which says whether that is all. Prospects and liveness are not judged.
+
+    Raises:
+        ModelError: as `explore` says.
+        KeyboardInterrupt: the keyboard ended it.
+    """
+    engine = Engine(system, budget, 8, workers or os.cpu_count() or 1, symmetry)
+    search = _Search(engine, budget, False, True, lambda progress: None, False)
+    search.judges_graph = False
+    outcome = search.run()
+    if outcome.reason == "interrupted":
+        raise KeyboardInterrupt
+    return engine, outcome
+
+
+class _Search:
+    """One search: its levels, what ends it early, its snapshots, and its progress."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        budget: Budget,
+        check_deadlock: bool,
+        keep_going: bool,
+        on_progress: Callable[[Progress], None],
+        coverage: bool,
+        auditing: Auditing = Auditing.NONE,
+    ) -> None:
+        self.engine = engine
+        self.store = engine.store
+        self.budget = budget
+        self.check_deadlock = check_deadlock
+        self.keep_going = keep_going
+        self.pace = Pace(engine, on_progress)
+        self.expansion = Expansion(engine, self.pace)  # it must not refer back: memory is to go when the search ends
+        self.violations: list[Violation] = []
+        self.level_sizes: list[int] = []
+        self.held_back: dict[str, int] = {}
+        self.snapshots: Snapshots | None = None
+        self.resumed: Snapshot | None = None
+        self.saw_everything = True
+        self.coverage = coverage
+        self.auditing = auditing
+        self.audit: Audit | None = None
+        self.cut_short = ""
+        self.judges_graph = True
+
+    def keep(self, snapshots: Snapshots, resume: bool) -> None:
+        """Write snapshots from now on; first go on from the last one, if asked to."""
+        self.snapshots = snapshots
+        if not resume:
+            snapshots.begin()
+            return
+        self.resumed = snapshots.restore(self.budget.max_depth)
+        self.level_sizes, self.saw_everything = list(self.resumed.level_sizes), False
+        self.pace.restored = self.resumed.rows
+
+    def run(self) -> Outcome:
+        restored, reason = sum(self.level_sizes), ""
+        try:
+            with refusing_what_is_never_equal(self.engine.system):
+                reason = self._search()
+        except KeyboardInterrupt:
+            reason = "interrupted"
+            self.cut_short = COMPILING if TIMES.running or TIMES.cut_short else ""
+            self._interrupted()
+        except MemoryError:
+            reason = "memory"
+            self._interrupted()
+        finally:
+            self.engine.close()
+            if self.snapshots is not None:
+                self.snapshots.close()
+        return attrs.evolve(self._outcome(reason), restored=restored)
+
+    def _search(self) -> str:
+        """Find and judge every state; what ended it early, if anything did."""
+        reason = self._explore()
+        self._snapshot(at_once=True)
+        every_state = not reason and (self.keep_going or not self.violations)
+        if every_state and self.judges_graph:
+            known = {violation.property for violation in self.violations}
+            found, self.held_back = hopeless_states(self.engine, known)
+            self.violations += found
+            reason = self._judge_liveness()
+        if Verdict.after(bool(self.violations), reason) in (Verdict.HOLDS, Verdict.HOLDS_TO_DEPTH):
+            self._judge_twice(reason)
+        return reason
+
+    def _judge_twice(self, reason: str) -> None:
+        """Have some of what was found judged a second time, if that is wanted."""
+        if self.auditing is Auditing.NONE:
+            return
+        ends = self.store.level_ends
+
+        def tell(text: str) -> None:
+            self.pace.more = text
+            self.pace.report(level_ended=False)
+
+        self.audit = audit_of(
+            self.engine,
+            self.auditing,
+            self.engine.counts((self.snapshots or self.engine).cut_steps()),
+            tuple(self.level_sizes),
+            expanded=ends[-2] if reason else ends[-1],
+            no_deadlock=self.check_deadlock,
+            seconds=self.pace.watch.search_seconds,
+            on_progress=tell,
+        )
+
+    def _interrupted(self) -> None:
+        """Keep what was learned so far."""
+        self.engine.close()
+        self.store.close_holes(self.engine.works)
+        if self.snapshots is not None and self.expansion.inside and not self.violations:
+            self.snapshots.write_inside(self.expansion.pending, at_once=True)
+        else:
+            self._snapshot(at_once=True)
+        self.store.end_level()
+        self._size_levels()
+
+    def _judge_liveness(self) -> str:
+        """Look for lassos; what kept it from doing so, if anything did."""
+        try:
+            found, held_back = lassos_in(self.engine, {violation.property for violation in self.violations})
+        except Stopped as stopped:
+            return str(stopped)
+        self.violations += found
+        self.held_back |= held_back
+        return ""
+
+    def _explore(self) -> str:
+        """Go from level to level; what ended it early, if anything did."""
+        try:
+            if not self.resumed:
+                self.store.add_initial(self.engine.representative(state) for state in self.engine.system.initial)
+            self.engine.remember_first()
+            resumed, self.resumed = self.resumed, None
+            while resumed or self._end_level():
+                if self.violations and not self.keep_going:
+                    break
+                at_depth = self.budget.max_depth is not None and self.store.depth >= self.budget.max_depth
+                if resumed is None:
+                    self._note_whole_levels()
+                self._snapshot(at_once=at_depth)
+                if at_depth:
+                    return f"depth {self.budget.max_depth}"
+                self.expansion.run(self._snapshot_inside, resumed and resumed.inside)
+                resumed = None
+                self._look_for_broken_steps()
+                self._look_for_deadlocks()
+        except Stopped as stopped:
+            self._look_for_broken_steps()
+            self._end_level()
+            return str(stopped)
+        return ""
+
+    def _end_level(self) -> bool:
+        """Check what the last expansion added; False if that was nothing."""
+        if not self.store.end_level():
+            return False
+        self.engine.renew_filters()
+        self._size_levels()
+        self.violations += violations_in(
+            self.engine, self.store.depth, {violation.property for violation in self.violations}
+        )
+        self.pace.report(level_ended=True)
+        return True
+
+    def _size_levels(self) -> None:
+        """Count the states that the rows of new levels stand for."""
+        ends = self.store.level_ends
+        for level in range(len(self.level_sizes), len(ends) - 1):
+            self.level_sizes.append(self.engine.states_in(ends[level], ends[level + 1]))
+
+    def _look_for_broken_steps(self) -> None:
+        """Look for violated step properties in the level that was expanded last."""
+        self.violations += broken_steps_in(
+            self.engine, self.store.depth, {violation.property for violation in self.violations}
+        )
+
+    def _look_for_deadlocks(self) -> None:
+        """Look for a state at rest in the level that was expanded last."""
+        known = any(violation.property == DEADLOCK for violation in self.violations)
+        if self.check_deadlock and not known and self.engine.total(arrays.AT_REST):
+            self.violations.append(deadlock_in(self.engine, self.store.depth))
+
+    # Snapshots
+
+    def _note_whole_levels(self) -> None:
+        """Remember what to write if the search ends before the next level does. What lies behind a violation is not
+        remembered.
+        """
+        if self.snapshots is not None and not self.violations:
+            self.snapshots.note(self.level_sizes)
+
+    def _snapshot(self, at_once: bool) -> None:
+        if self.snapshots is not None:
+            self.snapshots.write(at_once)
+            self.pace.more = self.snapshots.warning
+
+    def _snapshot_inside(self) -> None:
+        if self.snapshots is not None and not self.violations:
+            self.snapshots.write_inside(self.expansion.pending, at_once=False)
+            self.pace.more = self.snapshots.warning
+
+    # Telling
+
+    def _outcome(self, reason: str) -> Outcome:
+        engine = self.engine
+        verdict = Verdict.after(bool(self.violations), reason)
+        looks = verdict is Verdict.HOLDS and self.saw_everything
+        covers = self.coverage and (self.saw_everything or bool(self.violations))
+        enabled: Counter[str] = Counter()
+        cut_steps, ranks = (self.snapshots or engine).cut_steps(), engine.system.ranks
+        for number, instance in enumerate(engine.system.actions):
+            enabled[instance.of.name] += sum(int(work.enabled[number]) for work in engine.works)
+        return Outcome(
+            verdict=verdict,
+            reason=reason,
+            violations=tuple(self.violations),
+            levels=tuple(self.level_sizes),
+            generated=engine.generated,
+            enabled=dict(enabled),
+            bounds_cut=by_bound(cut_steps),
+            cut_alone=by_bound_alone(cut_steps),
+            deadlocks=engine.total(arrays.AT_REST),
+            stopped_at_bound=engine.total(arrays.STOPPED_AT_BOUND),
+            stored_states=self.store.count,
+            compiled_paths=engine.paths,
+            seconds=self.pace.watch.seconds,
+            compile_seconds=self.pace.watch.compile_seconds,
+            memory=self.store.bytes_taken,
+            bits=engine.layout.bits,
+            held_back=self.held_back,
+            by_order=tuple(ranks.groups) if ranks else (),
+            any_number_of=ranks.unlimited(by_bound(cut_steps)) if ranks and not reason else (),
+            vacuous=holds_for_nothing(engine) if self.judges_graph and verdict is Verdict.HOLDS else {},
+            unreached=self._unreached() if looks else (),
+            functions=functions_run(engine.programs) if covers else (),
+            warnings=tuple(filter(None, [self.snapshots.warning if self.snapshots else "", self.cut_short])),
+            audit=self.audit,
+        )
+
+    def _unreached(self) -> tuple[Unreached, ...]:
+        engine = self.engine
+        programs = (each for each in engine.programs if self.coverage or each is not engine.actions)
+        return tuple(missed for program in programs for missed in unreached(program))

@@ -1,0 +1,1 @@
+"""Where states are kept: rows and the visited set, flat or folded."""
