@@ -78,6 +78,8 @@ class Ranks:
             name: {number: self.groups[name].first + rank for rank, number in enumerate(sorted(numbers))}
             for name, numbers in self._live(domain, state).items()
         }
+        if all(number == rank for each in places.values() for number, rank in each.items()):
+            return state
         return self.mapped(domain, state, lambda group, number: places[group.name].get(number, number))
 
     def renewed(self, before: Any, after: Any) -> list[str]:

@@ -4,10 +4,13 @@ is met, and is answered from the engine's own books.
 
 from __future__ import annotations
 
+import gc
 import random
 import time
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import islice
 from typing import Any
 
@@ -31,7 +34,7 @@ FEWEST_STATES, FEWEST_PATHS = 64, 1 << 10
 MOST_OF_THE_TIME, MOST_SECONDS = 0.1, 0.5  # of the search; but for the fewest
 STATES_BETWEEN_REPORTS = 1000
 WITHOUT_LIMIT = 1 << 62
-MOST_REMEMBERED = 1 << 16
+MOST_REMEMBERED, MOST_STATES_REMEMBERED = 1 << 16, 1 << 10
 
 
 def audit(
@@ -76,17 +79,35 @@ def audit(
             if number % STATES_BETWEEN_REPORTS == 0:
                 on_progress(f"{number:,} of {rows:,} states judged twice")
     else:
-        for row in draw.rows(FEWEST_STATES):
-            judge.judge(row)
-        for number, path in enumerate(draw.paths(judge.states)):
-            if number >= FEWEST_PATHS and time.perf_counter() > ends_at:
-                break
-            draw.judge(judge, path)
+        with without_collecting():
+            _judge_some(judge, draw, ends_at)
     complete = len(judge.states) == rows
     hold_sums(judge, engine.system, counts, levels, complete=complete)
     if complete and (row := judge.reached.find(0)) >= 0:
         judge.contest_lonely(row)
     return Audit(len(judge.states), draw.judged(judge.states), draw.walked, time.perf_counter() - started)
+
+
+def _judge_some(judge: SecondJudge, draw: _Draw, ends_at: float) -> None:
+    """Judge the fewest states, and each path that was learned in others, as long as there is time."""
+    for row in draw.rows(FEWEST_STATES):
+        judge.judge(row)
+    for number, path in enumerate(draw.paths(judge.states)):
+        if number >= FEWEST_PATHS and time.perf_counter() > ends_at:
+            break
+        draw.judge(judge, path)
+
+
+@contextmanager
+def without_collecting() -> Iterator[None]:
+    """Let Python look for no garbage meanwhile, among all that a search has learned."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()
 
 
 def hold_sums(judge: SecondJudge, system: System, counts: Counts, levels: Sequence[int], *, complete: bool) -> None:
@@ -196,16 +217,18 @@ class TreeBooks:
     def __init__(self, compiled: Compiled) -> None:
         self._compiled = compiled
         self._plain = PlainStates(compiled.layout)
-        self._last: tuple[int, Any] = (-1, None)
+        self._states: dict[int, Any] = {}
 
     def words(self, row: int) -> tuple[int, ...]:
         """The words of a row."""
         raise NotImplementedError
 
     def state(self, row: int) -> Any:
-        if row != self._last[0]:
-            self._last = row, self._plain.unpacked(self.words(row))
-        return self._last[1]
+        if row not in self._states:
+            if len(self._states) >= MOST_STATES_REMEMBERED:
+                self._states.clear()
+            self._states[row] = self._plain.unpacked(self.words(row))
+        return self._states[row]
 
     def path(self, number: int, row: int) -> str:
         actions = self._compiled.actions
@@ -231,7 +254,7 @@ class EngineBooks(TreeBooks):
         self._engine = engine
         self._work = make_work(len(engine.system.actions), len(engine.system.step_properties), engine.layout, 1, 1)
         self._room = np.zeros((1 + SPARE, engine.layout.words), np.uint64)
-        self._ends = np.array(engine.store.level_ends[1:])
+        self._ends = engine.store.level_ends[1:]
         self._moves = len(engine.permutations) > 1 or engine.system.ranks is not None
         self._rows: dict[tuple[int, ...], int] = {}
 
@@ -261,7 +284,7 @@ class EngineBooks(TreeBooks):
         return self._rows[words]
 
     def depth_of(self, row: int) -> int:
-        return int(np.searchsorted(self._ends, row, side="right"))
+        return bisect_right(self._ends, row)
 
     def again(self, row: int) -> Tally:
         """What machine code counts as it expands the row again, where no other row may be added."""
