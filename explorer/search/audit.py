@@ -30,7 +30,7 @@ from highwater.explorer.second_judge import SecondJudge, Tally
 from highwater.explorer.system import Cut, JudgedOtherwise, System
 from highwater.explorer.verdict import Audit, Auditing
 
-FEWEST_STATES, FEWEST_PATHS = 64, 1 << 10
+FEWEST_STATES, FEWEST_PATHS = 64, 1 << 9
 MOST_OF_THE_TIME, MOST_SECONDS = 0.1, 0.5  # of the search; but for the fewest
 STATES_BETWEEN_REPORTS = 1000
 WITHOUT_LIMIT = 1 << 62
