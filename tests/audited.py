@@ -4,7 +4,7 @@
     python -m tests.audited quick CLAIM ...   whether the default audit contradicts, for some claims
 
 Prints a JSON object. Each claim is searched twice, the second time with the trees of the first. What a search does only
-where it stores many states it does from the first ones on here: filters, wide nodes, a visited set that grows.
+where it stores many states it does from the first ones on here: filters, wide nodes, a visited set that grows, folded rows.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any
 from highwater.claims.spec import load_spec
 from highwater.explorer.search.engine import engine
 from highwater.explorer.search.levels import breadth_first
-from highwater.explorer.search.states import scratch, store
+from highwater.explorer.search.states import folded, scratch, store
 from highwater.explorer.system import JudgedOtherwise
 from highwater.explorer.verdict import Auditing, Budget, Outcome
 
@@ -39,6 +39,12 @@ CLAIMS = (
     "kraft/promises/kafka_4_3_keeps_its_promises_while_one_of_three_brokers_crashes_and_returns",
     "kraft_reference/kafka_3_5_starts_a_broker_again_as_its_specification_says",
     "quorum_reference/two_voters_replicate_or_give_up_every_value",
+    "kraft/a_smaller_isr_begins_a_leader_epoch",
+    "partition/durability/a_new_leader_gives_clients_an_older_end_offset",
+    "controller/fail_over/a_broker_that_bounces_unseen_stays_idle",
+    "controller/fail_over/an_isr_that_its_last_member_leaves_is_empty",
+    "controller/liveness/an_isr_change_that_a_deposed_controller_fences_is_never_settled",
+    "kraft_reference/kip_966_leaves_a_lone_replica_without_a_leader",
 )
 
 
@@ -48,6 +54,7 @@ def low_thresholds() -> None:
     engine.SAMPLE, engine.WIDE_SAMPLE = 16, 32
     scratch.BATCH, scratch.RECENT = 8, 64
     store.FIRST_TABLE, store.RESERVED_ROWS = 256, 4
+    store.FOLD_FROM, folded.MOST_OF_FLAT, folded.FEWEST_BYTES, folded.FIRST_INDEX = 1 << 12, 1e9, 2, 16
 
 
 def told(outcome: Outcome) -> dict[str, Any]:

@@ -7,7 +7,8 @@ import re
 
 import pytest
 
-from tests.engine_mutants import DEFECTS, PAGE, ROOT, Defect
+from tests.audited import CLAIMS, SPECS
+from tests.engine_mutants import DEFECTS, PAGE, ROOT, Audited, Defect, table_of_audits
 
 
 @pytest.mark.parametrize("defect", [pytest.param(defect, id=defect.name) for defect in DEFECTS])
@@ -40,3 +41,22 @@ def test_what_must_hold_in_a_room_names_defects_that_are_planted(room: str) -> N
     named = [name.strip() for each in re.findall(r"\*Planted:\* ([^.]+)\.", text) for name in each.split(";")]
     assert len(named) >= 5
     assert set(named) <= {defect.name for defect in DEFECTS}
+
+
+def test_the_claims_that_audits_are_asked_about_are_in_the_gallery() -> None:
+    assert all((SPECS / f"{claim}.toml").exists() for claim in CLAIMS)
+
+
+def test_the_table_of_audits_tells_of_what_they_miss() -> None:
+    found = [
+        Audited(DEFECTS[0], ("one", "two"), {"two": "the audit contradicts"}, ""),
+        Audited(DEFECTS[1], ("one",), {}, ""),
+        Audited(DEFECTS[2], (), {}, "ModelError"),
+        Audited(DEFECTS[3], (), {}, ""),
+    ]
+    text = table_of_audits(found)
+    assert "Of 4 planted defects 2 change what one of" in text
+    assert "notices 1 of them (50%). 1 others end a search with an error of its own." in text
+    assert f"| {DEFECTS[0].name} | 2 | 1 |" in text
+    assert f"| {DEFECTS[1].name} | 1 | **none** |" in text
+    assert [each.fate for each in found] == ["noticed", "**not noticed**", "an error", "changes nothing"]

@@ -259,6 +259,8 @@ def test_the_page_of_a_claim_that_holds_shows_what_was_explored(make_spec: Calla
         assert (
             f"{paths:,} path{'' if paths == 1 else 's'} through here" if paths else "ran on no reached state"
         ) in shown
+    assert result.outcome.audit is not None
+    assert f"{result.outcome.audit.states} states, and {result.outcome.audit.paths:,} of" in page.words
     bare = search_page({**entry, "lines": {}})
     assert "highwater check --coverage" in bare
     hostile = dict.fromkeys(("name", "source", "file", "reason", "model"), HOSTILE[0])
