@@ -4,7 +4,8 @@
     python -m tests.audited quick CLAIM ...   whether the default audit contradicts, for some claims
 
 Prints a JSON object. Each claim is searched twice, the second time with the trees of the first. What a search does only
-where it stores many states it does from the first ones on here: filters, wide nodes, a visited set that grows, folded rows.
+where it stores many states it does from the first ones on here: filters, wide nodes, a visited set that grows, and rows
+that are folded.
 """
 
 from __future__ import annotations
