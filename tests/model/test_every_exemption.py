@@ -12,20 +12,23 @@ from typing import Any
 import attrs
 import pytest
 
-from highwater.invariants.controller import clients, fencing, goals, in_sync_replicas
+from highwater.invariants.controller import clients, fencing, goals, in_sync_replicas, records
 from highwater.invariants.kraft import elections, liveness, safety
-from highwater.invariants.partition import agreement
+from highwater.invariants.partition import agreement, divergence
 from highwater.invariants.partition import clients as clients_of_partition
+from highwater.invariants.partition import records as records_of_partition
 from highwater.model.controller.brokers import Role
 from highwater.model.controller.context import Step
 from highwater.model.controller.releases import REPAIRED
-from highwater.model.controller.state import Cluster
+from highwater.model.controller.state import Cluster, Mishap
 from highwater.model.controller.zookeeper import Reassignment
 from highwater.model.kraft.presets import PRESETS
 from highwater.model.kraft.protocol import KraftProtocol
 from highwater.model.log import NO_EPOCH
 from highwater.model.partition.bounds import PartitionBounds
+from highwater.model.partition.messages import Fetch, Stage
 from highwater.model.partition.releases import PRESETS as OF_RELEASES
+from highwater.model.partition.state import Process, Standing
 from tests.model.controller.walk import Walk
 from tests.model.test_every_property import KRAFT, PARTITION, R0, R1, changed, system_of
 
@@ -64,6 +67,7 @@ DEPOSED = {"zk.leadership.leader": 1}
 SECOND = {"controllers.1.active": True, "controllers.1.epoch": 1}
 DEAD = {"brokers.1.running": False, "controllers.0.live": (0, None, 0)}
 STOPPED = {"brokers.0.running": False}
+LEAVES = {"controllers.0.shutting_down": {1}}
 TARGET = {"history.target": frozenset({1})}
 METADATA = "brokers.1.metadata"
 WITH_METADATA = attrs.evolve(REPAIRED, update_metadata=True)
@@ -173,6 +177,63 @@ OF_CONTROLLER = [
     ),
     Case(in_sync_replicas.running_leaders_keep_leading, (NONE, DEPOSED), (NONE, {"brokers.0.leaving": True}), (0,)),
     Case(in_sync_replicas.isr_within_assignment, ({"zk.assignment": (0, 2)},), ({"zk.leadership": None},), (1,)),
+    *(
+        Case(holds, ({"history.mishaps": {mishap}},), ({"history.mishaps": {*Mishap} - {mishap}},))
+        for holds, mishap in (
+            (fencing.only_the_current_controller_writes, Mishap.STALE_WRITE),
+            (fencing.stale_requests_change_nothing, Mishap.STALE_REQUEST),
+            (in_sync_replicas.elections_are_clean, Mishap.UNCLEAN_ELECTION),
+            (in_sync_replicas.reassignments_keep_enough_copies, Mishap.FEWER_COPIES),
+        )
+    ),
+    Case(clients.leaders_coordinate, ({"brokers.0.coordinates": False},), ({"brokers.0.role": Role.FOLLOWER},), (0,)),
+    Case(goals.a_leader_acts, ({"brokers.0.role": Role.FOLLOWER},), ({"brokers.0.role": Role.LEADER},)),
+    Case(goals.a_leader_acts, ({"zk.leadership": None},), (GONE,)),
+    Case(goals.a_leader_acts, ({"zk.leadership.leader": None},), (GONE,)),
+    Case(goals.has_its_role, ({"zk.leadership": None},), (GONE,), (1,)),
+    Case(
+        lambda *given: not goals.lacks_what_a_reassignment_needs(*given),
+        ({"zk.leadership": None},),
+        ({"zk.leadership": CONTROLLER.zk.leadership},),
+    ),
+    Case(goals.has_current_metadata, ({f"{METADATA}.leader": 1},), ({"zk.leadership": None},), (1, WITH_METADATA)),
+    Case(goals.a_controller_acts, ({"controllers.0.active": False},), ({"controllers.0.active": True},)),
+    Case(goals.a_controller_acts, ({"zk.controller": None},), ({"zk.controller": 0},)),
+    Case(goals.a_controller_acts, ({"zk.controller_epoch": 2},), ({"controllers.0.epoch": 2},)),
+    *(
+        Case(in_sync_replicas.brokers_that_shut_down_stay_out_of_the_isr, (LEAVES,), ({path: value},), (0, 1))
+        for path, value in (
+            ("controllers.0.shutting_down", NOBODY),
+            ("controllers.0.deleting", True),
+            ("zk.controller_epoch", 2),
+            ("zk.leadership", None),
+            ("zk.leadership.isr", {0, 2}),
+            ("zk.leadership.isr", {1}),
+        )
+    ),
+    *(
+        Case(records.leaders_hold_committed_records, ({"brokers.0.complete": False},), ({path: value},), (0,))
+        for path, value in (
+            ("brokers.0.role", Role.FOLLOWER),
+            ("brokers.0.leader_epoch", 1),
+            ("brokers.0.topic_id", 2),
+            ("zk.leadership", None),
+            ("zk.deletion", True),
+        )
+    ),
+    *(
+        Case(records.deleted_topics_leave_no_replica, ({"zk.assignment": ()},), (changes,), (1,))
+        for changes in ({"zk.assignment": (1,)}, {"brokers.1.log": None}, {"zk.topic_id": 0, "brokers.1.log": 0})
+    ),
+    *(
+        Case(
+            records.deleted_records_are_not_served,
+            ({f"brokers.{broker}.log": 2},),
+            ({f"brokers.{broker}.role": Role.STOPPED},),
+            (broker,),
+        )
+        for broker in (0, 1)
+    ),
     Case(in_sync_replicas.isr_within_assignment, ({"zk.assignment": (0, 2)},), ({"zk.assignment": ()},), (1,)),
 ]
 
@@ -238,6 +299,19 @@ ALONE = {"replicas.0.leadership.isr": frozenset({0})}
 REFUSED = {**ALONE, "replicas.0.log": (R0,), "clients.rejected": frozenset({0})}
 EXPOSES_REFUSED = {**REFUSED, **EXPOSES, "clients.exposed": (R0,)}
 
+BOTH_LOGS = {"replicas.0.log": (R0,), "replicas.1.log": (R1,)}
+FETCHED = "replicas.0.followers.1"
+DIVERGES = {**BOTH_LOGS, f"{FETCHED}.log_end_offset": 1, f"{FETCHED}.since_change": True}
+OUT_OF_RANGE = Fetch(Stage.OUT_OF_RANGE, 0, 0, 1, NO_EPOCH, 0, 0, 0, None)
+ASKS = {**BOTH_LOGS, "replicas.1.fetch": OUT_OF_RANGE}
+STANDING = "quorum.registrations.1.standing"
+FENCED = {STANDING: Standing.FENCED}
+ALONE_LEADS = {"quorum.leader": 1, "quorum.isr": {1}}
+EXPOSED = {"clients.exposed": (R0,)}
+HAS_EXPOSED = {**EXPOSED, "replicas.1.log": (R0,)}
+DOWN = {"replicas.1.process": Process.HALTED}
+READABLE = {"replicas.1.log": (R0,), "replicas.1.high_watermark": 1}
+
 OF_PARTITION = [
     Case(agreement.a_possible_leader_is_known, ({"quorum.isr": NOBODY},), ({"quorum.elr": frozenset({1})},)),
     Case(agreement.a_possible_leader_is_known, ({"quorum.isr": NOBODY},), ({"quorum.last_known_leader": 1},)),
@@ -274,6 +348,83 @@ OF_PARTITION = [
         (REFUSED, EXPOSES_REFUSED),
         (NONE, {"clients.exposed": (R1,)}),
         (0, 0, *OF_TWO),
+    ),
+    *(
+        Case(divergence.followers_do_not_diverge, (DIVERGES,), ({path: value},), (0, 1, 0, SETTINGS[0]))
+        for path, value in (
+            ("replicas.1.leader", 1),
+            ("replicas.0.leader", 1),
+            ("replicas.1.leader_epoch", 1),
+            ("replicas.1.truncating", True),
+            (f"{FETCHED}.log_end_offset", None),
+            (f"{FETCHED}.log_end_offset", 0),
+            (f"{FETCHED}.since_change", False),
+        )
+    ),
+    *(
+        Case(divergence.overtaken_follower_keeps_no_diverging_records, (ASKS, BOTH_LOGS), unless, (1, 0))
+        for unless in (
+            ({"replicas.1.fetch": None}, NONE),
+            ({"replicas.1.fetch.stage": Stage.REQUEST}, NONE),
+            (NONE, {"replicas.1.fetch": OUT_OF_RANGE}),
+            (NONE, {"replicas.1.log": ()}),
+            ({"replicas.1.leader": None}, {"replicas.1.leader": None}),
+            ({"replicas.1.leader": 1}, NONE),
+            (NONE, {"replicas.0.leader": 1}),
+            (NONE, {"replicas.0.log_start": 1}),
+            ({"replicas.1.log": (R1, R1)}, NONE),
+            (NONE, {"replicas.0.log": (R1,)}),
+        )
+    ),
+    Case(agreement.isr_is_valid, (FENCED,), ({"quorum.isr": {1}},), (1,)),
+    Case(agreement.isr_is_valid, ({**FENCED, **ALONE_LEADS},), ({STANDING: Standing.ACTIVE},), (1,)),
+    Case(agreement.isr_is_valid, ({"quorum.assignment": {0}},), ({"quorum.isr": {0}},), (1,)),
+    Case(agreement.isr_is_valid, ({"quorum.leader": 1, "quorum.isr": {0}},), ({"quorum.leader": 0},), (1,)),
+    *(
+        Case(records_of_partition.isr_members_keep_committed_records, (HAS_EXPOSED, EXPOSED), unless, (1, 0))
+        for unless in (
+            ({"clients.exposed": ()}, NONE),
+            ({"clients.exposed": (R1,)}, NONE),
+            ({"replicas.1.log": ()}, NONE),
+            (NONE, {"replicas.1.log": (R0,)}),
+            ({"quorum.isr": {0}}, NONE),
+            (DOWN, NONE),
+            (NONE, DOWN),
+        )
+    ),
+    *(
+        Case(records_of_partition.records_below_a_high_watermark_are_committed, (READABLE,), (changes,), (1, 0))
+        for changes in (EXPOSED, DOWN, {"replicas.1.high_watermark": 0}, {"replicas.1.log_start": 1})
+    ),
+    Case(
+        records_of_partition.records_below_a_high_watermark_are_committed,
+        ({**READABLE, "clients.exposed": (R1,)},),
+        (EXPOSED,),
+        (1, 0),
+    ),
+    *(
+        Case(
+            records_of_partition.acknowledged_records_are_somewhere,
+            ({"clients.acked": {0}},),
+            (changes,),
+            (0, SETTINGS[1]),
+        )
+        for changes in (
+            {"clients.acked": NOBODY},
+            {"used.lossy_crashes": 1},
+            {"replicas.0.log": (R0,)},
+            {"replicas.0.log_start": 1},
+        )
+    ),
+    *(
+        Case(records_of_partition.candidates_are_complete, (EXPOSED,), (changes,), (1, 0))
+        for changes in (DOWN, {"quorum.isr": {0}}, {"replicas.1.log": (R0,)}, {"replicas.1.log_start": 1})
+    ),
+    Case(
+        records_of_partition.candidates_are_complete,
+        ({**EXPOSED, "quorum.isr": {0}, "quorum.elr": {1}},),
+        ({"quorum.elr": NOBODY},),
+        (1, 0),
     ),
 ]
 
