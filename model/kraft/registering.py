@@ -135,7 +135,7 @@ def registered(cluster: Cluster, broker: int, protocol: KraftProtocol, bounds: K
     leaves = rule is Reregistration.ISR or (rule is Reregistration.ISR_WITH_ELR and protocol.elr)
     kept = protocol.clean_shutdowns_detected and cluster.brokers[broker].stopped_cleanly
     kept = kept and cluster.registrations[broker].standing is not Standing.UNREGISTERED
-    uncleanly = protocol.elr and not kept
+    uncleanly = not kept  # without ELR nobody asks
     if uncleanly and broker in cluster.stale.of_deleted:
         return renounced(cluster, protocol, bounds)
 

@@ -8,7 +8,6 @@ older than what it knows. A broker that starts learns only the newest election.
 from __future__ import annotations
 
 from collections.abc import Set
-from enum import Enum
 
 from highwater.model.language.declarations import action
 from highwater.model.language.records import evolve
@@ -68,21 +67,13 @@ def as_follower(replica: Replica, leader: int | None, epoch: int, protocol: Part
         leader_epoch=epoch,
         leadership=None,
         truncating=replica.truncating if skips else must_cut_first(replica, fetch, protocol),
-        followers=remembered_followers(replica, Change.FOLLOWS, protocol),
+        followers=remembered_followers(replica, False, protocol),
         fetch=fetch,
     )
 
 
-class Change(Enum):
-    """What a new leader epoch is to a broker: it follows, it begins to lead, or it goes on leading."""
-
-    FOLLOWS = "follows"
-    LEADS = "leads"
-    LEADS_AGAIN = "leads again"
-
-
-def remembered_followers(replica: Replica, change: Change, protocol: PartitionProtocol) -> tuple[Follower, ...]:
-    """What a broker still knows of followers after a change.
+def remembered_followers(replica: Replica, leads_again: bool, protocol: PartitionProtocol) -> tuple[Follower, ...]:
+    """What a broker still knows of followers in a new leader epoch, in which it leads again or not.
 
     Kafka forgets their offsets if the broker begins to lead, but keeps them if it goes on leading. 0.8 forgets them in
     both cases.
@@ -90,7 +81,7 @@ def remembered_followers(replica: Replica, change: Change, protocol: PartitionPr
     (3.3 to 3.8), #resetLastCaughtUpTime before.
     """
     rule = protocol.reset_follower_state
-    if rule is FollowerReset.NEVER or (change is Change.LEADS_AGAIN and rule is FollowerReset.NEW_LEADER):
+    if rule is FollowerReset.NEVER or (leads_again and rule is FollowerReset.NEW_LEADER):
         return not_heard_since(replica.followers)
     return (UNKNOWN_FOLLOWER,) * len(replica.followers)
 
@@ -130,7 +121,6 @@ def as_leader(
     leads_again = replica.leader == broker
     if replica.high_watermark > replica.log_end_offset:  # the log has no record there to begin from
         replica = evolve(replica, high_watermark=replica.log_start)
-    change = Change.LEADS_AGAIN if leads_again else Change.LEADS
     leadership = Leadership(
         isr=election.isr,
         assignment=election.assignment,
@@ -141,7 +131,7 @@ def as_leader(
         waiting_from=replica.leadership.waiting_from if leads_again else replica.log_end_offset,
         candidate=None,
     )
-    followers = assigned(remembered_followers(replica, change, protocol), election.assignment)
+    followers = assigned(remembered_followers(replica, leads_again, protocol), election.assignment)
     return evolve(
         with_epoch_of_election(replica, epoch, protocol),
         leader=broker,
