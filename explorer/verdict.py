@@ -55,7 +55,7 @@ class Budget:
 
 class Auditing(Enum):
     """How much of what was found to judge twice. `QUICK`: 64 states, and all learned paths in those where they were
-    learned; of more than 1,024 as many as take a tenth of the search's time, and at most half a second. `FULL`: every
+    learned; of more than 512 as many as take a tenth of the search's time, and at most half a second. `FULL`: every
     state.
     """
 
