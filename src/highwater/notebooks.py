@@ -26,7 +26,12 @@ from highwater.files import write_text
 from highwater.reports.results import entry_of
 from highwater.reports.terminal import bounds_line, counts_line, plain_text, trace_rows, trace_text, verdict_line
 
-COLOURS = {checking.Status.MET: "#2a7d2e", checking.Status.UNMET: "#c0261c", checking.Status.UNDECIDED: "#8a6100"}
+COLOURS = {
+    checking.Status.MET: "#2a7d2e",
+    checking.Status.UNMET: "#c0261c",
+    checking.Status.UNDECIDED: "#8a6100",
+    checking.Status.ANSWERED: "#1b5fa8",
+}
 
 
 class Spec(spec.Spec):

@@ -99,7 +99,7 @@ def test_a_spec_that_fails_half_way_is_an_error_in_every_report_and_the_others_a
 def test_whatever_is_interrupted_exits_130(
     highwater: Run, write_spec: Write, monkeypatch: pytest.MonkeyPatch, command: tuple
 ) -> None:
-    def interrupt(path: Path) -> Any:
+    def interrupt(path: Path, *_: Any) -> Any:
         raise KeyboardInterrupt
 
     for module in ("highwater.cli.listing", "highwater.claims.spec"):  # the second is imported from by the first

@@ -896,7 +896,7 @@ def test_the_specs_are_listed_with_what_they_claim(highwater: Run, monkeypatch: 
     assert result.exit_code == 0
     lines = result.stdout.splitlines()
     assert [line.split("  ")[0] for line in lines] == [str(path) for path in find_specs([SPECS])]
-    assert f"{VIOLATED}  violated: strong_isr after 9 steps" in lines
+    assert f"{VIOLATED}  violated: strong_isr after 9 steps, 2,733 states" in lines
     assert any(line.endswith("  holds, 737,794 states") for line in lines)
     monkeypatch.chdir(ROOT)
     assert len(highwater("list", "specs").stdout.splitlines()) == len(lines)

@@ -96,7 +96,7 @@ def test_the_page_on_results_names_every_key() -> None:
 def test_a_report_of_nothing_is_valid() -> None:
     data = through_json()
     validate(data)
-    summary = {"specs": 0, "met": 0, "unmet": 0, "undecided": 0}
+    summary = {"specs": 0, "met": 0, "unmet": 0, "undecided": 0, "answered": 0}
     assert data == {
         "format": FORMAT,
         "version": VERSION,
@@ -156,7 +156,7 @@ def test_the_summary_counts_the_claims_by_their_status(make_spec: Make) -> None:
     results = [KINDS[kind](make_spec) for kind in ("holds", "deadlock", "violated by several", "cut by depth")]
     data = through_json(*results)
     validate(data)
-    assert data["summary"] == {"specs": 4, "met": 1, "unmet": 2, "undecided": 1}
+    assert data["summary"] == {"specs": 4, "met": 1, "unmet": 2, "undecided": 1, "answered": 0}
     assert len(data["results"]) == 4
 
 

@@ -28,11 +28,14 @@ class Engine(Enum):
 
 
 class Status(Enum):
-    """Whether a claim is met. It is `UNDECIDED` if a budget or a depth limit ended the search too early to know."""
+    """Whether a claim is met. It is `UNDECIDED` if a budget or a depth limit ended the search too early to know, and
+    `ANSWERED` if nothing was claimed, as something was asked that is other than the file says.
+    """
 
     MET = "met"
     UNMET = "unmet"
     UNDECIDED = "undecided"
+    ANSWERED = "answered"
 
 
 class Mismatch(str):
@@ -70,8 +73,8 @@ class Result:
 
     @property
     def ok(self) -> bool:
-        """Whether the claim was met."""
-        return self.status is Status.MET
+        """Whether the claim was met, or what was asked was answered."""
+        return self.status in (Status.MET, Status.ANSWERED)
 
     @property
     def verdict(self) -> Verdict:
@@ -244,6 +247,8 @@ def judge_claim(spec: Spec, outcome: Outcome, *, went_on: bool = False) -> Resul
     )
     if cut_short:
         return Result(spec, outcome, Status.UNDECIDED, (), comparable)
+    if spec.changes:
+        return Result(spec, outcome, Status.ANSWERED, (), comparable)
     stronger = expect.verdict is Verdict.HOLDS_TO_DEPTH and found is Verdict.HOLDS
     if found is not expect.verdict and not stronger:
         claimed = "a violation" if expect.verdict is Verdict.VIOLATED else f"the verdict {expect.verdict.value}"

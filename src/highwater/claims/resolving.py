@@ -5,6 +5,7 @@ these.
 from __future__ import annotations
 
 import itertools
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import Enum
@@ -19,9 +20,11 @@ from highwater.explorer.system import RAISED, ModelError, System, abstracted, bl
 from highwater.explorer.verdict import DEADLOCK
 from highwater.model.catalogue import MODELS
 from highwater.model.language.declarations import Action, Instance, Invariant, StepProperty
-from highwater.model.language.definition import Definition, Model, Property
+from highwater.model.language.definition import Definition, Model, Property, release_number
 from highwater.model.language.graph_properties import Liveness, Prospect
 from highwater.model.language.records import domain_of
+
+RELEASE = re.compile(r"\d+(\.\d+){1,3}")
 
 
 def find_model(name: str) -> Model:
@@ -138,7 +141,34 @@ def with_preset(model: Model, preset: Any, protocol: Mapping[str, Any]) -> dict[
         raise Wrong(f"preset: the model {model.name} has none")
     if not isinstance(preset, str):
         raise Wrong(f"preset: {shown(preset)} is not a text; allowed are {', '.join(model.presets)}")
-    return {**toggles_of(choose(preset, model.presets, "preset", "presets of this model")), **protocol}
+    return {**toggles_of(model.presets[preset_named(model, preset)]), **protocol}
+
+
+def preset_named(model: Model, text: str) -> str:
+    """A preset by its own name, or by a release that it speaks for: with KRaft, if the release has that.
+
+    Raises:
+        Wrong: there is no such preset, none speaks for the release, or several do.
+    """
+    if not RELEASE.fullmatch(text):
+        return choose(text, {name: name for name in model.presets}, "preset", "presets of this model")
+    found = {model.releases[name].mode: name for name in model.presets_for(text)}
+    if not found:
+        spoken_for = sorted(each.number for each in model.releases.values())
+        first = ".".join(map(str, spoken_for[0][:3])) if spoken_for else "none"
+        last = max(model.last_releases.values(), key=release_number, default="none")
+        raise Wrong(f"preset: none of {model.name} speaks for Kafka {text}; they speak for {first} to {last}")
+    chosen = found.get("kraft") or next(iter(found.values()))
+    mode = model.releases[chosen].mode
+    within = [each.first for each in model.releases.values() if each.mode == mode and _is_patch_of(each.first, text)]
+    if within:
+        raise Wrong(f"preset: the rules changed within {text}; name one release, such as {text}.0 or {within[-1]}")
+    return chosen
+
+
+def _is_patch_of(release: str, of: str) -> bool:
+    """Whether it is a later patch release of what was named by two numbers only."""
+    return of.count(".") == 1 and release.startswith(f"{of}.") and release != f"{of}.0"
 
 
 def toggles_of(protocol: Any) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import attrs
 
-from highwater.claims.resolving import variants
+from highwater.claims.resolving import RELEASE, variants
 from highwater.claims.spec import COUNTS, Expectation, Mutations, SpecFile
 from highwater.explorer.verdict import DEADLOCK, Verdict
 from highwater.model.catalogue import MODELS
@@ -83,7 +83,9 @@ def _of_model(model: Model) -> dict[str, Any]:
         "expect": {"properties": {"property": {"anyOf": [{"enum": [*names, DEADLOCK]}, {"type": "string"}]}}},
     }
     if model.presets:
-        properties["preset"] = {"enum": list(model.presets)}
+        properties["preset"] = {
+            "anyOf": [{"enum": list(model.presets)}, {"type": "string", "pattern": f"^{RELEASE.pattern}$"}]
+        }
     chosen = {"properties": {"model": {"const": model.name}}, "required": ["model"]}
     return {"if": chosen, "then": {"properties": properties}}
 

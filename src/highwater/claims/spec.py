@@ -15,12 +15,15 @@ from typing import Any
 import attrs
 
 from highwater.claims import gallery, own
+from highwater.claims.changing import Changes
 from highwater.claims.positions import may_be_spec, text_of
 from highwater.claims.resolving import (
+    RELEASE,
     build_system,
     choose,
     define,
     find_model,
+    preset_named,
     resolve_model,
     same_name,
     with_preset,
@@ -130,6 +133,8 @@ class Spec:
         model, definition, protocol, bounds: the model, what it is under the protocol, and the bounds object.
         properties: the invariants, step properties, prospects and liveness properties to check.
         check_deadlock: whether a state without successors, which no bound explains, is a violation too.
+        release: the release of Kafka that the preset was named by, if it was.
+        changes: what is other than the file says. Then nothing is claimed: what comes out is an answer.
     """
 
     name: str
@@ -141,6 +146,8 @@ class Spec:
     bounds: Any
     properties: tuple[Property, ...]
     check_deadlock: bool
+    release: str | None = None
+    changes: tuple[str, ...] = ()
 
     @functools.cached_property
     def _system(self) -> System:
@@ -207,8 +214,11 @@ def find_specs(paths: Iterable[Path]) -> list[Path]:
     return list(found)
 
 
-def load_spec(path: Path) -> Spec:
+def load_spec(path: Path, changes: Changes = Changes()) -> Spec:  # noqa: B008 - frozen
     """Read one spec file, or one claim of the gallery, and resolve every name in it.
+
+    Args:
+        changes: what is to be other than the file says.
 
     Raises:
         SpecError: the file cannot be read, or any of its keys or values is wrong.
@@ -227,13 +237,18 @@ def load_spec(path: Path) -> Spec:
         raise SpecError(f"{path}: is not TOML: {error}") from None
     try:
         with own.beside(path):
-            return _resolve(path, data)
+            return attrs.evolve(
+                _resolve(path, changes.applied_to(data) if changes else data), changes=changes.in_words()
+            )
     except Wrong as wrong:
         raise SpecError("\n".join(f"{path}: {problem}" for problem in wrong.problems)) from None
 
 
-def load_specs(paths: Iterable[Path]) -> list[Spec]:
+def load_specs(paths: Iterable[Path], changes: Changes = Changes()) -> list[Spec]:  # noqa: B008 - frozen
     """Read all of these spec files.
+
+    Args:
+        changes: what is to be other than the files say.
 
     Raises:
         SpecError: with what is wrong with any of them, all together.
@@ -241,7 +256,7 @@ def load_specs(paths: Iterable[Path]) -> list[Spec]:
     specs, problems = [], {}
     for path in paths:
         try:
-            specs.append(load_spec(path))
+            specs.append(load_spec(path, changes))
         except SpecError as error:
             problems[path] = str(error)
     if problems:
@@ -281,16 +296,20 @@ def _resolve(path: Path, data: dict[str, Any]) -> Spec:
     expect = findings.get(_expectation, file, resolved) if file else None
     findings.raise_if_any()
     protocol, definition, bounds, properties = resolved
+    preset = file.preset and preset_named(model, file.preset)
     return Spec(
         name=path.stem,
         path=path,
-        file=attrs.evolve(file, model=file.model if own.is_reference(file.model) else model.name, expect=expect),
+        file=attrs.evolve(
+            file, model=file.model if own.is_reference(file.model) else model.name, preset=preset, expect=expect
+        ),
         model=model,
         definition=definition,
         protocol=protocol,
         bounds=bounds,
         properties=properties,
         check_deadlock=_checks_deadlock(file.check),
+        release=file.preset if preset != file.preset and RELEASE.fullmatch(file.preset or "") else None,
     )
 
 

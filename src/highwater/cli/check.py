@@ -36,6 +36,18 @@ from highwater.limits import MOST_WORKERS
     metavar="N",
     help="Claims to check at the same time, each in a process of its own.  [default: one per processor]",
 )
+@click.option(
+    "--preset",
+    metavar="NAME|RELEASE",
+    help="Ask the same under this preset's rules, or under those of a release such as 3.9.2.",
+)
+@click.option(
+    "--set",
+    "settings",
+    metavar="KEY=VALUE",
+    multiple=True,
+    help="Ask the same with another bound or toggle, such as bounds.records_max=2 or protocol.acks=1.",
+)
 @click.option("--max-depth", type=Count(min=0), metavar="N", help="Explore N actions deep and no deeper.")
 @budgets
 @click.option(
@@ -118,6 +130,8 @@ def check(
     **options: Any,
 ) -> None:
     """Check that every claim in SPEC files, or in all .toml files below DIR, is met. Without either: below specs/.
+
+    With --preset or --set nothing is claimed: what comes out is the answer.
 
     The name gallery: stands for all claims that come with Highwater; gallery:kip_101* for those whose names match.
 

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
+from highwater.claims.changing import Changes, changes_of
 from highwater.claims.checking import Engine, Result, Status, check_spec
 from highwater.claims.coverage import added_up
 from highwater.claims.spec import Spec, SpecError, find_specs, load_specs
+from highwater.claims.tables import Wrong
 from highwater.cli.options import INTERRUPTED, MET, UNKNOWN, UNMET, USAGE, complain
 from highwater.cli.outputs import Outputs
 from highwater.explorer.verdict import Auditing, Budget, Progress, Verdict
@@ -35,6 +37,8 @@ class Wanted:
     paths: tuple[Path, ...]
     engine: Engine
     budget: Budget
+    preset: str | None
+    settings: tuple[str, ...]
     workers: int | None
     jobs: int | None
     symmetry: bool
@@ -74,7 +78,7 @@ class Run:
         paths: list[Path] = []
         try:
             paths = find_specs(self._wanted.paths)
-            specs = load_specs(paths)
+            specs = load_specs(paths, self._changes())
             self._refuse(len(paths))
             self._outputs.try_out(paths)
         except (SpecError, ReportError) as error:
@@ -102,6 +106,20 @@ class Run:
             else:
                 self._outputs.write([], self._problems, "some specs are wrong, and none was explored")
         return USAGE
+
+    def _changes(self) -> Changes:
+        """What is asked otherwise than the files say.
+
+        Raises:
+            SpecError: it cannot be read, or counts were to be written into files that do not say this.
+        """
+        try:
+            changes = changes_of(self._wanted.preset, self._wanted.settings)
+        except Wrong as wrong:
+            raise SpecError(str(wrong)) from None
+        if changes and self._wanted.update_locks:
+            raise SpecError("--update-locks has no meaning with --preset and --set; the files claim something else")
+        return changes
 
     def _refuse(self, specs: int) -> None:
         """Refuse options that contradict each other, rather than ignore one of them."""

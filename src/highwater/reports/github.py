@@ -17,7 +17,12 @@ from highwater.visible import visible
 
 SUMMARY = "GITHUB_STEP_SUMMARY"
 LARGEST_SUMMARY = 1_000_000  # GitHub takes 1 MiB per step
-_MARKS = {Status.MET: "✅ met", Status.UNMET: "❌ unmet", Status.UNDECIDED: "⚠️ undecided"}
+_MARKS = {
+    Status.MET: "✅ met",
+    Status.UNMET: "❌ unmet",
+    Status.UNDECIDED: "⚠️ undecided",
+    Status.ANSWERED: "ℹ️ answered",  # noqa: RUF001
+}
 
 
 def annotations(results: Iterable[Result]) -> list[str]:
@@ -92,7 +97,7 @@ def summary(results: Iterable[Result], problems: Sequence[Problem] = (), incompl
         incomplete: why there are no more results, if the run has not ended.
     """
     results = list(results)
-    met = sum(result.status is Status.MET for result in results)
+    met = sum(result.ok for result in results)
     lines = [
         f"## Highwater: {met} of {len(results)} claims met",
         "",
@@ -100,11 +105,11 @@ def summary(results: Iterable[Result], problems: Sequence[Problem] = (), incompl
         "| | claim | result | states | depth | s |",
         "|---|---|---|---|---|---|",
     ]
-    for result in sorted(results, key=lambda result: result.status is Status.MET):
+    for result in sorted(results, key=lambda result: result.ok):
         outcome = result.outcome
         cells = (
             _MARKS[result.status],
-            _cell(result.spec.name),
+            _cell(", ".join((result.spec.name, *result.spec.changes))),
             _cell(verdict_line(result)),
             f"{outcome.distinct_states:,}",
         )
@@ -118,7 +123,7 @@ def summary(results: Iterable[Result], problems: Sequence[Problem] = (), incompl
         ]
     parts = ["\n".join(lines) + "\n", *map(_coverage, added_up(results))]
     for result in results:
-        if result.status is not Status.MET:
+        if not result.ok:
             parts.append(_details(result))
     whole, left_out = "", 0
     for part in parts:

@@ -73,7 +73,7 @@ def _add_suite(suites: ElementTree.Element, number: int, folder: str, cases: lis
         case = ElementTree.SubElement(
             suite, "testcase", {"name": _xml(readable(result.spec.name)), "classname": name, "time": _seconds([result])}
         )
-        if result.status is not Status.MET:
+        if not result.ok:
             unmet = result.status is Status.UNMET
             words = "; ".join(result.mismatches) if unmet else verdict_line(result)
             kind = {

@@ -168,6 +168,7 @@ def about_spec(spec: Spec) -> dict[str, Any]:
         "check": list(spec.file.check),
         "by_order": list(spec.file.by_order),
         "source": spec.file.source,
+        "changes": list(spec.changes),
     }
 
 

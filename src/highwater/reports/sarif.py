@@ -69,7 +69,7 @@ def _invocation(problems: list[Problem], incomplete: str) -> dict[str, Any]:
 
 
 def _findings(result: Result, rules: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
-    if result.status is Status.MET:
+    if result.ok:
         return []
     if result.status is Status.UNDECIDED:
         _rule(rules, "undecided", "A search ended before it could decide the claim.", "")

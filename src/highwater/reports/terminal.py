@@ -24,8 +24,8 @@ from highwater.model.language.graph_properties import GraphProperty, Prospect
 from highwater.reports.progress import short
 from highwater.visible import counted, visible
 
-_COLOURS = {Status.MET: "green", Status.UNMET: "bold red", Status.UNDECIDED: "yellow"}
-_MARKS = {Status.MET: "ok", Status.UNMET: "FAILED", Status.UNDECIDED: "undecided"}
+_COLOURS = {Status.MET: "green", Status.UNMET: "bold red", Status.UNDECIDED: "yellow", Status.ANSWERED: "cyan"}
+_MARKS = {Status.MET: "ok", Status.UNMET: "FAILED", Status.UNDECIDED: "undecided", Status.ANSWERED: "answer"}
 
 
 def show_result(console: Console, result: Result, *, with_trace: bool, with_actions: bool = True) -> None:
@@ -36,9 +36,9 @@ def show_result(console: Console, result: Result, *, with_trace: bool, with_acti
     """
     spec, outcome, expect = result.spec, result.outcome, result.spec.file.expect
     colour = _COLOURS[result.status]
-    console.print(Text.assemble((_MARKS[result.status], colour), "  ", (visible(spec.name), "bold")))
+    console.print(Text.assemble((_MARKS[result.status], colour), "  ", (visible(spec.name), "bold"), _changed(spec)))
     expected = " (as claimed)" if result.status is Status.MET and expect.verdict is Verdict.VIOLATED else ""
-    console.print(Text(f"    {verdict_line(result)}{expected}", "bold" if result.status is not Status.MET else ""))
+    console.print(Text(f"    {verdict_line(result)}{expected}", "" if result.ok else "bold"))
     for mismatch in result.mismatches:
         console.print(Text(f"    {visible(mismatch)}", "red"))
     if protocol := _protocol(spec):
@@ -181,7 +181,15 @@ def _protocol(spec: Spec) -> str:
     toggles = (
         f"{key} {value if isinstance(value, str) else shown(value)}" for key, value in spec.file.protocol.items()
     )
-    return ", ".join((spec.file.preset, *toggles)) if spec.file.preset else ""
+    if not spec.file.preset:
+        return ""
+    spoken_for = f" (for Kafka {spec.release})" if spec.release else ""
+    return ", ".join((f"{spec.file.preset}{spoken_for}", *toggles))
+
+
+def _changed(spec: Spec) -> str:
+    """What is other than the file says."""
+    return f"  with {visible(', '.join(spec.changes))}" if spec.changes else ""
 
 
 def bounds_line(result: Result) -> str:

@@ -149,7 +149,9 @@ def index_page(rows: Sequence[IndexRow], incomplete: str = "", coverage: Sequenc
         coverage: what the claims of each model reach together, as the report has it.
     """
     statuses = [row.entry["status"] for row in rows]
-    counts = [(status, statuses.count(status)) for status in ("met", "unmet", "undecided") if status in statuses]
+    counts = [
+        (status, statuses.count(status)) for status in ("met", "unmet", "undecided", "answered") if status in statuses
+    ]
     groups: dict[str, list[IndexRow]] = {}
     for row in rows:
         groups.setdefault(os.path.dirname(str(row.entry.get("file") or "")), []).append(row)

@@ -1,0 +1,135 @@
+"""A claim asked under another release's rules, or with another toggle or bound."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from xml.etree import ElementTree
+
+import attrs
+import jsonschema
+import pytest
+from click.testing import Result
+
+from highwater import notebooks
+from highwater.claims.changing import changes_of
+from highwater.claims.checking import Status
+from highwater.claims.resolving import preset_named
+from highwater.claims.spec import load_spec
+from highwater.claims.tables import Wrong
+from highwater.model.catalogue import MODELS
+from highwater.reports import github, terminal
+
+Run = Callable[..., Result]
+Write = Callable[..., Path]
+SCHEMA = json.loads((Path(__file__).parent / "results.schema.json").read_text(encoding="utf-8"))
+EMPTIED = "gallery:kafka_4_1_keeps_records_when_an_emptied_disk_comes_back"
+
+
+def test_a_claim_that_holds_may_be_violated_under_the_rules_of_a_release_before(highwater: Run, tmp_path: Path) -> None:
+    kinds = {kind: tmp_path / f"report.{kind}" for kind in ("json", "junit", "sarif")}
+    options = [word for kind, path in kinds.items() for word in (f"--{kind}", path)]
+    done = highwater("check", EMPTIED, "--preset", "3.9.2", "--html", tmp_path / "pages", *options)
+    assert done.exit_code == 0
+    assert "answer  kafka_4_1_keeps_records_when_an_emptied_disk_comes_back  with preset 3.9.2" in done.stdout
+    assert "violated: acknowledged_records_survive after 3 steps\n" in done.stdout, "and not as claimed"
+    assert "protocol  kafka-3.9.1 (for Kafka 3.9.2)" in done.stdout
+    report = json.loads(kinds["json"].read_text(encoding="utf-8"))
+    jsonschema.validate(report, SCHEMA)
+    (entry,) = report["results"]
+    assert (entry["status"], entry["preset"], entry["changes"]) == ("answered", "kafka-3.9.1", ["preset 3.9.2"])
+    assert report["summary"] == {"specs": 1, "met": 0, "unmet": 0, "undecided": 0, "answered": 1}
+    (case,) = ElementTree.parse(kinds["junit"]).getroot().iter("testcase")
+    assert not list(case), "neither a failure nor an error"
+    assert json.loads(kinds["sarif"].read_text(encoding="utf-8"))["runs"][0]["results"] == []
+    assert highwater("trace", kinds["json"], "--replay").exit_code == 0
+    pages = {path.name: path.read_text(encoding="utf-8") for path in (tmp_path / "pages").glob("*.html")}
+    assert len(pages) == 2
+    assert all("preset 3.9.2" in page for page in pages.values())
+
+
+def test_what_a_file_expects_is_not_expected_of_what_it_does_not_say(highwater: Run, write_spec: Write) -> None:
+    spec = write_spec(expect={"verdict": "holds", "distinct_states": 3})
+    assert highwater("check", spec).exit_code == 1
+    done = highwater("check", spec, "--set", "protocol.variant=kip-279", "--set", "bounds.records_max = 2")
+    assert done.exit_code == 0
+    assert 'with protocol.variant "kip-279", bounds.records_max 2' in done.stdout
+    assert "records_max 2" in done.stdout.split("bounds  ")[1]
+    assert highwater("check", spec, "--set", "bounds.records_max=1", "--max-states", "2").exit_code == 3
+
+
+def test_toggles_of_the_file_stay_on_top_of_another_preset(write_spec: Write) -> None:
+    bounds = {"brokers": 2, "log_length_max": 1, "records_max": 1, "leader_epoch_max": 1, "partition_epoch_max": 1}
+    claim = {"model": "partition", "bounds": bounds, "check": ["acknowledged_records_survive"]}
+    path = write_spec(**claim, preset="kafka-4.1", protocol={"acks": "1"})
+    spec = load_spec(path, changes_of("kafka-3.5", []))
+    assert spec.protocol == attrs.evolve(MODELS["partition"].presets["kafka-3.5"], acks=spec.protocol.acks)
+    assert spec.protocol.acks is not MODELS["partition"].presets["kafka-3.5"].acks
+
+
+@pytest.mark.parametrize(
+    ("model", "release", "preset"),
+    [
+        ("partition", "3.9.2", "kafka-3.9.1"),
+        ("partition", "3.9.0", "kafka-3.9.0"),
+        ("partition", "4.4.0", "kafka-4.1"),
+        ("kraft", "3.9.2", "kafka-3.8"),
+        ("controller", "3.9.2", "kafka-3.4.1"),
+        ("partition", "Kafka-4.1", "kafka-4.1"),
+    ],
+)
+def test_a_release_stands_for_the_preset_that_speaks_for_it(model: str, release: str, preset: str) -> None:
+    assert preset_named(MODELS[model], release) == preset
+
+
+@pytest.mark.parametrize(
+    ("release", "words"),
+    [
+        ("3.9", "the rules changed within 3.9; name one release, such as 3.9.0 or 3.9.1"),
+        ("9.1.0", "none of partition speaks for Kafka 9.1.0; they speak for 0.8.0 to 4.4"),
+        ("kafka-3.9.2", "is not one of the presets of this model"),
+    ],
+)
+def test_a_release_that_no_preset_or_several_speak_for_is_refused(release: str, words: str) -> None:
+    with pytest.raises(Wrong, match=words):
+        preset_named(MODELS["partition"], release)
+
+
+def test_a_spec_may_name_a_release(highwater: Run, write_spec: Write) -> None:
+    bounds = {"brokers": 2, "log_length_max": 1, "records_max": 1, "leader_epoch_max": 1, "partition_epoch_max": 1}
+    spec = write_spec(
+        model="partition", preset="3.9.2", protocol=None, bounds=bounds, check=["candidates_are_complete"]
+    )
+    done = highwater("check", spec)
+    assert "protocol  kafka-3.9.1 (for Kafka 3.9.2)" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (
+            ["--set", "records_max=2"],
+            '--set: "records_max=2" is not of the form bounds.KEY=VALUE or protocol.KEY=VALUE',
+        ),
+        (["--set", "bounds.records_max"], "is not of the form"),
+        (["--set", "check.weak_isr=1"], "is not of the form"),
+        (["--set", "bounds.records_max=1", "--set", "bounds.records_max=2"], "bounds.records_max is set twice"),
+        (["--set", "bounds.record_max=2"], 'bounds.record_max: unknown key (did you mean "records_max"?)'),
+        (["--set", "bounds.records_max=many"], "bounds.records_max"),
+        (["--preset", "3.9.2"], "preset: the model reference has none"),
+        (["--set", "bounds.records_max=1", "--update-locks"], "--update-locks has no meaning with --preset and --set"),
+    ],
+)
+def test_what_cannot_be_asked_is_refused_in_one_line(
+    highwater: Run, write_spec: Write, options: list[str], words: str
+) -> None:
+    done = highwater("check", write_spec(), *options)
+    assert done.exit_code == 2
+    (line,) = done.stderr.splitlines()
+    assert words in line
+
+
+def test_every_status_is_shown_everywhere() -> None:
+    for table in (terminal._COLOURS, terminal._MARKS, github._MARKS, notebooks.COLOURS):
+        assert set(table) == set(Status)
