@@ -140,7 +140,12 @@ def refuse_unless_possible(setting: Setting, release: str) -> None:
 
 def known_defects(walker: Walker) -> list[str]:
     """The names of the defects that walks recognise."""
-    return list(walker.run([{"do": "known"}])[0]["names"])
+    return list(walker.run([{"do": "known", "who": Who.QUORUM.value}])[0]["names"])
+
+
+def kinds(walker: Walker, who: Who) -> set[str]:
+    """The names of the kinds of steps."""
+    return set(walker.run([{"do": "known", "who": who.value}])[0]["kinds"])
 
 
 def walk(

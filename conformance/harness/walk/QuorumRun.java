@@ -2,12 +2,14 @@ import java.io.File;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
+import java.util.Comparator;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
 import java.util.Set;
 import java.util.TreeMap;
+import java.util.stream.Collectors;
 
 /** Replicas of the metadata log, step by step: Kafka's KafkaRaftClients with logs in memory or on disk. Each has a clock of its own. */
 final class QuorumRun extends Run {
@@ -46,6 +48,9 @@ final class QuorumRun extends Run {
     private static final List<Kind> VARIED = List.of(Kind.LOSE, Kind.KILL, Kind.LOSE_POWER, Kind.RESIGN, Kind.SNAPSHOT, Kind.ADD, Kind.REMOVE, Kind.SHUT_DOWN);
     private static final int[] TIMES = {0, 1, 1, 4};
     private static final int REORDERED = 4;
+    private static final int CALM_ROUNDS = 600, CALM_MS = 50, MOST_MESSAGES = 200;
+
+    private static final Comparator<WalkedReplica> NEWEST = Comparator.comparing(WalkedReplica::lastEpoch).thenComparing(WalkedReplica::end);
 
     final boolean reconfigurable;
     final List<WalkedReplica> replicas = new ArrayList<>();
@@ -59,13 +64,15 @@ final class QuorumRun extends Run {
     private int correlation, appended;
     private WalkedReplica stepped;
     private WalkedReplica.Message delivered;
-    private boolean readBeyond;
+    private boolean starts, readBeyond;
 
     /** The epoch of each committed offset, the numbers that were read in their order, and who leads each epoch. */
     private final List<Integer> committed = new ArrayList<>(), numbers = new ArrayList<>();
     private final Map<Integer, Integer> leaders = new HashMap<>();
     private final Map<Long, Integer> votes = new HashMap<>();
-    private final int[] epochs = new int[REPLICAS], highWatermarks = new int[REPLICAS], numbersRead = new int[REPLICAS], incarnations = new int[REPLICAS];
+    /** Who votes, by the epoch of the last record of a log and its end. */
+    private final Map<Long, Set<Integer>> votersAt = new HashMap<>();
+    private final int[] epochs = new int[REPLICAS], ends = new int[REPLICAS], highWatermarks = new int[REPLICAS], numbersRead = new int[REPLICAS], incarnations = new int[REPLICAS];
 
     QuorumRun(String release, Set<String> newOnes, long seed, File folder) {
         super(release, newOnes);
@@ -98,8 +105,59 @@ final class QuorumRun extends Run {
         replicas.forEach(WalkedReplica::start);
     }
 
+    /** The calm: everybody is started, everything is delivered, and time passes, until all have what the leader has. */
     @Override
-    void end() { }
+    void end() {
+        for (int round = 0; round < CALM_ROUNDS && !behind().isEmpty(); round++)
+            for (WalkedReplica each : replicas) {
+                begin(each);
+                starts = !each.runs();
+                if (starts)
+                    each.start();
+                else
+                    each.pass(CALM_MS);
+                check();
+                deliverAll();
+            }
+        if (leading() == null)
+            broken(new Violation("somebody_leads_in_the_end", "after " + CALM_ROUNDS * CALM_MS / 1_000 + " s of calm " + seen()).with("nobody can win", replicas.stream().noneMatch(this::canWin))
+                .with("who has most votes for others", !newest().votes()));
+        else
+            for (WalkedReplica each : behind())
+                broken(new Violation("voters_catch_up_in_the_end", "r" + each.id + " does not have what the leader has: " + seen()));
+    }
+
+    private void deliverAll() {
+        for (int count = 0; count < MOST_MESSAGES && !messages.isEmpty(); count++) {
+            receive(messages.remove(0));
+            check();
+        }
+    }
+
+    /** Whether a majority of those who vote, as it knows them, would vote for this replica: it is one of them, and none of the majority has more. */
+    private boolean canWin(WalkedReplica candidate) {
+        Set<Integer> voters = candidate.voters();
+        return candidate.votes() && 2 * voters.stream().filter(each -> NEWEST.compare(replicas.get(each), candidate) <= 0).count() > voters.size();
+    }
+
+    /** Who has the newest record. */
+    private WalkedReplica newest() {
+        return replicas.stream().max(NEWEST).get();
+    }
+
+    /** Who leads in the highest epoch, or null. */
+    private WalkedReplica leading() {
+        return replicas.stream().filter(WalkedReplica::leads).max(Comparator.comparing(WalkedReplica::epoch)).orElse(null);
+    }
+
+    /** Voters who do not have what the leader has; all replicas if nobody leads, or the leader waits for a majority. */
+    private List<WalkedReplica> behind() {
+        WalkedReplica leader = leading();
+        if (leader == null || leader.highWatermark() < leader.end())
+            return replicas;
+        return replicas.stream().filter(each -> leader.voters().contains(each.id) && (!each.runs() || each.epoch() != leader.epoch() || each.highWatermark() < leader.end()))
+            .collect(Collectors.toList());
+    }
 
     @Override
     void close() {
@@ -149,14 +207,14 @@ final class QuorumRun extends Run {
 
     @Override
     boolean take(Step step) {
-        delivered = null;
         Kind kind = (Kind) step.kind;
         int[] numbers = step.numbers;
         if (Arrays.stream(numbers, kind == Kind.PASS ? 1 : 0, numbers.length).anyMatch(each -> each >= REPLICAS))
             return false;
         if (kind == Kind.DELIVER || kind == Kind.LOSE)
             return message(kind, step);
-        stepped = replicas.get(numbers[kind == Kind.PASS ? 1 : 0]);
+        begin(replicas.get(numbers[kind == Kind.PASS ? 1 : 0]));
+        starts = kind == Kind.START;
         if (stepped.runs() == (kind == Kind.START))
             return false;
         switch (kind) {
@@ -203,13 +261,27 @@ final class QuorumRun extends Run {
         for (WalkedReplica.Message each : messages)
             if (each.from.id == step.numbers[0] && each.to.id == step.numbers[1] && each.word().equals(step.word)) {
                 messages.remove(each);
-                stepped = each.to;
-                delivered = each;
-                if (kind == Kind.DELIVER && each.to.runs())
-                    each.to.receive(each);
+                if (kind == Kind.DELIVER)
+                    receive(each);
+                else
+                    begin(each.to);
                 return true;
             }
         return false;
+    }
+
+    private void receive(WalkedReplica.Message message) {
+        begin(message.to);
+        delivered = message;
+        if (stepped.runs())
+            stepped.receive(message);
+    }
+
+    /** This replica is the next one to do something. */
+    private void begin(WalkedReplica replica) {
+        stepped = replica;
+        delivered = null;
+        starts = false;
     }
 
     @Override
@@ -230,6 +302,7 @@ final class QuorumRun extends Run {
             incarnations[stepped.id] = stepped.incarnation;
             highWatermarks[stepped.id] = 0;
             numbersRead[stepped.id] = 0;
+            ends[stepped.id] = 0;
         }
         int epoch = stepped.epoch();
         require(epoch >= epochs[stepped.id], "epochs_do_not_go_back", "r" + stepped.id + " was in epoch " + epochs[stepped.id] + ", and is in epoch " + epoch);
@@ -237,6 +310,7 @@ final class QuorumRun extends Run {
         if (stepped.leads())
             leads(epoch);
         readBeyond |= stepped.hasReadBeyondItsLog();
+        voters();
         highWatermark();
         read();
     }
@@ -250,6 +324,18 @@ final class QuorumRun extends Run {
         int vote = stepped.storedVote();
         Integer before = vote < 0 ? null : votes.put((long) stepped.storedEpoch() * REPLICAS + stepped.id, vote);
         require(before == null || before == vote, "one_vote_in_each_epoch", "r" + stepped.id + " has voted in epoch " + stepped.storedEpoch() + " for r" + before + " and for r" + vote);
+    }
+
+    /** Logs that end with the same record are the same. */
+    private void voters() {
+        int end = stepped.end();
+        if (end == ends[stepped.id])
+            return;
+        ends[stepped.id] = end;
+        Set<Integer> voters = stepped.voters(), before = votersAt.putIfAbsent((long) stepped.lastEpoch() << 32 | end, voters);
+        if (before != null && !before.equals(voters))
+            broken(new Violation("equal_logs_have_equal_voters", "the log of r" + stepped.id + " ends at " + end + ", and it takes " + voters + " for the voters, and another that has the same took " + before)
+                .with("somebody has read beyond its log", readBeyond));
     }
 
     private void leads(int epoch) {
@@ -294,11 +380,10 @@ final class QuorumRun extends Run {
     /** An exception out of poll() ends the process. What recognisers ask is how the replica stood. */
     @Override
     Violation explained(Throwable thrown) {
-        Step step = performing();
         boolean runs = stepped != null && stepped.runs();
         int from = delivered == null ? -1 : delivered.from.id;
         return super.explained(thrown).with("delivered", delivered == null ? "" : delivered.word()).with("from", from)
-            .with("leads", runs && stepped.leads()).with("role", runs ? stepped.role() : "").with("starts", step != null && step.kind == Kind.START)
+            .with("leads", runs && stepped.leads()).with("role", runs ? stepped.role() : "").with("starts", starts)
             .with("sender votes", runs && from >= 0 && stepped.voters().contains(from)).with("no endpoints are told", delivered != null && delivered.tellsNoEndpoints())
             .with("ends at its snapshot", runs && stepped.end() == stepped.snapshotEnd())
             .with("its log has a later epoch than its snapshot", runs && stepped.endsLaterThanItsSnapshot()).with("somebody has read beyond its log", readBeyond);

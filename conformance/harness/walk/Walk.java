@@ -71,7 +71,8 @@ public final class Walk {
             case "compare":
                 return LogComparison.compared(o.get("seed").asLong(), o.get("steps").asInt(), KnownDefect.isFrom("4.0", o.get("release").asText()), new File(folder, "logs"));
             case "known":
-                return Map.of("names", Arrays.stream(KnownDefect.values()).map(KnownDefect::slug).collect(Collectors.toList()));
+                return Map.of("names", Arrays.stream(KnownDefect.values()).map(KnownDefect::slug).collect(Collectors.toList()),
+                    "kinds", Arrays.stream(kinds(o)).map(each -> each.name().toLowerCase()).collect(Collectors.toList()));
             default:
                 return replayed(o);
         }
@@ -87,6 +88,10 @@ public final class Walk {
 
     private static boolean ofQuorum(JsonNode o) {
         return o.get("who").asText().equals("quorum");
+    }
+
+    private static Step.Kind[] kinds(JsonNode o) {
+        return ofQuorum(o) ? QuorumRun.Kind.values() : ControllerRun.Kind.values();
     }
 
     private static Run walked(JsonNode o) {
@@ -121,7 +126,7 @@ public final class Walk {
     private static Object replayed(JsonNode o) {
         List<Step> steps = new ArrayList<>();
         for (JsonNode each : o.get("schedule")) {
-            Step step = Step.parse(each.asText(), ofQuorum(o) ? QuorumRun.Kind.values() : ControllerRun.Kind.values());
+            Step step = Step.parse(each.asText(), kinds(o));
             if (step == null)
                 return Map.of("bad", each.asText());
             steps.add(step);

@@ -518,8 +518,21 @@ final class WalkedReplica {
 
     /** Whether its log has a record of a later epoch than its newest snapshot. */
     boolean endsLaterThanItsSnapshot() {
-        Optional<?> snapshot = (Optional<?>) Reflect.call(log, "latestSnapshotId");
-        return snapshot.isPresent() && end() > logStart() && epochs(end() - 1).get(0) > (Integer) Reflect.call(snapshot.get(), "epoch");
+        return snapshotEnd() >= 0 && lastEpoch() > snapshotEpoch();
+    }
+
+    /** The epoch of the last record in its log, or that of its newest snapshot if there is none. */
+    int lastEpoch() {
+        return end() > logStart() ? epochs(end() - 1).get(0) : snapshotEpoch();
+    }
+
+    private int snapshotEpoch() {
+        return ((Optional<?>) Reflect.call(log, "latestSnapshotId")).map(each -> (Integer) Reflect.call(each, "epoch")).orElse(0);
+    }
+
+    /** Whether it is a voter by its own log. */
+    boolean votes() {
+        return voters().contains(id);
     }
 
     Set<Integer> voters() {
