@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 
 import attrs
 
 from highwater.cluster.cluster import TOPIC, Cluster
 from highwater.cluster.nodes import Node
+from highwater.conformance.distribution import KafkaError
 
 CREATED = re.compile(
     r"(?:new|Created) partition (\S+) with topic ID.*isr=\[([\d, ]*)\].*leader=(-?\d+).*leaderEpoch=(\d+)"
@@ -87,15 +87,31 @@ def marks(cluster: Cluster) -> dict[str, int]:
     return {node.name: node.mark() for node in (*cluster.controllers, *cluster.brokers)}
 
 
+def connection_lists() -> list[Path]:
+    """The kernel's lists of connections, and of what waits in them.
+
+    Raises:
+        KafkaError: it has none: it is not Linux.
+    """
+    files = [Path(name) for name in CONNECTIONS if Path(name).exists()]
+    if not files:
+        raise KafkaError(
+            f"{CONNECTIONS[0]} does not exist: this needs Linux, whose kernel says whether a process has read a request"
+        )
+    return files
+
+
 def has_unread_request(port: int) -> bool:
-    """Whether bytes that a process has not read wait at a connection to its port, as the kernel says (Linux)."""
-    for file in CONNECTIONS:
-        with suppress(FileNotFoundError):
-            for line in Path(file).read_text().splitlines()[1:]:
-                _, local, _, state, queues, *_ = line.split()
-                unread = int(queues.rpartition(":")[2], 16)
-                if unread and state == ESTABLISHED and int(local.rpartition(":")[2], 16) == port:
-                    return True
+    """Whether bytes that a process has not read wait at a connection to its port, as the kernel says.
+
+    Raises:
+        KafkaError: the kernel does not say it.
+    """
+    for line in (line for file in connection_lists() for line in file.read_text().splitlines()[1:]):
+        _, local, _, state, queues, *_ = line.split()
+        unread = int(queues.rpartition(":")[2], 16)
+        if unread and state == ESTABLISHED and int(local.rpartition(":")[2], 16) == port:
+            return True
     return False
 
 

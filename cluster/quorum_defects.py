@@ -11,7 +11,7 @@ from contextlib import suppress
 from highwater.cluster.clients import ClientError
 from highwater.cluster.cluster import STARTED, Cluster
 from highwater.cluster.nodes import Node, TimeoutExceeded, until
-from highwater.cluster.observing import has_unread_request
+from highwater.cluster.observing import connection_lists, has_unread_request
 from highwater.cluster.runs import shown
 from highwater.cluster.stage import Stage
 from highwater.cluster.verdict import Verdict
@@ -30,7 +30,12 @@ NOT_FOLLOWER = re.compile(r"Expected to be Follower, but the current state is")
 
 
 def removed_while_slow(stage: Stage, slow: bool) -> Verdict:
-    """A voter of the metadata quorum that is slow is removed, and then answers the active controller."""
+    """A voter of the metadata quorum that is slow is removed, and then answers the active controller.
+
+    Raises:
+        KafkaError: the kernel does not say what the voter has not read.
+    """
+    connection_lists()
     cluster = stage.cluster
     stage.create([[0, 1]], min_isr=1)
     active = _active(cluster)

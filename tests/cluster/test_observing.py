@@ -13,6 +13,7 @@ import pytest
 from highwater.cluster.nodes import Node, until
 from highwater.cluster.observing import Control, control, has_unread_request, learned, telling_lines
 from highwater.cluster.replica_logs import SEGMENT, cut, stored
+from highwater.conformance.distribution import KafkaError
 from tests.cluster.conftest import RECORDED
 
 
@@ -103,3 +104,9 @@ def test_a_request_is_seen_at_a_port_until_it_is_read() -> None:
             assert not has_unread_request(asking.getsockname()[1])
             asked.recv(100)
             assert not has_unread_request(port)
+
+
+def test_where_the_kernel_does_not_list_connections_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("highwater.cluster.observing.CONNECTIONS", ("/no/such/tcp", "/no/such/tcp6"))
+    with pytest.raises(KafkaError, match="^/no/such/tcp does not exist: this needs Linux"):
+        has_unread_request(9092)
