@@ -66,9 +66,9 @@ enum KnownDefect {
     ENDS_A_REPLICA_THAT_HEARS_OF_A_REMOVED_LEADER("3.9", "4.4", List.of(Run.NOTHING_IS_THROWN), each -> each.is("no endpoints are told")
         && each.getMessage().contains("Unknown leader endpoints")),
 
-    /** QuorumState#initialize asks for whom a replica has voted before it asks who leads, and makes a candidate of one that is no voter any more. */
-    CANNOT_START_A_REMOVED_VOTER("4.1", "4.4", List.of(Run.NOTHING_IS_THROWN), each -> each.is("starts") && each.invariant.endsWith("by CandidateState#<init>")
-        && each.getMessage().contains("must be in the set of voters")),
+    /** QuorumState#initialize asks for whom a replica has voted before it asks who leads: one that stood for election, and then followed who won, starts as a candidate of that epoch. */
+    FORGETS_WHO_LEADS_ITS_EPOCH("4.1", "4.4", List.of("one_leader_in_each_epoch", Run.NOTHING_IS_THROWN), each -> each.is("stands again")
+        && (each.invariant.equals("one_leader_in_each_epoch") || each.is("starts") && each.getMessage().contains("must be in the set of voters"))),
 
     /** KRaftControlRecordStateMachine#truncateNewEntries keeps the offset up to which it has read, and what takes the place of what was truncated is not read. */
     DOES_NOT_READ_WHO_VOTES("3.9", "4.4", List.of("equal_logs_have_equal_voters", Run.NOTHING_IS_THROWN), each -> each.is("somebody has read beyond its log")

@@ -48,7 +48,7 @@ final class QuorumRun extends Run {
     private static final List<Kind> VARIED = List.of(Kind.LOSE, Kind.KILL, Kind.LOSE_POWER, Kind.RESIGN, Kind.SNAPSHOT, Kind.ADD, Kind.REMOVE, Kind.SHUT_DOWN);
     private static final int[] TIMES = {0, 1, 1, 4};
     private static final int REORDERED = 4;
-    private static final int CALM_ROUNDS = 600, CALM_MS = 50, MOST_MESSAGES = 200;
+    private static final int CALM_ROUNDS = 300, CALM_MS = 50, MOST_MESSAGES = 200;
 
     private static final Comparator<WalkedReplica> NEWEST = Comparator.comparing(WalkedReplica::lastEpoch).thenComparing(WalkedReplica::end);
 
@@ -340,7 +340,10 @@ final class QuorumRun extends Run {
 
     private void leads(int epoch) {
         Integer before = leaders.put(epoch, stepped.id);
-        require(before == null || before == stepped.id, "one_leader_in_each_epoch", "r" + before + " and r" + stepped.id + " lead in epoch " + epoch);
+        if (before != null && before != stepped.id) {
+            broken(new Violation("one_leader_in_each_epoch", "r" + before + " and r" + stepped.id + " lead in epoch " + epoch).with("stands again", stepped.standsAgain));
+            throw new Ended();  // whatever is found after this follows from it
+        }
         if (before != null)
             return;
         int from = Math.min(stepped.logStart(), committed.size());
@@ -383,7 +386,7 @@ final class QuorumRun extends Run {
         boolean runs = stepped != null && stepped.runs();
         int from = delivered == null ? -1 : delivered.from.id;
         return super.explained(thrown).with("delivered", delivered == null ? "" : delivered.word()).with("from", from)
-            .with("leads", runs && stepped.leads()).with("role", runs ? stepped.role() : "").with("starts", starts)
+            .with("leads", runs && stepped.leads()).with("role", runs ? stepped.role() : "").with("starts", starts).with("stands again", stepped != null && stepped.standsAgain)
             .with("sender votes", runs && from >= 0 && stepped.voters().contains(from)).with("no endpoints are told", delivered != null && delivered.tellsNoEndpoints())
             .with("ends at its snapshot", runs && stepped.end() == stepped.snapshotEnd())
             .with("its log has a later epoch than its snapshot", runs && stepped.endsLaterThanItsSnapshot()).with("somebody has read beyond its log", readBeyond);

@@ -136,6 +136,8 @@ final class WalkedReplica {
     /** What its listener was given: offset, epoch (-1 from a snapshot) and number. */
     final List<int[]> read = new ArrayList<>();
     int incarnation;
+    /** Whether it started with a vote for itself in an epoch in which, as it had stored, another one led. */
+    boolean standsAgain;
 
     WalkedReplica(QuorumRun quorum, int id, File folder, long seed) {
         this.quorum = quorum;
@@ -155,6 +157,7 @@ final class WalkedReplica {
         incarnation++;
         clock.advance(1);
         boolean first = log == null;
+        standsAgain = storedVote() == id && (Boolean) Reflect.call(stored, "hasLeader") && (Integer) Reflect.call(stored, "leaderId") != id;
         log = openLog();
         if (first && quorum.reconfigurable && id < QuorumRun.VOTERS)
             writeBootstrap();
@@ -516,9 +519,13 @@ final class WalkedReplica {
         return ((Optional<?>) Reflect.call(log, "latestSnapshotId")).map(each -> ((Long) Reflect.call(each, "offset")).intValue()).orElse(-1);
     }
 
-    /** Whether its log has a record of a later epoch than its newest snapshot. */
+    /** Whether the last epoch that its log knows is a later one than that of its newest snapshot. */
     boolean endsLaterThanItsSnapshot() {
-        return snapshotEnd() >= 0 && lastEpoch() > snapshotEpoch();
+        try {
+            return snapshotEnd() >= 0 && (Integer) Reflect.call(log, "lastFetchedEpoch") > snapshotEpoch();
+        } catch (RuntimeException none) {
+            return false;
+        }
     }
 
     /** The epoch of the last record in its log, or that of its newest snapshot if there is none. */
