@@ -399,6 +399,8 @@ def test_a_line_that_is_no_step_is_refused(tmp_path: Path) -> None:
         (["controller", "--kafka", NEWEST, "--schedule", "/no/such/file"], "/no/such/file: No such file or directory"),
         (["broker", "--kafka", NEWEST], "'broker' is not"),
         (["quorum", "--kafka", NEWEST, "--elr"], "--elr goes with controller, not with quorum"),
+        (["controller", "--kafka", NEWEST, "--log", "disk"], "--log goes with quorum, not with controller"),
+        (["quorum", "--kafka", NEWEST, "--log", "tape"], "'tape' is not one of 'memory', 'disk'"),
     ],
 )
 def test_bad_options_exit_2_with_one_line(words: list[str], said: str) -> None:
