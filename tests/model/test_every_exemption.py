@@ -67,6 +67,7 @@ DEPOSED = {"zk.leadership.leader": 1}
 SECOND = {"controllers.1.active": True, "controllers.1.epoch": 1}
 DEAD = {"brokers.1.running": False, "controllers.0.live": (0, None, 0)}
 STOPPED = {"brokers.0.running": False}
+INCOMPLETE = {"brokers.1.complete": False, "history.committed": True}
 LEAVES = {"controllers.0.shutting_down": {1}}
 TARGET = {"history.target": frozenset({1})}
 METADATA = "brokers.1.metadata"
@@ -220,6 +221,22 @@ OF_CONTROLLER = [
             ("zk.leadership", None),
             ("zk.deletion", True),
         )
+    ),
+    *(
+        Case(records.isr_members_hold_committed_records, (INCOMPLETE,), ({path: value},), (1,))
+        for path, value in (
+            ("zk.leadership", None),
+            ("zk.leadership.isr", {0, 2}),
+            ("brokers.1.complete", True),
+            ("zk.deletion", True),
+            ("zk.assignment", (0, 2)),
+        )
+    ),
+    Case(
+        records.isr_members_hold_committed_records,
+        ({**INCOMPLETE, "brokers.1.log": None},),
+        ({"history.committed": False},),
+        (1,),
     ),
     *(
         Case(records.deleted_topics_leave_no_replica, ({"zk.assignment": ()},), (changes,), (1,))
