@@ -92,7 +92,7 @@ def test_symmetry_changes_nothing_that_a_claim_tells(path: Path) -> None:
 def told(outcome: Outcome) -> dict[str, Any]:
     """All that does not depend on how the search was done."""
     how = {"stored_states", "compiled_paths", "seconds", "compile_seconds", "memory", "words", "bits", "violations"}
-    how |= {"functions", "unreached"}
+    how |= {"functions", "unreached", "audit"}
     of_properties = [each for each in outcome.unreached if each.of not in outcome.enabled]
     traces = [[each.property, *((str(step.action), step.state) for step in each.trace)] for each in outcome.violations]
     return {"traces": traces, "unreached": of_properties} | {
