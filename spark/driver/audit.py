@@ -21,8 +21,8 @@ from highwater.explorer.verdict import Audit
 from highwater.spark.levels import Level, Levels
 
 FEWEST_PARTS = 8  # that are read to draw rows from
-MOST_PATHS = 1 << 12
-MOST_ROWS_IN_THE_DRIVER = 1 << 20  # that it looks through by itself
+MOST_PATHS = 1 << 9
+MOST_ROWS_IN_THE_DRIVER = 1 << 21  # that it looks through by itself
 ACTIONS, INVARIANTS = range(2)  # the programs whose paths are judged, by their numbers in examples
 
 Words = tuple[int, ...]
