@@ -54,6 +54,7 @@ def judge_class(system: System, instance: Instance, of: Any) -> Any:
 def _opaquely(system: System, instance: Instance, of: Any, domain: Any) -> Any:
     """What an instance returns for a state whose numbers are opaque, in plain numbers."""
     ranks = system.ranks
+    assert ranks is not None
     numbers = Numbers(lambda group: ranks.greatest(group, domain, of))
     try:
         return written_in(ranks, domain, instance.apply(seen_in(ranks, domain, of, numbers)), numbers)

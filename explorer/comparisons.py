@@ -59,7 +59,7 @@ def refuse_while_it_lives(whose: Any, system: System) -> None:
 def _begin(known: Beside) -> None:
     with _lock:
         if not _refusing:
-            Enum.__eq__ = _equal  # type: ignore[method-assign]
+            Enum.__eq__ = _equal  # type: ignore[method-assign, assignment]
         _refusing.append(known)
 
 

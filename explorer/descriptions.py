@@ -29,7 +29,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from enum import Enum, EnumMeta
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
-from typing import Any
+from typing import Any, cast
 
 import attrs
 import numpy as np
@@ -199,8 +199,9 @@ class Descriptions:
     def _earlier(self, root: Any) -> str | None:
         """An earlier description, if all that the object reaches is as it was."""
         earlier = _described.get(id(root))
-        same = earlier is not None and all(node.is_like(self._node(value)) for value, node in earlier.reached)
-        return earlier.text if same else None
+        if earlier is None or not all(node.is_like(self._node(value)) for value, node in earlier.reached):
+            return None
+        return earlier.text
 
     def _described(self, root: Any, name: str) -> str:
         nodes, numbers, todo = self._nodes, {id(root): 0}, [root]
@@ -220,7 +221,8 @@ class Descriptions:
                 said.append(numbers[key])
         text = _hash(ascii(said))
         if not self._within and not isinstance(root, dict | Domain):  # which are made anew for each search
-            _described[id(root)] = Described(root, text, tuple((value, nodes[id(value)][1]) for value in todo))
+            reached = tuple((value, cast("Node", nodes[id(value)][1])) for value in todo)
+            _described[id(root)] = Described(root, text, reached)
         return text
 
     def _sorted(self, value: Any, node: Node) -> Iterable[Part]:
@@ -302,7 +304,7 @@ class Descriptions:
         if isinstance(value, range | slice):
             members = (value.start, value.stop, value.step)
         elif isinstance(value, Domain):
-            members = tuple(getattr(value, field.name) for field in attrs.fields(type(value)))
+            members = tuple(getattr(value, field.name) for field in attrs.fields(cast("Any", type(value))))
         try:
             texts = [self._plain_text(each) for each in members]
         except RecursionError:
@@ -465,7 +467,8 @@ class Descriptions:
         parts: list[str | Part] = ["class", ascii(where)]
         parts += [self._part(each, "is of the class {}") for each in (type(cls), *cls.__bases__)]
         if isinstance(cls, EnumMeta):
-            for member in cls.__members__.values():
+            every: Iterable[Enum] = cls.__members__.values()
+            for member in every:
                 parts += [ascii(member.name), self._part(member, "has the member {}")]
         elif is_of_attrs(cls):
             parts += [ascii(field.name) for field in attrs.fields(cls)]
@@ -540,8 +543,8 @@ class Descriptions:
         if base is dict:
             parts += [self._part(each) for item in dict.items(value) for each in item]
         elif base in CONTAINERS:
-            members = list(map(self._part, base.__iter__(value)))  # type: ignore[attr-defined]
-            in_no_order = sorted(filter(lambda each: isinstance(each, str), members)) if base in UNORDERED else []
+            members = list(map(self._part, base.__iter__(value)))
+            in_no_order = sorted(each for each in members if isinstance(each, str)) if base in UNORDERED else []
             parts += [f"{len(members)} members", *in_no_order]
             parts += [each for each in members if base not in UNORDERED or isinstance(each, Part)]
         elif base is not object:
@@ -561,13 +564,17 @@ def _of(*names: str) -> Look:
     return lambda all, value: (type(value).__name__, *(all._part(getattr(value, name)) for name in names))
 
 
+def _code(all: Descriptions, value: CodeType) -> Iterable[str | Part]:
+    return "code", _code_text(value)
+
+
 _BELOW: dict[type, Look] = {Enum: Descriptions._member, type: Descriptions._class, ModuleType: Descriptions._module}
 _LOOKS: dict[type, Look] = {
     FunctionType: Descriptions._function,
     BuiltinFunctionType: Descriptions._builtin,
     types.MethodWrapperType: Descriptions._builtin,
     MethodType: lambda all, value: ("method", all._part(value.__func__), all._part(value.__self__, "is bound to {}")),
-    CodeType: lambda all, value: ("code", _code_text(value)),
+    CodeType: _code,
     Refused: lambda all, value: value,
     property: _of("fget", "fset", "fdel"),
     classmethod: _of("__func__"),

@@ -43,7 +43,8 @@ def more_than_order() -> list[MoreThanOrder]:
     """The errors that were raised in this thread since the list was cleared."""
     if not hasattr(_noticed, "errors"):
         _noticed.errors = []
-    return _noticed.errors
+    errors: list[MoreThanOrder] = _noticed.errors
+    return errors
 
 
 def refused_by_order(instance: Instance, state: str) -> ModelError:

@@ -282,8 +282,8 @@ class SecondJudge:
                 self._contest_step(row, state, number, of)
         for number, action in enumerate(self._system.actions):
             if mine.enabled.get(number, 0) != found.enabled.get(number, 0):
-                counts = (f"{each.enabled.get(number, 0):,} steps" for each in (mine, found))
-                self._contest(state, str(action), *counts, self._books.path(number, row))
+                ours, theirs = (f"{each.enabled.get(number, 0):,} steps" for each in (mine, found))
+                self._contest(state, str(action), ours, theirs, self._books.path(number, row))
         for what in ("states", "cut", "at_rest", "at_bound", "breaks"):
             if getattr(mine, what) != getattr(found, what):
                 self._contest(state, _COUNTED[what], *(_counted(getattr(each, what)) for each in (mine, found)))

@@ -17,6 +17,7 @@ from highwater.explorer.sources import HOUSE
 from highwater.explorer.sources import is_machinery as is_of_house
 from highwater.model.language.declarations import Instance, Quantified, StepProperty, Transition, Witness
 from highwater.model.language.domain import ArrayOf, DomainError, Maybe, OneOf, SequenceOf, SetOf, Struct
+from highwater.model.language.graph_properties import Liveness, Prospect
 
 Beside = Mapping[type, Sequence[Any]]
 
@@ -113,8 +114,8 @@ class System:
     invariants: tuple[Instance, ...] = ()
     interchangeable: Mapping[str, tuple[int, ...]] = attrs.field(factory=dict)
     step_properties: tuple[Instance, ...] = ()
-    prospects: tuple[Instance, ...] = ()
-    liveness: tuple[Instance, ...] = ()
+    prospects: tuple[Instance[Prospect], ...] = ()
+    liveness: tuple[Instance[Liveness], ...] = ()
     protocol: Any = None
     bounds: Any = None
     modules: tuple[str, ...] = ()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Iterable, Sequence
 from enum import Enum
 from typing import Any
@@ -93,6 +94,12 @@ class Step:
     action: Instance | None
     state: Any
 
+    @property
+    def taken(self) -> Instance:
+        """The action of a step that is not the first."""
+        assert self.action is not None
+        return self.action
+
 
 @attrs.frozen
 class Violation:
@@ -115,11 +122,11 @@ class Violation:
     trace: tuple[Step, ...]
     back_to: int | None = None
 
-    @property
+    @builtins.property
     def trace_length(self) -> int:
         return len(self.trace) - 1
 
-    @property
+    @builtins.property
     def length_in_words(self) -> str:
         """How long the trace is; of a lasso, how far it is to the cycle, and how long that is."""
         if self.back_to is None:

@@ -14,8 +14,8 @@ what it changes, so that what it writes is looked at before it, too.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence, Set
+from typing import Any, cast
 
 import attrs
 
@@ -28,6 +28,7 @@ from highwater.explorer.system import RAISED, ModelError, System, judge, judge_e
 from highwater.explorer.trace import element_path
 from highwater.explorer.verdict import Step
 from highwater.model.language.declarations import Action, Instance, StepProperty, Transition
+from highwater.model.language.domain import ArrayOf
 from highwater.model.language.graph_properties import Form, Liveness, Prospect
 
 START = 0
@@ -71,7 +72,11 @@ def causes(system: System, trace: Sequence[Step], violated: Instance | None, bac
     words = [layout.pack(step.state) for step in trace]
     writers = _writers(layout, words)
     runs = [_Run(), *(_run(layout, words[number - 1], step.action) for number, step in enumerate(trace[1:], 1))]
-    of_lasso = None if back_to is None or violated is None else _LassoLooks(system, layout, trace, violated, back_to)
+    of_lasso = (
+        None
+        if back_to is None or violated is None
+        else _LassoLooks(system, layout, trace, cast("Instance[Liveness]", violated), back_to)
+    )
     looked_at = of_lasso.looked_at if of_lasso else _looked_at(system, layout, words, violated)
 
     def by_part(leaves: Iterable[tuple[Leaf, int]]) -> dict[str, tuple[int, ...]]:
@@ -105,7 +110,7 @@ def part_names(layout: Layout) -> dict[Leaf, str]:
                     visit(inner, f"{path}.{name}" if path else name)
             case Elements(domain=domain, length=None, slots=slots):
                 for i, inner in enumerate(slots):
-                    visit(inner, element_path(domain, path, i))
+                    visit(inner, element_path(cast("ArrayOf", domain), path, i))
             case Presence(bit=bit, slot=Fields() as inner):
                 names[bit] = path
                 visit(inner, path)
@@ -166,8 +171,11 @@ def _looked_at(system: System, layout: Layout, words: Sequence[Any], violated: I
         return frozenset((leaf, end) for action in system.actions for leaf in _read(layout, words[end], action))
     if isinstance(violated.of, Prospect):
         relied_on = [action for action in system.actions if action.of in violated.of.along]
-        ahead = [layout.pack(state) for state in outlook(system, violated, layout.unpack(words[end])).seen]
-        read = [_read(layout, state, violated) for state in ahead]
+        ahead = [
+            layout.pack(state)
+            for state in outlook(system, cast("Instance[Prospect]", violated), layout.unpack(words[end])).seen
+        ]
+        read: list[Set[Leaf]] = [_read(layout, state, violated) for state in ahead]
         read += [_tried(layout, state, each)[1].reads for state in ahead for each in relied_on]
         return frozenset((leaf, end) for leaves in read for leaf in leaves)
     if not isinstance(violated.of, StepProperty):
@@ -191,7 +199,9 @@ class _LassoLooks:
         cycle: by step of the cycle, what it takes for the step to change what it changes.
     """
 
-    def __init__(self, system: System, layout: Layout, trace: Sequence[Step], violated: Instance, back_to: int) -> None:
+    def __init__(
+        self, system: System, layout: Layout, trace: Sequence[Step], violated: Instance[Liveness], back_to: int
+    ) -> None:
         self._system, self._layout, self._trace, self._of = system, layout, trace, violated
         self._words = [layout.pack(step.state) for step in trace]
         self._around = range(back_to, len(trace))
@@ -359,7 +369,7 @@ def violates(system: System, instance: Instance, trace: Sequence[Step], back_to:
     states to be judged.
     """
     if isinstance(instance.of, Liveness):
-        return is_lasso(system, instance, trace, back_to)
+        return is_lasso(system, cast("Instance[Liveness]", instance), trace, back_to)
     if isinstance(instance.of, Prospect):
-        return outlook(system, instance, trace[-1].state).lost
+        return outlook(system, cast("Instance[Prospect]", instance), trace[-1].state).lost
     return not judge_end(system, instance, trace[-2].state if len(trace) > 1 else None, trace[-1].state)

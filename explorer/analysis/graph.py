@@ -158,7 +158,8 @@ def as_graphml(graph: networkx.MultiDiGraph) -> str:
 
 def as_data(graph: networkx.MultiDiGraph) -> dict[str, Any]:
     """The graph as networkx's node-link data, which `networkx.node_link_graph(data, edges="edges")` reads."""
-    return networkx.node_link_data(graph, edges="edges")
+    data: dict[str, Any] = networkx.node_link_data(graph, edges="edges")
+    return data
 
 
 def _quoted(text: str) -> str:

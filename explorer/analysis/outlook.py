@@ -14,6 +14,7 @@ import attrs
 
 from highwater.explorer.system import Cut, System, judge, successor
 from highwater.model.language.declarations import Instance
+from highwater.model.language.graph_properties import Prospect
 
 MOST_STATES = 2_000  # some seconds; the shipped claims need 228 at most
 
@@ -36,7 +37,7 @@ def is_deadlock(system: System, state: Any) -> bool:
     return all(successor(action, state, system.domain) is None for action in system.actions)
 
 
-def outlook(system: System, prospect: Instance, state: Any) -> Outlook:
+def outlook(system: System, prospect: Instance[Prospect], state: Any) -> Outlook:
     """Look ahead from one state, breadth first. A step that a bound cuts gives the benefit of the doubt.
 
     Raises:

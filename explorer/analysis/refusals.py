@@ -58,7 +58,7 @@ def refusal(instance: Instance, state: Any) -> Refusal:
     """The guard that refuses an action in a state in which it is not enabled."""
     noted = _returns_of_none(instance, state)
     outermost = next((each for each in reversed(noted) if each.depth == 1), None)
-    found = outermost and _explained(outermost, noted)
+    found = None if outermost is None else _explained(outermost, noted)
     if found is None:
         place, _, line = where(instance).strip("()").rpartition(":")
         found = Refusal("it returns None", place, int(line))
@@ -100,11 +100,14 @@ def _explained(at: _Return, noted: list[_Return]) -> Refusal | None:
     way = _way_to(at.code, at.line)
     if not way:
         return None
-    statement = way[-1]
+    statement = next(each for each in reversed(way) if isinstance(each, ast.stmt))
+    if isinstance(statement, ast.Match):  # none of its cases
+        looked_at = dict(_looked_at(ast.Tuple([statement.subject], ast.Load()), at.names))
+        return Refusal(f"match {ast.unparse(statement.subject)}", at.code.co_filename, statement.lineno, looked_at)
     value = statement.value if isinstance(statement, ast.Return) else None
     while isinstance(value, ast.IfExp):
         taken = bool(_evaluated(value.test, at.names))
-        value, test = (value.body if taken else value.orelse), value.test
+        test, value = value.test, value.body if taken else value.orelse
         if _is_none(value):
             return _refused_by(test, at, holds=taken)
     if isinstance(value, ast.Call):  # whoever was called last said None
@@ -132,7 +135,8 @@ def _refused_by(test: ast.expr, at: _Return, *, holds: bool) -> Refusal:
         )
     text = ast.unparse(decided)
     if isinstance(decided, ast.UnaryOp) and isinstance(decided.op, ast.Not) and not holds:
-        decided, text, holds = decided.operand, ast.unparse(decided.operand), True
+        decided = decided.operand
+        text, holds = ast.unparse(decided), True
     guard = text if holds else f"not ({text})" if isinstance(decided, ast.BoolOp | ast.Compare) else f"not {text}"
     return Refusal(guard, at.code.co_filename, decided.lineno, dict(_looked_at(decided, at.names)))
 
@@ -198,10 +202,10 @@ def _is_none(node: ast.expr | None) -> bool:
     return node is None or (isinstance(node, ast.Constant) and node.value is None)
 
 
-def _way_to(code: CodeType, line: int) -> list[ast.AST]:
+def _way_to(code: CodeType, line: int) -> list[ast.stmt | ast.match_case]:
     """The statements of a function that enclose a line, from the function inwards; none where there is no source."""
-    way: list[ast.AST] = []
-    inner = _functions(code.co_filename).get((code.co_name, code.co_firstlineno))
+    way: list[ast.stmt | ast.match_case] = []
+    inner: ast.stmt | ast.match_case | None = _functions(code.co_filename).get((code.co_name, code.co_firstlineno))
     while inner is not None:
         way.append(inner)
         parts = (each for each in ast.iter_child_nodes(inner) if isinstance(each, ast.stmt | ast.match_case))
@@ -209,7 +213,7 @@ def _way_to(code: CodeType, line: int) -> list[ast.AST]:
     return way[1:]
 
 
-def _sibling_before(statement: ast.AST, code: CodeType) -> ast.If | None:
+def _sibling_before(statement: ast.stmt, code: CodeType) -> ast.If | None:
     """The `if` before a statement of the same block, if it would have returned."""
     function = _functions(code.co_filename)[code.co_name, code.co_firstlineno]
     blocks = (getattr(node, name, None) for node in ast.walk(function) for name in ("body", "orelse"))
@@ -237,14 +241,14 @@ def _lines(file: str) -> list[str]:
 
 
 @functools.cache
-def _functions(file: str) -> dict[tuple[str, int], ast.AST]:
+def _functions(file: str) -> dict[tuple[str, int], ast.FunctionDef]:
     """The functions of a file by name and first line, decorators included."""
     try:
         tree = ast.parse("\n".join(_lines(file)))
     except SyntaxError:
         return {}
     return {
-        (node.name, min(part.lineno for part in (node, *node.decorator_list))): node
+        (node.name, min([node.lineno, *(part.lineno for part in node.decorator_list)])): node
         for node in ast.walk(tree)
         if isinstance(node, ast.FunctionDef)
     }

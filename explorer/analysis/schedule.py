@@ -21,7 +21,7 @@ MOST_EVALUATIONS = 5_000  # some tenths of a second
 
 def switches(steps: Sequence[Step]) -> int:
     """How often the actor changes along a trace."""
-    actors = [step.action.actor for step in steps if step.action]
+    actors = [step.taken.actor for step in steps if step.action]
     return sum(a != b for a, b in itertools.pairwise(actors))
 
 
@@ -73,7 +73,7 @@ class _Node:
 def _reordered(system: System, trace: tuple[Step, ...], goes_on: Judgement, ends: Judgement) -> tuple[Step, ...]:
     """The steps in an order with fewest changes of actor that each actor's own order allows, or halves of them so."""
     start, *steps = trace
-    if switches(trace) <= len({step.action.actor for step in steps}) - 1:
+    if switches(trace) <= len({step.taken.actor for step in steps}) - 1:
         return trace
     try:
         return (start, *_search(system, start.state, steps, goes_on, ends))
@@ -90,8 +90,8 @@ class _TooMany(Exception):
 
 def _search(system: System, start: Any, steps: Sequence[Step], goes_on: Judgement, ends: Judgement) -> list[Step]:
     """A* over how many of its steps each actor has done."""
-    names = list(dict.fromkeys(step.action.actor for step in steps))
-    queues = [[number for number, step in enumerate(steps) if step.action.actor == name] for name in names]
+    names = list(dict.fromkeys(step.taken.actor for step in steps))
+    queues = [[number for number, step in enumerate(steps) if step.taken.actor == name] for name in names]
     evaluations = 0
     heap = [_Node(0, (), 0, (0,) * len(names), -1, start)]
     seen = set()
@@ -109,7 +109,7 @@ def _search(system: System, start: Any, steps: Sequence[Step], goes_on: Judgemen
             if evaluations > MOST_EVALUATIONS:
                 raise _TooMany
             number = queue[node.done[actor]]
-            after = successor(steps[number].action, node.state, system.domain)
+            after = successor(steps[number].taken, node.state, system.domain)
             if after is None or isinstance(after, Cut):
                 continue
             is_end = len(node.order) + 1 == len(steps)
@@ -127,6 +127,6 @@ def _executed(system: System, state: Any, steps: Sequence[Step]) -> list[Step]:
     """Steps executed in this order."""
     trace = []
     for step in steps:
-        state = successor(step.action, state, system.domain)
+        state = successor(step.taken, state, system.domain)
         trace.append(Step(step.action, state))
     return trace

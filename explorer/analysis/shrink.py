@@ -207,7 +207,7 @@ class _Shrinking:
 
         @invariant()
         def is_not_there_yet(state: Any) -> bool:
-            return state != target
+            return bool(state != target)
 
         there = tuple(is_not_there_yet.instances(None))
         return attrs.evolve(self.system, initial=initial, invariants=there, step_properties=(), interchangeable={})

@@ -9,7 +9,7 @@ processes, and grow there.
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -74,7 +74,7 @@ class PartitionWorker:
 
     def representative(self, state: Any) -> tuple[int, ...]:
         """The words of the canonical form of a plain state."""
-        return self.engine.representative(state)
+        return cast("tuple[int, ...]", self.engine.representative(state))
 
     @property
     def record_width(self) -> int:

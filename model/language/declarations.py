@@ -8,7 +8,7 @@ import functools
 import inspect
 import itertools
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, ParamSpec, Self, TypeVar
 
 import attrs
 
@@ -21,8 +21,9 @@ if TYPE_CHECKING:  # plain `Quantified` is a function of any arguments; typing h
 
     Taken = typing_extensions.ParamSpec("Taken", default=...)
     Returned = typing_extensions.TypeVar("Returned", default=Any)
+    Declared = typing_extensions.TypeVar("Declared", covariant=True, bound="Quantified", default="Quantified")
 else:
-    Taken, Returned = Given, Result
+    Taken, Returned, Declared = Given, Result, TypeVar("Declared")
 
 
 @attrs.frozen
@@ -34,10 +35,10 @@ class Transition:
 
 
 @attrs.frozen(eq=False)
-class Instance:
+class Instance(Generic[Declared]):
     """An action or property with a value for each of its parameters: a function of a state or `Transition` alone."""
 
-    of: Quantified
+    of: Declared
     arguments: Mapping[str, Any]
     shown: Mapping[str, str]
     apply: Callable[[Any], Any]
@@ -94,7 +95,7 @@ class Quantified(Generic[Taken, Returned]):
     def __call__(self, *args: Taken.args, **kwargs: Taken.kwargs) -> Returned:
         return self.function(*args, **kwargs)
 
-    def instances(self, bounds: object, protocol: object = None) -> list[Instance]:
+    def instances(self, bounds: object, protocol: object = None) -> list[Instance[Self]]:
         """One instance per assignment of the parameters, in the order of their domains."""
         if not self.needs(bounds):
             return []

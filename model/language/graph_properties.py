@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
-from typing import Any
+from typing import Any, Self
 
 import attrs
 
@@ -149,7 +149,7 @@ class Liveness(Quantified[Taken, Returned]):
                 "includes weak"
             )
 
-    def instances(self, bounds: object, protocol: object = None) -> list[Instance]:
+    def instances(self, bounds: object, protocol: object = None) -> list[Instance[Self]]:
         """One instance per assignment of the parameters, each with its premise if the property has one."""
         found = super().instances(bounds, protocol)
         if self._premise is None:

@@ -14,7 +14,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -25,12 +25,14 @@ from highwater.explorer.search.graph_properties.edges import Edges, rows_of
 from highwater.explorer.search.graph_properties.lassos import lasso_to
 from highwater.explorer.search.graph_properties.liveness import FairRows, lassos_in
 from highwater.explorer.search.graph_properties.orbits import exact_fairness
+from highwater.explorer.search.graph_properties.owed import Marks
 from highwater.explorer.search.graph_properties.stored_graph import StoredGraph
 from highwater.explorer.search.levels.coverage import holds_for_nothing
 from highwater.explorer.search.states.store import Stopped
 from highwater.explorer.system import System
 from highwater.explorer.verdict import NO_PREMISE, Budget, Violation
 from highwater.model.language.declarations import Instance
+from highwater.model.language.graph_properties import Liveness
 from highwater.spark.driver.cluster import Cluster
 from highwater.spark.driver.tables import Rows, Tables, Waiting
 from highwater.spark.driver.traces import Traces
@@ -120,7 +122,7 @@ class _Trimmed:
     ) -> None:
         self._worker, self._engine, self._traces, self._tables, self._run = worker, engine, traces, tables, run
 
-    def lassos(self, wanted: Sequence[Instance]) -> tuple[list[Violation], dict[str, int]]:
+    def lassos(self, wanted: Sequence[Instance[Liveness]]) -> tuple[list[Violation], dict[str, int]]:
         """The shortest lasso of each property, the shortest first; and what is held back."""
         found: dict[str, Violation] = {}
         held_back: Counter[str] = Counter()
@@ -133,7 +135,7 @@ class _Trimmed:
         lassos = sorted(found.values(), key=lambda each: each.trace_length)
         return lassos, {name: count for name, count in held_back.items() if count}
 
-    def _lasso(self, of: Instance, waiting: Waiting) -> Violation | None:
+    def _lasso(self, of: Instance[Liveness], waiting: Waiting) -> Violation | None:
         """The first of the lassos with a shortest path to the cycle."""
         left = self._run(waiting.trimmed)
         try:
@@ -153,7 +155,7 @@ class _Trimmed:
         around = judged.around(last) if row >= 0 and graph.state[row] == FAIR else last.__eq__
         return lasso_to(self._engine.system, of, prefix, around)
 
-    def _judged(self, of: Instance, left: Rows) -> tuple[StoredGraph, FairRows]:
+    def _judged(self, of: Instance[Liveness], left: Rows) -> tuple[StoredGraph, FairRows]:
         """What the functions of the local search say of the states that are left, which become the engine's rows.
 
         Raises:
@@ -162,7 +164,7 @@ class _Trimmed:
         engine, exact, every = self._engine, exact_fairness(self._engine.system, of), np.ones(len(left), np.uint8)
         hold(engine, [self._worker.rows_of(left.words)], [0, len(left)])
         edges = Edges(engine, rows_of(engine), every, (exact.demands >= 0).astype(np.uint8), engine.store.room)
-        graph = StoredGraph(engine, edges, SimpleNamespace(allowed=every, born=every), exact)
+        graph = StoredGraph(engine, edges, cast("Marks", SimpleNamespace(allowed=every, born=every)), exact)
         needs = not of.of.form.facts.stays_false
         needed = (left.says & LACKS).astype(np.uint8) if needs else np.zeros(0, np.uint8)
         return graph, FairRows(engine, of, graph, needed)

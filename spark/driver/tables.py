@@ -20,7 +20,7 @@ from pyspark.sql import functions as sql
 
 from highwater.explorer.system import ModelError
 from highwater.model.language.declarations import Instance
-from highwater.model.language.graph_properties import Begins
+from highwater.model.language.graph_properties import Begins, Liveness
 from highwater.spark.driver.cluster import Cluster
 from highwater.spark.levels import Level
 from highwater.spark.worker.graph import BEGINS, ENDS, HELD_BACK, LACKS, Wanted
@@ -87,7 +87,8 @@ class Tables:
 
     def premises(self) -> list[bool]:
         """Whether each premise is true in any state."""
-        return self.do("looking for premises", lambda: self._cluster.premises(self._levels))
+        premises: list[bool] = self.do("looking for premises", lambda: self._cluster.premises(self._levels))
+        return premises
 
     @contextmanager
     def below(self, level: int) -> Iterator[tuple[DataFrame, DataFrame]]:
@@ -113,7 +114,8 @@ class Tables:
         with self._cluster.set("spark.sql.execution.arrow.maxRecordsPerBatch", ROWS_AT_ONCE):
             table = self.do(what, chosen.toArrow)
         columns = [column.to_numpy() for column in table.columns]
-        return Rows(*columns[:4], [column.view(np.uint64) for column in columns[4:]])
+        ids, levels, distances, said, *words_of = columns
+        return Rows(ids, levels, distances, said, [column.view(np.uint64) for column in words_of])
 
     def ids(self, rows: Rows, name: str) -> DataFrame:
         """Numbers of states as a table that every executor gets as a whole."""
@@ -129,7 +131,7 @@ class Waiting:
         rounds: how many rounds of trimming there were.
     """
 
-    def __init__(self, tables: Tables, position: int, of: Instance) -> None:
+    def __init__(self, tables: Tables, position: int, of: Instance[Liveness]) -> None:
         """Measure the distances.
 
         Args:
@@ -181,7 +183,8 @@ class Waiting:
             kept = table.localCheckpoint(eager=False)  # counting makes it
             return kept, kept.count()
 
-        return self._do(what, run)
+        counted: tuple[DataFrame, int] = self._do(what, run)
+        return counted
 
     def trimmed(self) -> Rows:
         """The states that may be in a component, with a step at least: as many are left out as is worth the rounds."""
@@ -244,10 +247,8 @@ def _as(column: str, name: str) -> Column:
 
 
 def _joined(some: Rows, more: Rows) -> Rows:
-    columns = zip(
-        (some.ids, some.levels, some.distances, some.says),
-        (more.ids, more.levels, more.distances, more.says),
-        strict=True,
-    )
+    def both(column: str) -> np.ndarray:
+        return np.concatenate([getattr(some, column), getattr(more, column)])
+
     words = [np.concatenate(pair) for pair in zip(some.words, more.words, strict=True)]
-    return Rows(*(np.concatenate(pair) for pair in columns), words)
+    return Rows(both("ids"), both("levels"), both("distances"), both("says"), words)

@@ -84,6 +84,15 @@ def in_a_loop(pair: Pair) -> Pair | None:
 
 
 @action(actor="x")
+def behind_the_last_case(pair: Pair) -> Pair | None:
+    match pair.left:
+        case 0:
+            return pair
+        case 1 if pair.right is not None:
+            return pair
+
+
+@action(actor="x")
 def without_a_guard(pair: Pair) -> Pair | None:
     return None
 
@@ -102,6 +111,8 @@ def without_a_guard(pair: Pair) -> Pair | None:
         (in_what_it_calls, Pair(1, 0), "pair.left < least", {"pair.left": "1", "least": "4"}),
         (in_what_it_called, Pair(1, 0), "pair.left < least", {"pair.left": "1", "least": "4"}),
         (in_a_loop, Pair(2, 0), "number == pair.left", {"number": "2", "pair.left": "2"}),
+        (behind_the_last_case, Pair(2, 0), "match pair.left", {"pair.left": "2"}),
+        (behind_the_last_case, Pair(1, None), "match pair.left", {"pair.left": "1"}),
         (without_a_guard, Pair(2, 0), "return None", {}),
     ],
 )

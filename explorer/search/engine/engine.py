@@ -8,7 +8,7 @@ import itertools
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, overload
 
 import numpy as np
 
@@ -21,9 +21,9 @@ from highwater.explorer.kernels.making import entry_points
 from highwater.explorer.search.engine.compiled import Compiled, as_arrays
 from highwater.explorer.search.engine.symmetry import no_symmetry, permutations_of, tabulate
 from highwater.explorer.search.states.counts import Counts
-from highwater.explorer.search.states.rows import Rows
+from highwater.explorer.search.states.rows import Rows, spread
 from highwater.explorer.search.states.scratch import make_work
-from highwater.explorer.search.states.store import Store, spread
+from highwater.explorer.search.states.store import Store
 from highwater.explorer.system import System
 from highwater.explorer.verdict import Budget
 
@@ -34,7 +34,15 @@ SAMPLE = 64
 WIDE_SAMPLE = 1024
 
 
-class Engine(Compiled):
+if TYPE_CHECKING:  # plain `Engine` has found its rows itself; typing has defaults from Python 3.13
+    import typing_extensions
+
+    Held = typing_extensions.TypeVar("Held", bound=Rows, default=Store)
+else:
+    Held = TypeVar("Held")
+
+
+class Engine(Compiled, Generic[Held]):
     """What the passes of a search share.
 
     Attributes:
@@ -45,6 +53,16 @@ class Engine(Compiled):
         has_renewed: whether filters were chosen anew from states.
     """
 
+    store: Held
+
+    @overload
+    def __init__(
+        self: Engine[Store], system: System, budget: Budget, audit: int, workers: int, symmetry: bool
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: Engine[Rows], system: System, budget: None, audit: int, workers: int, symmetry: bool
+    ) -> None: ...
     def __init__(self, system: System, budget: Budget | None, audit: int, workers: int, symmetry: bool) -> None:
         """An engine whose store keeps all states within a budget; without one, rows come from outside."""
         layout = Layout(system.class_domain)
@@ -56,14 +74,15 @@ class Engine(Compiled):
             else no_symmetry(layout, system.ranks)
         )
         self.pool = ThreadPoolExecutor(workers) if workers > 1 else None
-        self.store = Rows(layout) if budget is None else Store(layout, budget, self.pool)
+        rows = Rows(layout) if budget is None else Store(layout, budget, self.pool)
+        self.store = cast("Held", rows)
         entry_points.together = (
             entry_points.Together(self.store.units, bool(system.liveness), workers) if workers > 1 else None
         )
         self.works = [make_work(len(system.actions), len(system.step_properties), layout) for _ in range(workers)]
         self._filters = {program: filter_of(program) for program in self.programs}
         self._not_widened = not_widened(len(system.actions))
-        self._widened = {self.actions: self._not_widened}
+        self._widened: dict[Program, Widened] = {self.actions: self._not_widened}
         self._next_filter_at = ROWS_WORTH_A_FILTER
         self.has_renewed = False
 
@@ -72,7 +91,9 @@ class Engine(Compiled):
         self.store.shared[STOP] = 1
         if self.pool is not None:
             self.pool.shutdown()
-            self.pool = self.store.pool = None
+            self.pool = None
+            if isinstance(self.store, Store):
+                self.store.pool = None
 
     def works_for(self, rows: int) -> list[Work]:
         """The threads that so many rows are worth."""
@@ -164,7 +185,8 @@ class Engine(Compiled):
 
     def _spread_rows(self, count: int) -> list[int]:
         """Rows of the last two levels, if there are two, evenly spread."""
-        return np.linspace(self.store.level_ends[-3:][0], self.store.count - 1, count).astype(int).tolist()
+        rows = np.linspace(self.store.level_ends[-3:][0], self.store.count - 1, count)
+        return list(map(int, rows))
 
     def spread(self, function: Callable[[int, int], Any], begin: int, end: int) -> list[Any]:
         """What a function gives for the parts of a range of rows, by all threads."""
@@ -191,7 +213,7 @@ class Engine(Compiled):
 
     def _orbit_sizes(self, begin: int, end: int) -> int:
         room = np.zeros((1 + SPARE, self.layout.words), np.uint64)
-        return entry_points.orbit_sizes(self.store.rows, begin, end, self.symmetry, room, self.store.units)
+        return int(entry_points.orbit_sizes(self.store.rows, begin, end, self.symmetry, room, self.store.units))
 
     def words_of(self, state: Any) -> tuple[int, ...] | None:
         """The words of a plain state, in ranks; None if it is in no class that the bounds allow."""
@@ -210,7 +232,7 @@ class Engine(Compiled):
         entry_points.representative(room, self.symmetry, self.store.units)
         return tuple(map(int, room[0]))
 
-    def row_of(self, state: Any) -> int:
+    def row_of(self: Engine[Store], state: Any) -> int:
         """The row that stands for a plain state, or -1."""
         words = self.representative(state)
         return -1 if words is None else self.store.find(words)

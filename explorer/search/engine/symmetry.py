@@ -112,7 +112,7 @@ def tabulate(layout: Layout, every: Sequence[Image], ranks: Ranks | None = None)
     permutations = [image.permutation for image in every]
     moves = [image.moves for image in every]
     chunks = list(_chunks(layout))
-    where = [(chunk[0].word, chunk[0].shift, (1 << sum(part.width for part in chunk)) - 1) for chunk in chunks]
+    places = [(chunk[0].word, chunk[0].shift, (1 << sum(part.width for part in chunk)) - 1) for chunk in chunks]
     images = np.zeros((len(permutations) - 1, len(chunks), 1 << MOST_CHUNK_BITS, layout.words), np.uint64)
     values = np.arange(1 << MOST_CHUNK_BITS)
     for number, move in enumerate(moves[1:]):
@@ -127,7 +127,7 @@ def tabulate(layout: Layout, every: Sequence[Image], ranks: Ranks | None = None)
     positions = {name: position for position, name in enumerate(permutations[0][names])}
     goes_to = np.array([[positions[image] for image in permutation[names].values()] for permutation in permutations])
     keys = _keys(layout, moves, goes_to)
-    where = np.array(where, np.uint64).reshape(len(chunks), 3)
+    where = np.array(places, np.uint64).reshape(len(chunks), 3)
     return Symmetry(where, images, *_guards(layout, every[1:]), *keys, *_choices(goes_to), *_numbers(layout, ranks))
 
 
@@ -193,7 +193,7 @@ def _no_keys(names: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 def _keys(
     layout: Layout, moves: Sequence[Mapping[Leaf, tuple[Leaf, Sequence[int]]]], goes_to: np.ndarray
-) -> tuple[np.ndarray, ...]:
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Bits to compare names by: leaves of which each name has one of its own, such as its log's length, piece by piece.
 
     The leaves of a piece lie in one word and in one order for every name, so that a single instruction gathers them.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import closing
 from queue import SimpleQueue
@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from highwater.explorer.kernels.arrays import FlatRows, Graph, Symmetry, Work
+from highwater.explorer.kernels.arrays import FlatRows, FoldedRows, Graph, Symmetry, Work
 from highwater.explorer.kernels.making import entry_points
 from highwater.explorer.memory import reserve
 from highwater.explorer.search.engine.engine import Engine
@@ -32,7 +32,7 @@ class Rows:
     """
 
     def __init__(
-        self, rows: FlatRows, table: np.ndarray, symmetry: Symmetry, units: tuple[int, ...], width: int
+        self, rows: FlatRows | FoldedRows, table: np.ndarray, symmetry: Symmetry, units: tuple[int, ...], width: int
     ) -> None:
         self.rows, self.table, self.symmetry, self.units = rows, table, symmetry, units
         self._room, self._no_parts = np.zeros((1, width), np.uint64), np.zeros((0, 1), np.uint32)
@@ -40,7 +40,7 @@ class Rows:
     @property
     def bytes_taken(self) -> int:
         """Bytes of rows and table."""
-        return self.rows.flat.nbytes + self.table.nbytes
+        return sum(array.nbytes for array in (*self.rows, self.table))
 
     def words(self, row: int) -> tuple[int, ...]:
         """The words of a row."""
@@ -74,7 +74,7 @@ class Steps:
 
     def of(
         self, ranges: Iterable[tuple[int, int]], sources: np.ndarray, region: np.ndarray
-    ) -> Iterator[tuple[int, int, Graph]]:
+    ) -> Generator[tuple[int, int, Graph]]:
         """The steps of one range of rows after the other. A few ranges are taken ahead.
 
         Args:
@@ -83,7 +83,10 @@ class Steps:
         """
         pool = self._engine.pool if len(sources) > ROWS_AT_ONCE else None
         return _ahead(
-            pool, lambda each: (*each, self._list(*each, sources, region)), ranges, AHEAD * self._works.qsize()
+            pool,
+            lambda each: (*each, self._list(each[0], each[1], sources, region)),
+            ranges,
+            AHEAD * self._works.qsize(),
         )
 
     def _list(self, begin: int, end: int, sources: np.ndarray, region: np.ndarray) -> Graph:
@@ -117,7 +120,7 @@ class Steps:
 
 def _ahead(
     pool: ThreadPoolExecutor | None, function: Callable[[Any], Any], items: Iterable[Any], most: int
-) -> Iterator[Any]:
+) -> Generator[Any]:
     """What a function gives for one item after the other, by the threads of a pool. At most so many are ahead."""
     if pool is None:
         yield from map(function, items)

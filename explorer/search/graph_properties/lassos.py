@@ -8,9 +8,10 @@ from the trace alone.
 
 from __future__ import annotations
 
+import builtins
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import attrs
@@ -20,7 +21,7 @@ from highwater.explorer.search.graph_properties.fairness import Demand, demands_
 from highwater.explorer.system import RAISED, Contradiction, Cut, ModelError, System, judge, successor, where
 from highwater.explorer.verdict import Step, Violation
 from highwater.model.language.declarations import Instance, Witness
-from highwater.model.language.graph_properties import Begins
+from highwater.model.language.graph_properties import Begins, Liveness
 
 
 @attrs.define
@@ -33,13 +34,13 @@ class _Round:
     """
 
     system: System
-    property: Instance
+    property: Instance[Liveness]
     start: Any
     inside: Callable[[Any], bool]
     moves: dict[Any, list[tuple[Instance, Any]]] = attrs.field(factory=dict)
     steps: list[Step] = attrs.field(factory=list)
 
-    @property
+    @builtins.property
     def states(self) -> list[Any]:
         return [self.start, *(step.state for step in self.steps)]
 
@@ -74,9 +75,7 @@ class _Round:
             wanted = [demand for demand in self.demands if self.is_open(demand)]
             unseen = not self.property.of.form.facts.stays_false and not any(map(self.lacks, self.states))
             if wanted or unseen:
-                self.steps += self._nearest(
-                    lambda action, after, wanted=wanted, unseen=unseen: self._helps(action, after, wanted, unseen)
-                )
+                self.steps += self._nearest(partial(self._helps, wanted, unseen))
             elif self.is_back(self.states[-1]):
                 return self.steps
             else:
@@ -84,9 +83,9 @@ class _Round:
 
     def is_back(self, state: Any) -> bool:
         """Whether the walk began in a state, or in one of its class."""
-        return self.system.class_of(state) == self.system.class_of(self.start)
+        return bool(self.system.class_of(state) == self.system.class_of(self.start))
 
-    def _helps(self, action: Instance, after: Any, wanted: Sequence[Demand], unseen: bool) -> bool:
+    def _helps(self, wanted: Sequence[Demand], unseen: bool, action: Instance, after: Any) -> bool:
         if unseen and self.lacks(after):
             return True
         return any(
@@ -122,7 +121,9 @@ def moves_of(system: System, state: Any) -> list[tuple[Instance, Any]]:
     return [(action, after) for action, after in results if after is not None and after != state]
 
 
-def lasso_to(system: System, of: Instance, prefix: Sequence[Step], inside: Callable[[Any], bool]) -> Violation:
+def lasso_to(
+    system: System, of: Instance[Liveness], prefix: Sequence[Step], inside: Callable[[Any], bool]
+) -> Violation:
     """The lasso of a path to a fair component, and of a short cycle from its last state within the component.
 
     Args:
@@ -132,7 +133,7 @@ def lasso_to(system: System, of: Instance, prefix: Sequence[Step], inside: Calla
     return lasso_at(system, of, (*prefix, *cycle), len(prefix) - 1)
 
 
-def lasso_at(system: System, of: Instance, trace: Sequence[Step], back_to: int) -> Violation:
+def lasso_at(system: System, of: Instance[Liveness], trace: Sequence[Step], back_to: int) -> Violation:
     """The violation of a liveness property by a lasso, judged again in plain Python.
 
     Args:
@@ -153,17 +154,18 @@ def lasso_at(system: System, of: Instance, trace: Sequence[Step], back_to: int) 
     facts = why.facts if isinstance(why, Witness) else {}
     again = for_ever(trace, back_to)
     if trace[back_to].state != trace[-1].state:
+        assert system.ranks is not None
         again += f", with new {in_words(*system.ranks.renewed(trace[back_to].state, trace[-1].state))} each time"
     what = f"{again}; {sentence}" if sentence else again
     return Violation(of.of.name, dict(of.shown), what, facts, tuple(trace), back_to)
 
 
-def is_lasso(system: System, of: Instance, trace: Sequence[Step], back_to: int | None) -> bool:
+def is_lasso(system: System, of: Instance[Liveness], trace: Sequence[Step], back_to: int | None) -> bool:
     """Whether a trace that replays is a lasso that violates a liveness property."""
     return back_to is not None and next(_wrongs(system, of, trace, back_to), None) is None
 
 
-def waiting(system: System, of: Instance, trace: Sequence[Step], back_to: int) -> frozenset[int]:
+def waiting(system: System, of: Instance[Liveness], trace: Sequence[Step], back_to: int) -> frozenset[int]:
     """The steps of a lasso after which the property is owed and false for ever on, or false on the cycle where that is
     what breaks it.
     """
@@ -176,7 +178,7 @@ def waiting(system: System, of: Instance, trace: Sequence[Step], back_to: int) -
     return frozenset(range(next(for_good, len(states)), len(states)))
 
 
-def wait_begins(system: System, of: Instance, trace: Sequence[Step], back_to: int) -> int:
+def wait_begins(system: System, of: Instance[Liveness], trace: Sequence[Step], back_to: int) -> int:
     """The last state of a lasso from which on the property is owed and false for ever; where it is owed again and
     again, that is the first of the cycle.
     """
@@ -197,7 +199,7 @@ def for_ever(trace: Sequence[Step], back_to: int) -> str:
     return f"from step {back_to + 1} on {listed} {'repeats' if len(names) == 1 else 'repeat'} for ever"
 
 
-def _wrongs(system: System, of: Instance, trace: Sequence[Step], back_to: int) -> Iterator[str]:
+def _wrongs(system: System, of: Instance[Liveness], trace: Sequence[Step], back_to: int) -> Iterator[str]:
     """What keeps a trace from being a counterexample."""
     states = [step.state for step in trace]
     if not 0 <= back_to < len(states) or system.class_of(states[back_to]) != system.class_of(states[-1]):
@@ -213,7 +215,7 @@ def _wrongs(system: System, of: Instance, trace: Sequence[Step], back_to: int) -
     yield from unfairness(system, of, trace, back_to)
 
 
-def _begins(system: System, of: Instance, states: Sequence[Any], back_to: int) -> list[int]:
+def _begins(system: System, of: Instance[Liveness], states: Sequence[Any], back_to: int) -> list[int]:
     """The steps of a lasso after which the property begins to be owed."""
     match of.of.form.facts.begins:
         case Begins.AT_FIRST:
@@ -224,12 +226,13 @@ def _begins(system: System, of: Instance, states: Sequence[Any], back_to: int) -
             return [back_to]
 
 
-def _premises(system: System, of: Instance, states: Sequence[Any]) -> list[bool]:
+def _premises(system: System, of: Instance[Liveness], states: Sequence[Any]) -> list[bool]:
     """Where the premise of a property is true."""
+    assert of.premise is not None
     return [bool(judge(of.premise, state, system.domain)) for state in states]
 
 
-def unfairness(system: System, of: Instance, trace: Sequence[Step], back_to: int) -> list[str]:
+def unfairness(system: System, of: Instance[Liveness], trace: Sequence[Step], back_to: int) -> list[str]:
     """The demands that going round for ever does not meet, in words."""
     cycle = _Round(system, of, trace[back_to].state, lambda state: True, steps=list(trace[back_to + 1 :]))
     return [f"it is unfair to {demand.name}" for demand in cycle.demands if cycle.is_open(demand)]

@@ -40,6 +40,7 @@ from highwater.explorer.search.states.store import Stopped
 from highwater.explorer.system import successor
 from highwater.explorer.verdict import Step, Violation
 from highwater.model.language.declarations import Instance
+from highwater.model.language.graph_properties import Liveness
 
 
 def lassos_in(engine: Engine, known: Container[str]) -> tuple[list[Violation], dict[str, int]]:
@@ -74,7 +75,7 @@ def lassos_in(engine: Engine, known: Container[str]) -> tuple[list[Violation], d
     }
 
 
-def all_steps(engine: Engine, marks: Mapping[Instance, Marks]) -> Edges | None:
+def all_steps(engine: Engine, marks: Mapping[Instance[Liveness], Marks]) -> Edges | None:
     """The steps of all rows where any of the properties may wait; None if there is no room for them."""
     region = np.zeros(engine.store.count, np.uint8)
     relied_on = np.zeros(len(engine.system.actions), np.uint8)
@@ -87,7 +88,7 @@ def all_steps(engine: Engine, marks: Mapping[Instance, Marks]) -> Edges | None:
         return None
 
 
-def _judged(engine: Engine, edges: Edges | None, of: Instance, marks: Marks) -> tuple[int, Violation | None]:
+def _judged(engine: Engine, edges: Edges | None, of: Instance[Liveness], marks: Marks) -> tuple[int, Violation | None]:
     """How many states wait where only bounds cut what a property relies on, and its lasso."""
     judged = _Judged(engine, edges, of, marks)
     return judged.held_back, judged.lasso()
@@ -100,7 +101,7 @@ class _Judged:
         held_back: how many states wait where only bounds cut what the property relies on.
     """
 
-    def __init__(self, engine: Engine, edges: Edges | None, of: Instance, marks: Marks) -> None:
+    def __init__(self, engine: Engine, edges: Edges | None, of: Instance[Liveness], marks: Marks) -> None:
         self._engine, self._of, self._marks = engine, of, marks
         exact = exact_fairness(engine.system, of)
         self._graph = (
@@ -151,7 +152,9 @@ class FairRows:
     then, and only rows are fair whose states are.
     """
 
-    def __init__(self, engine: Engine, of: Instance, graph: StoredGraph | RecomputedGraph, needed: np.ndarray) -> None:
+    def __init__(
+        self, engine: Engine, of: Instance[Liveness], graph: StoredGraph | RecomputedGraph, needed: np.ndarray
+    ) -> None:
         """Judge the rows that are in question in the graph.
 
         Args:

@@ -27,17 +27,18 @@ from highwater.explorer.search.graph_properties.edges import Rows, entered
 from highwater.explorer.search.graph_properties.fairness import Demand, demand_numbers, demands_of
 from highwater.explorer.system import System
 from highwater.model.language.declarations import Instance
+from highwater.model.language.graph_properties import Liveness
 
 ROWS_AT_ONCE = 1 << 16
 
 
-def exact_fairness(system: System, of: Instance) -> Fairness:
+def exact_fairness(system: System, of: Instance[Liveness]) -> Fairness:
     """What a property relies on, each demand on its own."""
     demands = demands_of(system, of.of)
     return _fairness(system, demands, list(range(len(demands))))
 
 
-def quotient_fairness(system: System, of: Instance, permutations: Sequence[Permutation]) -> Fairness:
+def quotient_fairness(system: System, of: Instance[Liveness], permutations: Sequence[Permutation]) -> Fairness:
     """What a property relies on, demands that are images of each other as a class."""
     demands = demands_of(system, of.of)
     numbers = demand_numbers(system, demands)

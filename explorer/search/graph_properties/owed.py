@@ -4,13 +4,15 @@ and stays false.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from highwater.explorer.compiler.meanings import InvariantProgram
 from highwater.explorer.kernels.making import entry_points
 from highwater.explorer.search.engine.engine import Engine, mask_of
 from highwater.model.language.declarations import Instance
-from highwater.model.language.graph_properties import Begins
+from highwater.model.language.graph_properties import Begins, Liveness
 
 
 class Marks:
@@ -18,7 +20,7 @@ class Marks:
     there.
     """
 
-    def __init__(self, engine: Engine, of: Instance) -> None:
+    def __init__(self, engine: Engine[Any], of: Instance[Liveness]) -> None:
         self._rows = engine.store.count
         lacking = false_in(engine, engine.liveness, engine.system.liveness.index(of))
         self._lacking = np.packbits(lacking)
@@ -51,7 +53,7 @@ class Marks:
         return self.lacking if self._everywhere else np.zeros(0, np.uint8)
 
 
-def false_in(engine: Engine, program: InvariantProgram, number: int) -> np.ndarray:
+def false_in(engine: Engine[Any], program: InvariantProgram, number: int) -> np.ndarray:
     """The rows where one instance of a program is false, marked."""
     store, marks = engine.store, np.zeros(engine.store.count, np.uint8)
     wanted = mask_of(each == number for each in range(len(program.instances)))

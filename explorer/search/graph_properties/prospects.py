@@ -22,6 +22,7 @@ from highwater.explorer.search.graph_properties.orbits import states_in
 from highwater.explorer.trace import violation_at
 from highwater.explorer.verdict import Violation
 from highwater.model.language.declarations import Instance
+from highwater.model.language.graph_properties import Prospect
 
 
 def hopeless_states(engine: Engine, known: Container[str]) -> tuple[list[Violation], dict[str, int]]:
@@ -44,7 +45,7 @@ def hopeless_states(engine: Engine, known: Container[str]) -> tuple[list[Violati
     return list(first.values()), {name: count for name, count in held_back.items() if count}
 
 
-def _reaching(engine: Engine, number: int, prospect: Instance) -> tuple[np.ndarray, np.ndarray]:
+def _reaching(engine: Engine, number: int, prospect: Instance[Prospect]) -> tuple[np.ndarray, np.ndarray]:
     """The rows from which a prospect can be reached along steps within the bounds, marked, and those from which it can
     be if steps that bounds cut may lead there, too.
     """
@@ -56,7 +57,7 @@ def _reaching(engine: Engine, number: int, prospect: Instance) -> tuple[np.ndarr
     return certain, marks
 
 
-def _mark_reaching(engine: Engine, prospect: Instance, marks: np.ndarray, *, beyond: bool) -> None:
+def _mark_reaching(engine: Engine, prospect: Instance[Prospect], marks: np.ndarray, *, beyond: bool) -> None:
     """Mark the rows from which steps along a prospect's actions lead to marked ones.
 
     Args:
@@ -79,7 +80,7 @@ def _effects(engine: Engine, beyond: bool) -> EffectArrays:
     return effects if beyond else effects._replace(cut=np.zeros(effects.cut.shape, effects.cut.dtype))
 
 
-def _lost(engine: Engine, prospect: Instance, marks: np.ndarray) -> Violation:
+def _lost(engine: Engine, prospect: Instance[Prospect], marks: np.ndarray) -> Violation:
     """The first of the shortest traces to a state from which a prospect is lost."""
     store = engine.store
     level = int(np.searchsorted(store.level_ends, int(np.argmin(marks)), side="right")) - 1

@@ -70,4 +70,5 @@ def judge_all(graph: Any, fairness: Fairness, needed: np.ndarray, state: np.ndar
         again, named = entry_points.judge_components(graph, fairness, needed, state, todo, named, room, counted)
         todo = np.flatnonzero(state == OPEN).astype(np.uint32) if again else todo[:0]
         room.number[todo] = 0
-    return room.low
+    number: np.ndarray = room.low
+    return number

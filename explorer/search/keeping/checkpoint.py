@@ -162,7 +162,7 @@ class Checkpoint:
         self._parts = parts
 
     def _write_part(self, cells: Callable[[int, int], np.ndarray], first: int, end: int) -> dict[str, Any]:
-        data = memoryview(cells(first, end).reshape(-1)).cast("B")
+        data = cells(first, end).reshape(-1).data.cast("B")
         name = f"rows-{first:012d}-{end:012d}.bin"
         write_whole(self._folder / name, data)
         return {"file": name, "rows": end - first, "sha256": hashlib.sha256(data).hexdigest()}

@@ -10,7 +10,7 @@ import functools
 import hashlib
 import json
 import sys
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from types import FunctionType
 from typing import Any
@@ -213,7 +213,7 @@ def instances_by_name(instances: Iterable[Instance], descriptions: Descriptions)
     return {name: _hash(said) for name, said in found.items()}
 
 
-def applied(instance: Instance, descriptions: Descriptions, besides: Container[Any] = ()) -> str:
+def applied(instance: Instance, descriptions: Descriptions, besides: Iterable[Any] = ()) -> str:
     """What an instance does, whatever it is called.
 
     Args:

@@ -17,6 +17,7 @@ import random
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from itertools import islice
+from typing import Any
 
 import numpy as np
 
@@ -51,7 +52,7 @@ class KeptTrees:
         are_used: whether the engine has begun with what was kept or lent.
     """
 
-    def __init__(self, engine: Engine, audit: int) -> None:
+    def __init__(self, engine: Engine[Any], audit: int) -> None:
         self._engine = engine
         self.warning, self.are_used, names = "", False, None
         try:
@@ -144,9 +145,9 @@ class KeptTrees:
             self._engine.forget(program)
 
 
-def learned(engine: Engine, which: str) -> dict[str, np.ndarray]:
+def learned(engine: Engine[Any], which: str) -> dict[str, np.ndarray]:
     """What an engine has learned of actions or of properties."""
-    arrays = {}
+    arrays: dict[str, np.ndarray] = {}
     for number, program in _programs(engine, which):
         found = program_as_arrays(program) | engine.tables(program)
         arrays |= {f"{number}.{name}": array for name, array in found.items()}
@@ -156,7 +157,7 @@ def learned(engine: Engine, which: str) -> dict[str, np.ndarray]:
     return arrays
 
 
-def restore(engine: Engine, which: str, arrays: Mapping[str, np.ndarray]) -> None:
+def restore(engine: Engine[Any], which: str, arrays: Mapping[str, np.ndarray]) -> None:
     """Let an engine that has learned nothing of actions, or of properties, begin with what another has learned.
 
     Raises:
@@ -172,7 +173,7 @@ def restore(engine: Engine, which: str, arrays: Mapping[str, np.ndarray]) -> Non
         engine.take_tables(program, found)
 
 
-def _programs(engine: Engine, which: str) -> Iterator[tuple[int, Program]]:
+def _programs(engine: Engine[Any], which: str) -> Iterator[tuple[int, Program]]:
     for number, program in enumerate(engine.programs):
         if program.instances and (program is engine.actions) == (which == ACTIONS):
             yield number, program

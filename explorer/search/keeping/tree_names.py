@@ -51,7 +51,7 @@ class Names:
         return settings_of(self._system, self._descriptions)
 
 
-def names_of(engine: Engine, audit: int) -> Names | None:
+def names_of(engine: Engine[Any], audit: int) -> Names | None:
     """The names of an engine's trees.
 
     None where a function has no source file, as in a notebook, or one that was removed, spoiled or written since it was

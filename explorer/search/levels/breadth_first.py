@@ -6,8 +6,9 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import cast
 
 import attrs
 
@@ -267,7 +268,8 @@ class _Search:
         """Go from level to level; what ended it early, if anything did."""
         try:
             if not self.resumed:
-                self.store.add_initial(self.engine.representative(state) for state in self.engine.system.initial)
+                words = map(self.engine.representative, self.engine.system.initial)
+                self.store.add_initial(cast("Iterator[tuple[int, ...]]", words))
             self.engine.remember_first()
             resumed, self.resumed = self.resumed, None
             while resumed or self._end_level():
@@ -279,7 +281,7 @@ class _Search:
                 self._snapshot(at_once=at_depth)
                 if at_depth:
                     return f"depth {self.budget.max_depth}"
-                self.expansion.run(self._snapshot_inside, resumed and resumed.inside)
+                self.expansion.run(self._snapshot_inside, resumed.inside if resumed else None)
                 resumed = None
                 self._look_for_broken_steps()
                 self._look_for_deadlocks()

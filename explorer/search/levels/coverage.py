@@ -259,7 +259,7 @@ def _functions_in(file: str) -> tuple[dict[tuple[str, int], list[ast.stmt]], lis
     except (OSError, ValueError, SyntaxError):
         return {}, []
     functions = {
-        (node.name, min(part.lineno for part in (node, *node.decorator_list))): node.body
+        (node.name, min([node.lineno, *(part.lineno for part in node.decorator_list)])): node.body
         for node in ast.walk(tree)
         if isinstance(node, ast.FunctionDef)
     }

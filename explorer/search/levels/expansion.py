@@ -96,7 +96,7 @@ class Expansion:
         engine, store = self._engine, self._store
         try:
             while True:
-                status = entry_points.expand(
+                status: int = entry_points.expand(
                     store.rows, store.table, store.shared, end, pause_at, store.entries, store.capacity, RESERVED_ROWS,
                     engine.trees(engine.actions), engine.trees(engine.steps), engine.effect_arrays(), engine.symmetry,
                     work, store.units,

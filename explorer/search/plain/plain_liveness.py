@@ -26,7 +26,7 @@ from highwater.explorer.system import Cut, System
 from highwater.explorer.trace import retrace
 from highwater.explorer.verdict import Step, Violation
 from highwater.model.language.declarations import Instance
-from highwater.model.language.graph_properties import Begins
+from highwater.model.language.graph_properties import Begins, Liveness
 
 # from where it is as far to each state in which the property begins to be owed as from the initial states
 BEFORE = object()
@@ -70,7 +70,7 @@ class _Judged:
     """
 
     system: System
-    of: Instance
+    of: Instance[Liveness]
     moves: Moves
     parents: Mapping[Any, Any]
     depth: Mapping[Any, int]
@@ -88,6 +88,7 @@ class _Judged:
             case Begins.AT_FIRST:
                 return self.parents[state] is None
             case Begins.AFTER_PREMISE:
+                assert self.of.premise is not None
                 return bool(judge_class(self.system, self.of.premise, state))
             case Begins.ANYWHERE:
                 return True

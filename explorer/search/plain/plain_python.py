@@ -15,6 +15,7 @@ from highwater.explorer.system import Cut, System
 from highwater.explorer.trace import retrace, violation_at
 from highwater.explorer.verdict import DEADLOCK, NO_GOAL, NO_PREMISE, Budget, Outcome, Progress, Verdict, Violation
 from highwater.model.language.declarations import Instance, Transition
+from highwater.model.language.graph_properties import Prospect
 
 STATES_BETWEEN_REPORTS = 1000
 
@@ -162,7 +163,7 @@ class _Search:
 
     def _vacuous(self) -> dict[str, str]:
         """What holds for nothing, and why."""
-        asked = [(each, each, NO_GOAL) for each in self.system.prospects]
+        asked: list[tuple[Instance, Instance, str]] = [(each, each, NO_GOAL) for each in self.system.prospects]
         asked += [(each, each.premise, NO_PREMISE) for each in self.system.liveness if each.premise is not None]
         true = {each.of.name for each, of, _ in asked for state in self.moves if judge_class(self.system, of, state)}
         return {each.of.name: why for each, _, why in asked if each.of.name not in true}
@@ -211,7 +212,7 @@ REALITY = object()  # where a prospect is reality; a step that a bound cuts may 
 
 
 def _hopeless(
-    system: System, prospect: Instance, moves: dict[Any, list[tuple[Instance, Any]]]
+    system: System, prospect: Instance[Prospect], moves: dict[Any, list[tuple[Instance, Any]]]
 ) -> tuple[list[Any], int]:
     """The states from which no steps that may be relied on lead to where a prospect is reality, in the order in which
     they were found; and how many others have only such steps that a bound cuts on their way.

@@ -109,7 +109,8 @@ def _firsts(hashes: np.ndarray) -> np.ndarray:
     """Where each different value is. numpy's own way to do this imports much that nothing else needs."""
     order = np.argsort(hashes)
     found = hashes[order]
-    return order[np.append(True, found[1:] != found[:-1])]
+    firsts: np.ndarray = order[np.append(True, found[1:] != found[:-1])]
+    return firsts
 
 
 def _hashes(sample: np.ndarray, begin: int, end: int) -> np.ndarray:

@@ -42,11 +42,11 @@ class Rows:
 
     def hold(self, rows: np.ndarray) -> None:
         """Make flat rows those of the store."""
-        self.rows, self._cells = FlatRows(rows), memoryview(rows)
+        self.rows, self._cells = FlatRows(rows), rows.data
 
     def use(self, rows: FlatRows | FoldedRows, count: int) -> None:
         """Make so many rows those of the store, all of them one level."""
-        self.rows, self._cells = rows, memoryview(rows.flat if isinstance(rows, FlatRows) else b"")
+        self.rows, self._cells = rows, rows.flat.data if isinstance(rows, FlatRows) else memoryview(b"")
         self.shared[ROWS] = count
         self.level_ends = [0, 0, count]
 
@@ -68,12 +68,14 @@ class Rows:
         """The units of the rows begin..end, a row of them each; not to be written."""
         if isinstance(self.rows, FoldedRows):
             return self.chosen(np.arange(begin, end))
-        return self.rows.flat[begin * len(self.units) : end * len(self.units)].reshape(-1, len(self.units))
+        flat: np.ndarray = self.rows.flat[begin * len(self.units) : end * len(self.units)]
+        return flat.reshape(-1, len(self.units))
 
     def chosen(self, numbers: np.ndarray) -> np.ndarray:
         """The units of the rows with some numbers, a row of them each."""
         if not self.is_folded:
-            return self.cells(0, self.count)[numbers]
+            found: np.ndarray = self.cells(0, self.count)[numbers]
+            return found
         flat = np.empty(len(numbers) * len(self.units), np.uint32)
         room = np.zeros((1, (len(self.units) + 1) // 2), np.uint64)
         entry_points.copy_rows(self.rows, numbers, flat, room, self.units)

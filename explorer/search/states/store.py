@@ -6,11 +6,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import suppress
 from functools import partial
+from typing import cast
 
 import numpy as np
 
 from highwater.explorer.compiler.layout import Layout
-from highwater.explorer.kernels.arrays import LAST_ROW, NEXT_ROW, ROWS, Work
+from highwater.explorer.kernels.arrays import LAST_ROW, NEXT_ROW, ROWS, FlatRows, Work
 from highwater.explorer.kernels.making import entry_points
 from highwater.explorer.memory import address_space, machine_memory, process_memory, reserve
 from highwater.explorer.search.states import scratch
@@ -174,7 +175,7 @@ class Store(Rows):
             self._folded.fold(rows, self.count, partial(spread, self.pool))
             self.rows = self._folded.rows
         else:
-            self.rows.flat[self.count * len(self.units) :][: len(rows)] = rows
+            cast("FlatRows", self.rows).flat[self.count * len(self.units) :][: len(rows)] = rows
         self.shared[ROWS] += len(rows) // len(self.units)
 
     def forget(self) -> None:
@@ -200,7 +201,7 @@ class Store(Rows):
         arrays = Reserved(min(self._allowed, self._memory // FEWEST_BYTES), RESERVED_ROWS)
         if arrays.most < self.count + RESERVED_ROWS:
             return False
-        flat = self.rows.flat[: self.count * len(self.units)]
+        flat = cast("FlatRows", self.rows).flat[: self.count * len(self.units)]
         found = folded(flat, self._layout, arrays, partial(spread, self.pool))
         if found:  # an interrupt comes before all of this or after it
             self._folded, self.rows, self._most, self._cells = found, found.rows, arrays.most, memoryview(b"")
