@@ -11,9 +11,10 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 check: $(VENV)/ready  # every claim in specs/ comes out as it says
 	$(BIN)/highwater check specs
 
-test: $(VENV)/ready-dev java  # format, lint and all tests
+test: $(VENV)/ready-dev java  # format, lint, types and all tests
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/mypy
 	$(BIN)/python -m pytest -n auto --dist loadgroup
 
 lint: $(VENV)/ready-dev

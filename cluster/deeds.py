@@ -9,6 +9,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import partial
+from typing import cast
 
 from highwater.cluster import wire
 from highwater.cluster.clients import ClientError
@@ -75,9 +77,7 @@ class Driver:
                 self._create_topics()
                 for record in range(deed.state.next_record_id):
                     self._produce(record, 0)
-                    until(
-                        lambda r=record: self._outcome(r, 200) != "waiting", cluster.settings.step_seconds, f"r{record}"
-                    )
+                    until(partial(self._has_outcome, record), cluster.settings.step_seconds, f"r{record}")
             case Kind.PAUSE:
                 assert broker is not None
                 cluster.brokers[broker].pause()
@@ -94,12 +94,15 @@ class Driver:
             case Kind.STEP:
                 self._step(deed)
 
+    def _has_outcome(self, record: int) -> bool:
+        return self._outcome(record, 200) != "waiting"
+
     def _answer_waiting(self, broker: int, deed: Deed) -> None:
         """Have the fetches of a paused broker answered that wait for news: the one at its leader, and the one at the
         controller. Else they would bring it the first news of what follows, and it would miss the rest only.
         """
         leader = deed.state.replicas[broker].leader
-        if leader not in (None, broker, *deed.paused) and deed.state.replicas[leader].is_up:
+        if leader is not None and leader not in (broker, *deed.paused) and deed.state.replicas[leader].is_up:
             self._scratch(leader)
         replicas = self._cluster.preferring(broker)
         for order in (replicas[::-1], replicas):
@@ -108,7 +111,7 @@ class Driver:
     def _step(self, deed: Deed) -> None:
         assert deed.decided is not None
         cluster, arguments = self._cluster, deed.decided.arguments
-        broker = deed.broker
+        broker = cast("int", deed.broker)  # which the steps below that name it have
         if arguments.get("successor") is not None:  # Kafka elects the first one that may lead
             cluster.assign(cluster.preferring(arguments["successor"]))
         match deed.decided.of.name:
@@ -199,7 +202,7 @@ class Driver:
         for leader, followers in fetching(deed.state, deed.paused):
             value = self._scratch(leader)
             for follower in followers:
-                self._await(lambda f=follower, own=leader, v=value: self._lacks_scratch(f, own, v), end)
+                self._await(partial(self._lacks_scratch, follower, leader, value), end)
         self._await(lambda: self._unanswered(deed.state), end)
         self._await(lambda: self._difference(deed), end)
 

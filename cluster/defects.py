@@ -11,6 +11,7 @@ import re
 import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import attrs
@@ -255,6 +256,10 @@ def _cancelled_once(stage: Stage) -> Reading:
     return before
 
 
+def _says_twice(stage: Stage, what: str) -> bool:
+    return len([line for line in stage.cluster.controller.lines() if re.search(what, line)]) > 1
+
+
 def _leaderless(stage: Stage) -> Verdict:
     """The leader is killed after a reassignment was cancelled, and all brokers return."""
     _cancelled_once(stage)
@@ -268,9 +273,7 @@ def _leaderless(stage: Stage) -> Verdict:
         for broker in (1, 2, 3):
             granted = rf"request from broker {broker} to unfence has been granted"
             until(
-                lambda granted=granted: (
-                    len([line for line in stage.cluster.controller.lines() if re.search(granted, line)]) > 1
-                ),
+                partial(_says_twice, stage, granted),
                 ELECTION_SECONDS,
                 f"b{broker} is unfenced",
             )
@@ -461,9 +464,7 @@ def _healed_by_a_snapshot(stage: Stage) -> str:
         stage.kill(1)
         cluster.ask("create", at=stage.address(0), topic="last", replicas=[[0]])  # metadata for it
         for node in cluster.controllers:
-            until(
-                lambda node=node: _has_snapshot(node, since), cluster.settings.step_seconds, f"{node.name}'s snapshot"
-            )
+            until(partial(_has_snapshot, node, since), cluster.settings.step_seconds, f"{node.name}'s snapshot")
     with stage.deed("kill all controllers, and start them again"):
         marks = {node.name: node.mark() for node in cluster.controllers}
         for node in cluster.controllers:

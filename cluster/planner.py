@@ -91,7 +91,7 @@ class Planner:
             raise NoSchedule("a bound cuts what running brokers do at the start")
         first = Deed(Kind.BEGIN, None, None, begun[1], begun[0], frozenset())
         queue = deque([_Node(begun[0], frozenset(), frozenset(), (first,))])
-        seen = {(begun[0], frozenset(), frozenset())}
+        seen: set[tuple[Any, frozenset[int], frozenset[int]]] = {(begun[0], frozenset(), frozenset())}
         most = 0
         while queue and len(seen) < MOST_NODES:
             node = queue.popleft()

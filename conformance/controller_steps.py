@@ -144,8 +144,8 @@ def _may_help(instance: Instance, state: Partition, goal: tuple[Any, ...], regis
     if name in ("add_replica", "remove_replica"):
         return (arguments["broker"] in goal[3]) is (name == "add_replica")
     if name == "alter_partition":
-        return state.quorum.leader == arguments["leader"] and state.quorum.isr != goal[1]
-    return goal[0] == arguments["candidate"]
+        return bool(state.quorum.leader == arguments["leader"] and state.quorum.isr != goal[1])
+    return bool(goal[0] == arguments["candidate"])
 
 
 def _asking(state: Partition, isr: frozenset[int]) -> Partition:
@@ -159,7 +159,7 @@ def _asking(state: Partition, isr: frozenset[int]) -> Partition:
 
 def _start(of: Recorded, index: Mapping[int, int], registered: frozenset[int], clean: bool, rules: Rules) -> Partition:
     """The model's state for a record: every broker runs but for those that are about to register."""
-    initial = _definition(rules.protocol).initial_states(_bounds(len(index), rules.min_insync_replicas))[0]
+    initial: Partition = _definition(rules.protocol).initial_states(_bounds(len(index), rules.min_insync_replicas))[0]
     leader, isr, elr, assignment, standings = _projected(of, index)
     quorum = evolve(
         initial.quorum,

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import attrs
 
+from highwater.conformance.controller_steps import Recorded
 from highwater.conformance.disk import METADATA, Copy, Disk, Finding, read
 from highwater.conformance.distribution import Distribution
-from highwater.conformance.history import Event, History, Recorded
+from highwater.conformance.history import Event, History
 from highwater.conformance.learning import Remark, judge_learned, place, remarks
 from highwater.conformance.on_disk import judge
 from highwater.conformance.state_changes import Learned, StateChanges, read_lines

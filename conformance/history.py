@@ -79,8 +79,8 @@ class History:
                 self._apply(each["type"], each["record"], {}, {})
         self.recorded = {name: self._with_standings(each) for name, each in self.recorded.items()}
         self.begun = dict(self.recorded)
-        for name, each in self.begun.items():
-            self.events[name] = [Event(end, time, (), each, (), "as the snapshot has it")]
+        for name, recorded in self.begun.items():
+            self.events[name] = [Event(end, time, (), recorded, (), "as the snapshot has it")]
 
     def take(self, batch: dict[str, Any]) -> None:
         """Take in one batch of the log, and explain what it did to each partition."""
@@ -104,6 +104,7 @@ class History:
             after = self.recorded[name] = self._with_standings(self.recorded[name])
             types = (*concerned.get(name, ()), *(kind for broker, kind in moved if broker in after.replicas))
             beside = "; ".join(dict.fromkeys(notes.get(name, ())))
+            steps: tuple[str, ...] | None
             if old is None:
                 steps = ("created",) if after.isr <= {*after.replicas} and after.leader in {None, *after.isr} else None
             else:

@@ -15,14 +15,14 @@ import string
 import textwrap
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from highwater.conformance.distribution import KafkaError
 from highwater.explorer.system import System
 from highwater.explorer.verdict import Step, Violation
 from highwater.model.partition.leadership import learned
 from highwater.model.partition.messages import Answer, Election
-from highwater.model.partition.state import Partition
+from highwater.model.partition.state import Leadership, Partition
 
 TEMPLATE = Path(__file__).parent / "templates" / "PartitionTrace.java"
 WIDTH = 112
@@ -250,11 +250,11 @@ def _produce(before: Partition, after: Partition, leader: int) -> list[str]:
 
 
 def _fetch(before: Partition, after: Partition, follower: int) -> list[str]:
-    return [f"        {_broker(follower)}.fetchFrom({_broker(before.replicas[follower].leader)});"]
+    return [f"        {_broker(follower)}.fetchFrom({_broker(cast('int', before.replicas[follower].leader))});"]
 
 
 def _learn_leadership(before: Partition, after: Partition, broker: int, epoch: int) -> list[str]:
-    return [_learn(_broker(broker), epoch, learned(before, broker, epoch))]
+    return [_learn(_broker(broker), epoch, cast("Election", learned(before, broker, epoch)))]
 
 
 def _learn_isr(before: Partition, after: Partition, leader: int) -> list[str]:
@@ -266,7 +266,7 @@ def _learn_isr(before: Partition, after: Partition, leader: int) -> list[str]:
 def _propose_shrink(before: Partition, after: Partition, leader: int, follower: int) -> list[str]:
     replica = before.replicas[leader]
     end = replica.log_end_offset
-    for member in sorted(replica.leadership.isr - {leader}):
+    for member in sorted(cast("Leadership", replica.leadership).isr - {leader}):
         behind = replica.followers[member].log_end_offset != end
         if behind != (member == follower):
             raise ValueError(

@@ -12,8 +12,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import attrs
 
+from highwater.conformance.controller_steps import Recorded
 from highwater.conformance.disk import Finding
-from highwater.conformance.history import Event, Recorded
+from highwater.conformance.history import Event
 from highwater.conformance.state_changes import Learned
 
 

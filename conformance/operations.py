@@ -7,7 +7,7 @@ operation touches comes back with its result.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, cast
 
 from highwater.conformance import controller_side
 from highwater.conformance.process import Operation
@@ -15,7 +15,7 @@ from highwater.model.partition.leadership import learned
 from highwater.model.partition.membership import metadata_end_proposals
 from highwater.model.partition.messages import Answer, Election, Stage
 from highwater.model.partition.protocol import Acks
-from highwater.model.partition.state import Partition, Standing
+from highwater.model.partition.state import Leadership, Partition, Standing
 
 Step = Callable[..., list[Operation] | None]
 
@@ -144,7 +144,10 @@ def handle_out_of_range(before: Partition, follower: int) -> list[Operation] | N
 def propose_expansion(before: Partition, leader: int, follower: int, protocol: Any) -> list[Operation] | None:
     if leader == follower or not before.leads(leader):
         return None
-    if not protocol.leader_snapshot_atomic and before.replicas[leader].leadership.candidate != follower:
+    if (
+        not protocol.leader_snapshot_atomic
+        and cast("Leadership", before.replicas[leader].leadership).candidate != follower
+    ):
         return None  # the model refuses the second of two looks; one call of Kafka does both
     if not before.replicas[leader].followers[follower].since_change:
         return None  # Kafka asks when a fetch arrives
@@ -203,7 +206,7 @@ def learn_isr(before: Partition, leader: int, protocol: Any) -> list[Operation] 
     quorum, replica = before.quorum, before.replicas[leader]
     if not before.leads(leader) or replica.leader_epoch != before.leader_epoch:
         return None
-    known = replica.leadership
+    known = cast("Leadership", replica.leadership)
     repeats = known.partition_epoch == quorum.partition_epoch
     if repeats and metadata_end_proposals(protocol) and (known.pending is None or not known.ahead_of_metadata):
         return None  # the metadata log says it once; the model reads it where it ends a proposal

@@ -222,7 +222,7 @@ class Paths:
             yield move
 
     def _row(self, words: Words) -> int:
-        return self.engine.store.find(self.engine.representative(self.engine.layout.unpack(words)))
+        return self.engine.row_of(self.engine.layout.unpack(words))
 
     def _tree(self) -> dict[int, list[int]]:
         """Shortest traces to the rows where paths were learned, as a tree: by row, the rows that follow it."""
@@ -262,8 +262,8 @@ def first_difference(ours: Paths, theirs: Paths, compared: Callable[[Any], Any])
     for number, other in both:
         if other is None:
             return ours.system.actions[number]
-    others = dict(both)
-    back = {other: number for number, other in both}
+    others = {number: other for number, other in both if other is not None}
+    back = {other: number for number, other in others.items()}
     tried = [(number, others[number], ours, words) for number, words in ours.program.examples if number in others]
     tried += [(back[other], other, theirs, words) for other, words in theirs.program.examples if other in back]
     for number, other, of, words in tried:

@@ -14,7 +14,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 from highwater.conformance.distribution import Distribution, KafkaError, java
 from highwater.conformance.programs import harness
@@ -45,7 +45,7 @@ class Harness:
         self._answers: queue.Queue[str | None] = queue.Queue()
         self._log: Any = None
 
-    def __enter__(self) -> Harness:
+    def __enter__(self) -> Self:
         try:
             self._start(self.compiled())
         except BaseException:  # an interrupt, too, leaves nothing behind

@@ -168,7 +168,9 @@ def walk(
             if times < SHORTEST_OF:
                 on_progress(f"{name} is broken; making the schedule short")
                 (answer,) = walker.run([_operation(walker, setting, number, do="shrink", steps=length)])
-                schedule = min(filter(None, (schedule, _schedule(number, answer))), key=lambda each: len(each.steps))
+                shorter = _schedule(number, answer)
+                schedule = shorter if schedule is None else min(schedule, shorter, key=lambda each: len(each.steps))
+            assert schedule is not None
             walked.found[name] = (times + 1, schedule)
         on_progress(f"{walked.steps:,} of {steps:,} steps  {walked.runs:,} runs  {len(walked.found)} new violations")
         if walked.steps >= steps:

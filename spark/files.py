@@ -65,7 +65,7 @@ class Folder:
         """The content of a file."""
         try:
             with self._files.open_input_stream(self._path(name), compression=None) as stream:
-                return stream.read()
+                return bytes(stream.read())
         except FileNotFoundError:
             raise CheckpointError(f"{self.uri}/{name}: is missing from the checkpoint") from None
         except OSError as error:

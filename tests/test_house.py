@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import fnmatch
 import functools
+import inspect
 import re
 import subprocess
 import sys
@@ -14,6 +16,7 @@ from pathlib import Path
 import networkx
 import pytest
 
+import highwater
 from highwater.explorer.kernels.making import code_cache
 from highwater.explorer.system import LIBRARIES, is_machinery
 
@@ -275,3 +278,31 @@ def test_a_defect_of_any_folder_but_the_models_own_is_no_models() -> None:
 
 def test_a_defect_of_any_library_is_no_models() -> None:
     assert set(ONLY_IMPORTER) - {"pytest"} <= LIBRARIES
+
+
+def test_types_are_relaxed_for_machine_code_only() -> None:
+    """But for guards of models, which are functions of their own, and for the tests that users begin with."""
+    overrides = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["mypy"]["overrides"]
+    relaxed = {module for each in overrides for module in each["module"] if module.startswith("highwater.")}
+    kernels = "highwater.explorer.kernels"
+    relaxed -= {"highwater.model.*", "highwater.invariants.*", "highwater.scaffold.test_lock_service"}
+    assert all(module.startswith(f"{kernels}.") for module in relaxed)
+    for module in [each for each in MODULES if any(fnmatch.fnmatch(each, pattern) for pattern in relaxed)]:
+        machine_code = imports(MODULES[module]) & {"numba", "numba.extending", f"{kernels}.making.compiling"}
+        assert machine_code or MODULES[module].name == "__init__.py", f"{module} is plain Python"
+
+
+def test_public_functions_say_what_they_take_and_give() -> None:
+    of_any_class = {("within", "return"), ("bound", "return"), ("toggle", "return")}  # a field, as attrs says it
+    of_any_class |= {("bound", "default")} | {
+        (name, "bounds") for name in ("brokers", "epochs", "offsets")
+    }  # whose model has what they read
+    passed_on = {("check_all", "options")}  # to `check`, which says what they are
+    bare = {
+        (name, argument)
+        for name in highwater.__all__
+        if inspect.isfunction(function := getattr(highwater, name))
+        for argument, declared in function.__annotations__.items()
+        if declared == "Any"
+    }
+    assert bare == of_any_class | passed_on

@@ -62,7 +62,8 @@ class PlainStates:
         Raises:
             DomainError: it is no state.
         """
-        changed, cut = list(words), set()
+        changed = list(words)
+        cut: set[str] = set()
         self._pack(self._root, before, after, changed, cut)
         return Cut(frozenset(cut)) if cut else tuple(changed)
 
@@ -80,7 +81,9 @@ class PlainStates:
             case _:
                 self._pack_whole(slot, after, words, cut)
 
-    def _pack_elements(self, slot: Elements, before: tuple, after: tuple, words: list[int], cut: set[str]) -> None:
+    def _pack_elements(
+        self, slot: Elements, before: tuple[Any, ...], after: tuple[Any, ...], words: list[int], cut: set[str]
+    ) -> None:
         if len(after) > len(slot.slots):
             cut |= slot.domain.exceeded(after)
             return

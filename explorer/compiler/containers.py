@@ -11,7 +11,7 @@ import functools
 import operator
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from highwater.explorer.compiler.layout import Elements, Fields, Leaf, Members, Presence
 from highwater.explorer.compiler.views import Ordered, Reader, View, outlived, plain
@@ -38,7 +38,14 @@ class NeededWhole(BaseException):
         self.slot = slot
 
 
-class SetView(View, Set):
+if TYPE_CHECKING:
+    AnySet: TypeAlias = Set[Any]
+    AnySequence: TypeAlias = Sequence[Any]
+else:
+    AnySet, AnySequence = Set, Sequence
+
+
+class SetView(View, AnySet):
     """A set of the state: each cell is the leaf of a member not looked at yet, or whether it is in."""
 
     __slots__ = ("__cells__", "__kept__", "__recorder__", "__slot__")
@@ -188,19 +195,19 @@ class SetView(View, Set):
         return self ^ _as_set(other)
 
     def issubset(self, other: Iterable[Any]) -> bool:
-        return self <= _as_set(other)
+        return bool(self <= _as_set(other))
 
     def issuperset(self, other: Iterable[Any]) -> bool:
-        return self >= _as_set(other)
+        return bool(self >= _as_set(other))
 
     def copy(self) -> SetView:
         return self
 
     @classmethod
-    def _from_iterable(cls, members: Iterable[Any]) -> frozenset:
+    def _from_iterable(cls, members: Iterable[Any]) -> frozenset[Any]:
         return frozenset(members)
 
-    def __read__(self) -> frozenset:
+    def __read__(self) -> frozenset[Any]:
         return frozenset(self.__one_by_one__())
 
 
@@ -209,11 +216,11 @@ def _one_by_one(members: Iterable[Any]) -> Iterable[Any]:
     return members.__one_by_one__() if isinstance(members, SetView) else members
 
 
-def _as_set(members: Iterable[Any]) -> Set:
+def _as_set(members: Iterable[Any]) -> AnySet:
     return members if isinstance(members, Set) else frozenset(members)
 
 
-class TupleView(Ordered, Sequence):
+class TupleView(Ordered, AnySequence):
     """A tuple of the state: each cell is the slot of an element not looked at yet, or a value. The length is read when
     first needed.
     """
@@ -292,5 +299,5 @@ class TupleView(Ordered, Sequence):
 
     __hash__ = View.__hash__
 
-    def __read__(self) -> tuple:
+    def __read__(self) -> tuple[Any, ...]:
         return tuple(map(plain, self))

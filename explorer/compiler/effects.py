@@ -33,7 +33,7 @@ class Column:
         if room is not None:
             most = min(most, max(FEWEST_ENTRIES, room // SHARES // (math.prod(row) * np.dtype(dtype).itemsize)))
         self.array = reserve((most, *row), dtype)
-        self.cells = memoryview(self.array)
+        self.cells = self.array.data
         self.length = 0
 
     def extend(self, count: int) -> int:

@@ -103,7 +103,7 @@ class Equivariance:
 
             def read(leaf: Leaf, sources: Any = exchange.sources) -> int:
                 source, codes = sources[leaf]
-                return codes[base.raw(source)]
+                return int(codes[base.raw(source)])
 
             found = self._follow(exchange.goes_to[number], read, functools.partial(exchange.of_state, words), False)
             if found != self._program.image_of(reference, exchange.image) and not self._equal(

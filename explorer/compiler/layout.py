@@ -83,7 +83,7 @@ class Members:
         for member in value:
             self.bits[self.position[member]].pack(True, words)
 
-    def unpack(self, words: Any) -> frozenset:
+    def unpack(self, words: Any) -> frozenset[Any]:
         return frozenset(member for member, bit in zip(self.members, self.bits, strict=True) if bit.unpack(words))
 
     def leaves(self) -> list[Leaf]:
@@ -98,13 +98,13 @@ class Elements:
     length: Leaf | None
     slots: tuple[Any, ...]
 
-    def pack(self, value: tuple, words: list[int]) -> None:
+    def pack(self, value: tuple[Any, ...], words: list[int]) -> None:
         if self.length is not None:
             self.length.pack(len(value), words)
         for slot, element in zip(self.slots, value, strict=False):
             slot.pack(element, words)
 
-    def unpack(self, words: Any) -> tuple:
+    def unpack(self, words: Any) -> tuple[Any, ...]:
         length = len(self.slots) if self.length is None else self.length.unpack(words)
         return tuple(slot.unpack(words) for slot in self.slots[:length])
 
@@ -240,11 +240,11 @@ class Layout:
         """How many values a domain has, without listing them."""
         match domain:
             case SetOf(of=of):
-                return 2 ** min(Layout._count(of), 64)
+                return 1 << min(Layout._count(of), 64)
             case ArrayOf(of=of, length=length):
-                return Layout._count(of) ** min(length, 64)
+                return int(Layout._count(of) ** min(length, 64))
             case SequenceOf(of=of, max_length=length):
-                return sum(Layout._count(of) ** n for n in range(min(length, 64) + 1))
+                return sum(int(Layout._count(of) ** n) for n in range(min(length, 64) + 1))
             case Struct(fields=fields):
                 total = 1
                 for of in fields.values():
@@ -252,7 +252,7 @@ class Layout:
                 return total
             case Maybe(of=of):
                 return Layout._count(of) + 1
-        return domain.size
+        return int(domain.size)
 
     @staticmethod
     def _refuse_unless(fits: bool, path: str, what: str) -> None:

@@ -135,8 +135,8 @@ def _inverse(codes: Sequence[int]) -> Sequence[int] | Mapping[int, int]:
 
 
 def _moves(
-    source: Any, target: Any, permutation: Permutation, codes: Callable[[Any], list[int]]
-) -> Iterator[tuple[Leaf, tuple[Leaf, list[int]]]]:
+    source: Any, target: Any, permutation: Permutation, codes: Callable[[Any], Sequence[int]]
+) -> Iterator[tuple[Leaf, tuple[Leaf, Sequence[int]]]]:
     match source:
         case Leaf(domain=domain):
             yield source, (target, codes(domain))

@@ -61,7 +61,7 @@ def refuse_questions(system: System, of_views: bool = True, trusting: bool = Tru
     trusting &= origin_of(system.domain.cls.__module__) == Origin.MODELS
     parts = _Parts(system)
     beside = [system.values_beside]
-    asked = [*dict.fromkeys(each.of for each in system.functions), *parts.classes]
+    asked: list[Quantified | type] = [*dict.fromkeys(each.of for each in system.functions), *parts.classes]
     for function, of in _functions(each for each in asked if not (trusting and _is_written(each))):
         reader = _Reader(function, of, parts)
         for question in (*(_unanswered(reader, parts) if of_views else ()), *_never_found(reader, beside)):
@@ -106,7 +106,7 @@ def _returned(code: CodeType) -> tuple[ast.expr, ...]:
         for node in itertools.chain.from_iterable(_nodes_of(code.co_filename, stamp_of(code.co_filename)).values())
         if isinstance(node, ast.FunctionDef)
         and node.name == code.co_name
-        and first == min(part.lineno for part in (node, *node.decorator_list))
+        and first == min([node.lineno, *(part.lineno for part in node.decorator_list)])
     ]
     nodes = [each for node in found[:1] for each in _own_nodes(node)]
     if not nodes or any(isinstance(each, ast.Raise | ast.Assert) for each in nodes):
@@ -408,7 +408,9 @@ def _hint(node: ast.AST, reader: _Reader, parts: _Parts) -> str | None:
     """What to write in place of a question that a view cannot answer; None if it is none."""
     match node:
         case ast.Compare():
-            found = (_hint_for_identity(*map(reader.kind, sides), parts) for sides in _identities(node))
+            found = (
+                _hint_for_identity(reader.kind(left), reader.kind(right), parts) for left, right in _identities(node)
+            )
             return next(filter(None, found), None)
         case ast.Attribute(value=of, attr=name) if name in OF_A_TYPE and isinstance(reader.kind(of), _TypeOf):
             return "name the class"
@@ -552,7 +554,7 @@ def _lines(code: CodeType) -> frozenset[int]:
 def _functions(begin: Iterable[Any]) -> Iterator[tuple[FunctionType, Quantified | None]]:
     """The model's functions that can be reached by name, each with what it is the function of."""
     seen: dict[int, Any] = {}
-    ahead = [(each, None) for each in begin]
+    ahead: list[tuple[Any, Quantified | None]] = [(each, None) for each in begin]
     while ahead:
         found, of = ahead.pop()
         if id(found) in seen or type(found) in PLAIN:

@@ -89,7 +89,8 @@ class OrderedLeaves:
 
     def exceeded(self, domain: Any, value: Any, numbers: Numbers) -> frozenset[str]:
         """The bounds that cut a value which a function has made."""
-        return domain.exceeded(written_in(self._ranks, domain, value, numbers))
+        keys: frozenset[str] = domain.exceeded(written_in(self._ranks, domain, value, numbers))
+        return keys
 
     def _there(self, group: Group, raw: Callable[[Leaf], int]) -> Iterator[tuple[Number, int]]:
         """The numbers of a group that are there and no constants, with what is packed for them."""

@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from types import FunctionType
-from typing import Any
+from typing import Any, cast
 
 import attrs
 
@@ -62,7 +62,7 @@ class Settings:
         bare = type(plain) is functools.partial and plain.func is function and type(function) is FunctionType
         if not bare or asks_for_an_object(instance.of):
             return functools.partial(self._applied_unseen, plain)
-        given = {name: value for name, value in plain.keywords.items() if name in GIVEN}
+        given = {name: value for name, value in cast("Any", plain).keywords.items() if name in GIVEN}
         return functools.partial(self._applied_watched, plain, given) if given else plain
 
     def _applied_unseen(self, plain: Callable[[Any], Any], state: Any) -> Any:
@@ -72,7 +72,7 @@ class Settings:
     def _applied_watched(self, plain: Callable[[Any], Any], given: Mapping[str, Any], state: Any) -> Any:
         with NOTING, ExitStack() as stack:
             for name, value in given.items():
-                if _can_be_watched(type(value)):
+                if _can_be_watched(cast("Any", type(value))):
                     stack.enter_context(_noting(value, name, self._read.add))
                 else:
                     self._read.add(name)
@@ -80,7 +80,7 @@ class Settings:
 
 
 @functools.cache
-def _can_be_watched(cls: type) -> bool:
+def _can_be_watched(cls: Any) -> bool:
     """Whether all that is read of a class's objects goes by the `__getattribute__` that every object has."""
     return attrs.has(cls) and type(cls) is type and cls.__getattribute__ is object.__getattribute__
 
@@ -88,7 +88,7 @@ def _can_be_watched(cls: type) -> bool:
 @contextmanager
 def _noting(value: Any, name: str, note: Callable[[str], None]) -> Iterator[None]:
     """Note the names of the fields that are read of an object, or the name of the whole where it may be any of them."""
-    cls = type(value)
+    cls: Any = type(value)
     fields = {field.name for field in attrs.fields(cls)}
 
     def attribute(self: Any, key: str) -> Any:
@@ -101,7 +101,7 @@ def _noting(value: Any, name: str, note: Callable[[str], None]) -> Iterator[None
 
     before = cls.__getattribute__
     own = vars(cls).get("__getattribute__")
-    cls.__getattribute__ = attribute  # type: ignore[method-assign]
+    cls.__getattribute__ = attribute
     try:
         yield
     finally:

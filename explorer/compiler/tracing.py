@@ -7,7 +7,7 @@ looked at.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from typing import Any
+from typing import Any, cast
 
 import attrs
 
@@ -17,7 +17,7 @@ from highwater.explorer.compiler.ranks import OrderedLeaves
 from highwater.explorer.compiler.views import RecordView, TracingError, View, plain, record_view
 from highwater.explorer.opaque import Numbers
 from highwater.explorer.ranks import Group
-from highwater.model.language.domain import DomainError
+from highwater.model.language.domain import DomainError, SequenceOf
 
 
 @attrs.frozen
@@ -98,7 +98,9 @@ class Recorder:
         self._views: dict[Any, Any] = {}
         self._read, self._whole, self._backwards = read, whole, backwards
         self._ordered = ordered
-        self.numbers = None if ordered is None else Numbers(lambda group: ordered.greatest(group, state()))
+        self.numbers = (
+            None if ordered is None or state is None else Numbers(lambda group: ordered.greatest(group, state()))
+        )
 
     def raw(self, leaf: Leaf) -> int:
         """The packed value of a leaf; the first read of each is recorded."""
@@ -136,7 +138,7 @@ class Recorder:
         if kind is Leaf:
             value = slot.domain.decode(self.raw(slot))
             group = self.group_of(slot)
-            return value if group is None or value is None else self.numbers.number(group, value)
+            return value if group is None or value is None else cast("Numbers", self.numbers).number(group, value)
         if kind is Fields:
             return record_view(slot.domain.cls)(self, slot, {})
         if kind is Elements:
@@ -151,14 +153,15 @@ class Recorder:
 
     def exceeded(self, domain: Any, value: Any) -> frozenset[str]:
         """The bounds that cut a value of a domain."""
-        if self._ordered is None:
-            return domain.exceeded(value)
+        if self._ordered is None or self.numbers is None:
+            keys: frozenset[str] = domain.exceeded(value)
+            return keys
         return self._ordered.exceeded(domain, value, self.numbers)
 
     def read_what_was_greatest(self) -> None:
         """Let the path hold that the numbers that were counted up are the greatest of the state."""
         for group in self.numbers.counted_up if self.numbers else ():
-            self._ordered.read(group, self.raw)
+            cast("OrderedLeaves", self._ordered).read(group, self.raw)
 
     def in_some_order(self, members: list[Any]) -> list[Any]:
         """The members of a set, in the order in which this run goes through them."""
@@ -177,7 +180,8 @@ class Recorder:
         """The difference between the state and the next state that the function returned, as writes of leaves."""
         writer = _Writer(self)
         writer.assign(self._layout.root, result)
-        tops = frozenset(() if self._ordered is None else self._ordered.ranks_of(self.numbers.counted_up))
+        counted = None if self.numbers is None else self.numbers.counted_up
+        tops = frozenset(() if self._ordered is None or counted is None else self._ordered.ranks_of(counted))
         if writer.cut:
             return OutOfBounds(frozenset(writer.cut), tops)
         constants, copies = frozenset(writer.constants.items()), frozenset(writer.copies.items())
@@ -288,11 +292,11 @@ class _Writer:
             self.clear(target)
 
     def _length(self, slot: Elements, length: int) -> None:
-        exceeded = slot.domain.exceeded_length(length)
+        exceeded = cast("SequenceOf", slot.domain).exceeded_length(length)
         if exceeded:
             self.cut |= exceeded
         else:
-            self._constant(slot.length, length)
+            self._constant(cast("Leaf", slot.length), length)
 
     def _members(self, slot: Members, value: Any) -> None:
         if isinstance(value, Members):

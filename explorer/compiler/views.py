@@ -12,7 +12,7 @@ from __future__ import annotations
 import functools
 import threading
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import attrs
 
@@ -37,7 +37,8 @@ def tracing_errors() -> list[TracingError]:
     """The errors that were raised in this thread since the list was cleared."""
     if not hasattr(_noticed, "errors"):
         _noticed.errors = []
-    return _noticed.errors
+    errors: list[TracingError] = _noticed.errors
+    return errors
 
 
 class Reader(Protocol):
@@ -85,6 +86,12 @@ class View:
     """
 
     __slots__ = ()
+    if TYPE_CHECKING:  # annotations would hide those of a model's class
+        __kept__: Any
+        __recorder__: Reader
+        __slot__: Any
+
+        def __read__(self) -> Any: ...
 
     def __hash__(self) -> int:
         if self.__kept__ is None:
@@ -122,22 +129,24 @@ class Ordered(View):
     __slots__ = ()
 
     def __lt__(self, other: Any) -> bool:
-        return self.__plain__() < plain(other)
+        return bool(self.__plain__() < plain(other))
 
     def __le__(self, other: Any) -> bool:
-        return self.__plain__() <= plain(other)
+        return bool(self.__plain__() <= plain(other))
 
     def __gt__(self, other: Any) -> bool:
-        return self.__plain__() > plain(other)
+        return bool(self.__plain__() > plain(other))
 
     def __ge__(self, other: Any) -> bool:
-        return self.__plain__() >= plain(other)
+        return bool(self.__plain__() >= plain(other))
 
 
 class RecordView(Ordered):
     """A record of the state: reads its fields on demand, with the changes made to it by `evolve` on top."""
 
     __slots__ = ()
+    if TYPE_CHECKING:
+        __changes__: dict[str, Any]
 
     def __eq__(self, other: Any) -> Any:
         cls = self.__slot__.domain.cls
@@ -232,7 +241,7 @@ def record_view(cls: type) -> Callable[[Reader, Fields, dict[str, Any]], Any]:
         "__doc__": cls.__doc__,
     }
     namespace["__class__"] = property(lambda self: cls)
-    if cls.__str__ is not object.__str__:
+    if cls.__str__ is not object.__str__:  # type: ignore[comparison-overlap]  # the class's, not of the type
         namespace["__str__"] = cls.__str__
     view = _alike(cls)(cls.__name__, (RecordView, cls), namespace)
     set_recorder, set_slot, set_changes, set_kept = (view.__dict__[name].__set__ for name in namespace["__slots__"])

@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+Bytes: TypeAlias = npt.NDArray[np.uint8]
+Units: TypeAlias = npt.NDArray[np.uint32]
+Words: TypeAlias = npt.NDArray[np.uint64]
+Numbers: TypeAlias = npt.NDArray[np.int64]
+Labels: TypeAlias = npt.NDArray[np.uint16] | npt.NDArray[np.uint32]
+"""Arrays by what one element is: a byte, half a word of a state, a word, a count or a number of a row, an action."""
 
 # Positions in `shared`: the next row to expand, the next row to reserve, whether all threads are to stop, and how many
 # slots of the visited set the batches at hand may take.
@@ -59,7 +69,7 @@ MANY = 255  # steps to a row, or more: they are not counted any more
 class FlatRows(NamedTuple):
     """Rows of 32-bit units one after the other, see `highwater.explorer.kernels.states.rows`."""
 
-    flat: Any
+    flat: Units
 
 
 class FoldedRows(NamedTuple):
@@ -73,11 +83,11 @@ class FoldedRows(NamedTuple):
         sizes: see above.
     """
 
-    folded: Any
-    parts: Any
-    index: Any
-    plan: Any
-    sizes: Any
+    folded: Bytes
+    parts: Words
+    index: Units  # type: ignore[assignment]  # a tuple has a method of that name
+    plan: Words
+    sizes: Numbers
 
 
 class OwnedRows(NamedTuple):
@@ -89,9 +99,9 @@ class OwnedRows(NamedTuple):
         newer: those behind them, which are flat.
     """
 
-    older: Any
-    folded: Any
-    newer: Any
+    older: FoldedRows | FlatRows
+    folded: int
+    newer: FlatRows
 
 
 class Trees(NamedTuple):
@@ -105,20 +115,20 @@ class Trees(NamedTuple):
             only and holds the trees that lead anywhere at all.
     """
 
-    branches: Any
-    nodes: Any
-    entries: Any
-    chunks: Any
-    candidates: Any
+    branches: Words
+    nodes: Words
+    entries: Units
+    chunks: Words
+    candidates: Words
 
 
 class EffectArrays(NamedTuple):
     """What steps do, see `highwater.explorer.compiler.effects.Effects`."""
 
-    writes: Any
-    copies: Any
-    cut: Any
-    tops: Any
+    writes: Words
+    copies: Words
+    cut: Units
+    tops: Words
 
 
 class Symmetry(NamedTuple):
@@ -139,17 +149,17 @@ class Symmetry(NamedTuple):
             whether it is there the word, lowest bit and mask, and the least that it holds then.
     """
 
-    chunks: Any
-    images: Any
-    guards: Any
-    kept: Any
-    key_words: Any
-    key_masks: Any
-    key_places: Any
-    first: Any
-    chosen: Any
-    groups: Any
-    numbers: Any
+    chunks: Words
+    images: Words
+    guards: Words
+    kept: Words
+    key_words: Words
+    key_masks: Words
+    key_places: Words
+    first: Numbers
+    chosen: Numbers
+    groups: Numbers
+    numbers: Words
 
 
 class Work(NamedTuple):
@@ -172,29 +182,29 @@ class Work(NamedTuple):
         misses: (row, action) pairs, or (row, action, step property).
     """
 
-    counts: Any
-    enabled: Any
-    steps: Any
-    words: Any
-    left: Any
-    hit_state: Any
-    hit_tree: Any
-    hit_effect: Any
-    position: Any
-    branch: Any
-    walking: Any
-    made: Any
-    hashes: Any
-    slots: Any
-    numbers: Any
-    made_numbers: Any
-    keys: Any
-    recent: Any
-    orbits: Any
-    moves: Any
-    pair: Any
-    broken: Any
-    misses: Any
+    counts: Numbers
+    enabled: Numbers
+    steps: Numbers
+    words: Words
+    left: Words
+    hit_state: Units
+    hit_tree: Units
+    hit_effect: Units
+    position: Words
+    branch: Units
+    walking: Units
+    made: Words
+    hashes: Words
+    slots: Words
+    numbers: Units
+    made_numbers: Units
+    keys: Words
+    recent: Words
+    orbits: Numbers
+    moves: Bytes
+    pair: Words
+    broken: Bytes
+    misses: Numbers
 
 
 class Graph(NamedTuple):
@@ -206,9 +216,9 @@ class Graph(NamedTuple):
         labels: the action of each step.
     """
 
-    first: Any
-    targets: Any
-    labels: Any
+    first: Units
+    targets: Units
+    labels: Labels
 
 
 class Fairness(NamedTuple):
@@ -223,10 +233,10 @@ class Fairness(NamedTuple):
         strong: by class, whether its demands are strong.
     """
 
-    demands: Any
-    classes: Any
-    sizes: Any
-    strong: Any
+    demands: Numbers
+    classes: Numbers
+    sizes: Numbers
+    strong: Bytes
 
 
 class Components(NamedTuple):
@@ -235,8 +245,8 @@ class Components(NamedTuple):
     of it where most rows are in no cycle.
     """
 
-    number: Any
-    low: Any
-    stack: Any
-    calls: Any
-    taken: Any
+    number: Units
+    low: Units
+    stack: Units
+    calls: Units
+    taken: Units

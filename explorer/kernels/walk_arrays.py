@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
+
+from highwater.explorer.kernels.arrays import Numbers, Words
 
 # Positions in `place`: the walk, the step, and the tree that missed or was violated; then how walks ended, and steps
 # taken.
@@ -25,15 +27,15 @@ class Walker(NamedTuple):
         ends: the last states of the last walks, which filters are chosen by.
     """
 
-    place: Any
-    random: Any
-    words: Any
-    pair: Any
-    pending: Any
-    path: Any
-    hit_tree: Any
-    hit_effect: Any
-    enabled: Any
-    taken: Any
-    cut_steps: Any
-    ends: Any
+    place: Numbers
+    random: Words
+    words: Words
+    pair: Words
+    pending: Numbers
+    path: Numbers
+    hit_tree: Numbers
+    hit_effect: Numbers
+    enabled: Numbers
+    taken: Numbers
+    cut_steps: Numbers
+    ends: Words

@@ -43,7 +43,7 @@ def broken_steps_in(engine: Engine, level: int, known: Container[str]) -> list[V
     """The violations among the steps from a level that was expanded, one per step property that is not known to be
     violated.
     """
-    broken = sum(work.broken.astype(int) for work in engine.works).tolist()
+    broken = np.sum([work.broken for work in engine.works], axis=0, dtype=int).tolist()
     names = {each.of.name: None for each, count in zip(engine.system.step_properties, broken, strict=True) if count}
     return in_order(engine, (_broken_step(engine, name, level) for name in names if name not in known))
 

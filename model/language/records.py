@@ -30,7 +30,7 @@ Element = TypeVar("Element")
 EQUAL = "records of a state are equal if all their fields are"
 
 
-def within(domain: Any) -> Any:
+def within(domain: object) -> Any:
     """An attrs field with its domain: a domain, a function from bounds to a domain, `bool`, an enum class, or the class
     of a nested record.
     """

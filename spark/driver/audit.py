@@ -18,7 +18,7 @@ from highwater.explorer.search.states.counts import Counts
 from highwater.explorer.second_judge import UNKNOWN, SecondJudge, Tally
 from highwater.explorer.system import Cut, JudgedOtherwise, ModelError, successor
 from highwater.explorer.verdict import Audit
-from highwater.spark.levels import Level, Levels
+from highwater.spark.levels import Level, Levels, Part
 
 FEWEST_PARTS = 8  # that are read to draw rows from
 MOST_PATHS = 1 << 9
@@ -107,7 +107,7 @@ def _drawn(store: Levels, levels: Sequence[Level], words: int, chance: random.Ra
     parts = [part for level in levels for part in level.parts if part]
     parts.sort(key=lambda part: chance.random() ** (1 / part.rows), reverse=True)
     count = 0
-    chosen = []
+    chosen: list[Part] = []
     while parts and (len(chosen) < FEWEST_PARTS or count < FEWEST_STATES):
         chosen.append(parts.pop(0))
         count += chosen[-1].rows

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as StillRunning
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from pyspark import RDD
 from pyspark.sql import DataFrame, SparkSession
@@ -187,7 +187,7 @@ class Cluster:
         try:
             yield
         finally:
-            self._spark.conf.set(key, before)
+            self._spark.conf.set(key, cast("str", before))
 
     def _wait_for(self, job: Callable[[], Result], on_progress: Callable[[float], None]) -> Result:
         """Wait for a job, which can be interrupted. `on_progress` is called from time to time with the seconds."""
@@ -271,7 +271,7 @@ class Cluster:
     def _homes_of_partitions(self) -> Any:
         """Where each partition has its shard; None on one machine."""
         context = self._spark.sparkContext
-        if self._homes is None and not context.master.startswith("local"):
+        if self._homes is None and not cast("str", context.master).startswith("local"):
             self._describe(
                 f"before level {self._depth + 1}: choose where each of {self.partitions} partitions is at home"
             )
@@ -283,8 +283,9 @@ class Cluster:
         tracker = self._spark.sparkContext.statusTracker()
         job = tracker.getJobInfo(max(tracker.getJobIdsForGroup(self._group), default=-1))
         active = set(tracker.getActiveStageIds())
-        stages = [tracker.getStageInfo(stage) for stage in sorted(job.stageIds if job else ()) if stage in active]
-        phases = [("admit" if stage.stageId == max(job.stageIds) else "expand", stage) for stage in stages if stage]
+        numbers = sorted(job.stageIds) if job else []
+        stages = [tracker.getStageInfo(stage) for stage in numbers if stage in active]
+        phases = [("admit" if stage.stageId == numbers[-1] else "expand", stage) for stage in stages if stage]
         return "".join(f", {phase} {stage.numCompletedTasks} of {stage.numTasks} tasks" for phase, stage in phases)
 
     def _exchanged(self) -> str:
@@ -293,7 +294,7 @@ class Cluster:
             context = self._spark.sparkContext
             job = context.statusTracker().getJobInfo(max(context.statusTracker().getJobIdsForGroup(self._group)))
             store = context._jsc.sc().statusStore()
-            stages = [store.lastStageAttempt(stage) for stage in job.stageIds]
+            stages = [store.lastStageAttempt(stage) for stage in cast("Any", job).stageIds]
             shuffled = sum(stage.shuffleWriteBytes() for stage in stages)
             spilled = sum(stage.diskBytesSpilled() for stage in stages)
         except Exception:  # what Spark keeps for its web pages may be gone, or have another name in another version

@@ -7,8 +7,8 @@ longer than a small level, and Java makes a row of each block and an Arrow batch
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, cast
 
 from pyspark import RDD, SparkContext
 from pyspark.serializers import NoOpSerializer, pack_long
@@ -25,7 +25,7 @@ def exchanged(blocks: RDD[Any], partitions: int, homes: Any) -> RDD[Any]:
     """
     pairs = _by_owner(blocks, partitions)
     together = pairs if homes is None else pairs.union(homes)
-    return RDD(blocks.ctx._jvm.PythonRDD.valueOfPair(together), blocks.ctx, NoOpSerializer())
+    return RDD(cast("Any", blocks.ctx._jvm).PythonRDD.valueOfPair(together), blocks.ctx, NoOpSerializer())
 
 
 def numbers_at_home(context: SparkContext, partitions: int, homes: Any) -> RDD[int]:
@@ -33,11 +33,12 @@ def numbers_at_home(context: SparkContext, partitions: int, homes: Any) -> RDD[i
     if homes is None:
         return context.parallelize(range(partitions), partitions)
 
-    def number(partition: int, nothing: Iterator[bytes]) -> Iterator[int]:
-        exhaust(nothing)
+    def number(partition: int, nothing: Iterable[bytes]) -> Iterable[int]:
+        exhaust(iter(nothing))
         yield partition
 
-    return RDD(context._jvm.PythonRDD.valueOfPair(homes), context, NoOpSerializer()).mapPartitionsWithIndex(number)
+    empty: RDD[bytes] = RDD(cast("Any", context._jvm).PythonRDD.valueOfPair(homes), context, NoOpSerializer())
+    return empty.mapPartitionsWithIndex(number)
 
 
 def homes_of(context: SparkContext, partitions: int) -> Any:
@@ -46,8 +47,12 @@ def homes_of(context: SparkContext, partitions: int) -> Any:
     Spark prefers to run a task on the executor that has cached the task's input. So what is exchanged is joined to
     these, which are partitioned in the same way and cost no exchange.
     """
+
+    def empty(number: int) -> tuple[bytes, bytes]:
+        return pack_long(number), b""  # type: ignore[no-untyped-call]  # of pyspark
+
     numbers = context.parallelize(range(partitions), partitions)
-    homes = _by_owner(numbers.flatMap(lambda number: (pack_long(number), b"")), partitions).cache()
+    homes = _by_owner(numbers.flatMap(empty), partitions).cache()
     homes.count()
     return homes
 

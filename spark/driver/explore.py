@@ -13,7 +13,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
-from typing import Any
+from typing import Any, cast
 
 import attrs
 import numpy as np
@@ -83,7 +83,7 @@ def explore(
     options = Options(name, check_deadlock, keep_going, symmetry, partitions, keep_trees, auditing, on_progress)
     if checkpoint is not None:
         return _Search(make_system, budget, spark, Levels(checkpoint), options, resume=resume).run()
-    if not spark.sparkContext.master.startswith("local"):
+    if not cast("str", spark.sparkContext.master).startswith("local"):
         raise CheckpointError(
             f"{spark.sparkContext.master} needs --checkpoint URI, a folder that driver and executors all reach"
         )
@@ -281,19 +281,24 @@ class _Search:
 
     def _in_driver(self, level: Level, known: Sequence[str]) -> tuple[list[Expanded], list[Admitted]]:
         assert self.visited is not None
-        blocks, expanded = [], []
+        blocks: list[Any] = []
+        expanded: list[Expanded] = []
         for source, part in enumerate(level.parts):
             if part:
                 rows = self.engine.rows_of(self.store.words_of(part, self.engine.layout.words))
                 for found in expand_part(self.engine, rows, source, 1, known):
-                    (expanded if isinstance(found, Expanded) else blocks).append(found)
+                    if isinstance(found, Expanded):
+                        expanded.append(found)
+                    else:
+                        blocks.append(found)
         return expanded, [admit_blocks(self.engine, self.visited, blocks, self.store, level.depth + 1, 0, known)]
 
     def _end_level(self, expanded: list[Expanded], admitted: list[Admitted], partitions: int) -> bool:
         """Add up the counts of the tasks, and commit the level if it has rows."""
         depth = len(self.levels)
         self.counts = sum((report.counts for report in expanded), self.counts)
-        self.learned |= dict.fromkeys(example for report in [*expanded, *admitted] for example in report.learned)
+        for learned in (*(each.learned for each in expanded), *(each.learned for each in admitted)):
+            self.learned |= dict.fromkeys(learned)
         self.violations.add_of_steps(expanded, self.levels, check_deadlock=self.options.check_deadlock)
         parts = {report.partition: report.part for report in admitted}
         level = Level(

@@ -119,7 +119,7 @@ def _start(master: str | None, name: str, more: dict[str, str]) -> SparkSession:
     settings |= {"spark.app.name": name} | ({"spark.master": master} if master is not None else {})
     try:
         if submitted or SparkContext._gateway is not None:  # this process has had a Java machine before
-            return SparkSession.builder.config(map=settings).getOrCreate()
+            return SparkSession.builder.config(map={**settings}).getOrCreate()
         conf = SparkConf().setAll(list(settings.items()))
         SparkContext(conf=conf, gateway=_launch(conf))
         return SparkSession.builder.getOrCreate()
@@ -140,16 +140,17 @@ def _launch(conf: SparkConf) -> Any:
         started.append(subprocess.Popen(*arguments, **options))
         return started[-1]
 
-    java_gateway.Popen, popen = start, java_gateway.Popen
+    gateway: Any = java_gateway
+    gateway.Popen, popen = start, gateway.Popen
     try:
-        return launch_gateway(conf, {"stderr": write})
+        return launch_gateway(conf, {"stderr": write})  # type: ignore[no-untyped-call]  # of pyspark
     except BaseException:  # Java has not begun to watch whether this process lives, and would wait for it forever
         for process in started:
             process.kill()
             process.wait()
         raise
     finally:
-        java_gateway.Popen = popen
+        gateway.Popen = popen
         os.close(write)
 
 

@@ -69,7 +69,9 @@ class Traces:
         fits.
         """
         system, representative = self._engine.system, self._engine.representative
-        steps = [next((Step(None, state) for state in system.initial if representative(state) in chain[0]), None)]
+        steps: list[Step | None] = [
+            next((Step(None, state) for state in system.initial if representative(state) in chain[0]), None)
+        ]
         for words in chain[1:]:
             if steps[-1] is None:
                 break
@@ -82,7 +84,7 @@ class Traces:
             raise CheckpointError(
                 f"{self._store.uri}: the trace in its levels does not replay: no action leads to step {len(steps) - 1}"
             )
-        return tuple(steps)
+        return tuple(step for step in steps if step is not None)
 
 
 class Violations:

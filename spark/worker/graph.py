@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, cast
 
 import attrs
 import numpy as np
@@ -96,7 +96,7 @@ def _states(
     for begin in range(0, len(chosen), ROWS_AT_ONCE):
         some = chosen[begin : begin + ROWS_AT_ONCE]
         rows = engine.chosen(some)
-        columns = [some + (partition << 32), levels[begin : begin + len(some)], engine.orbits(rows)]
+        columns: list[Any] = [some + (partition << 32), levels[begin : begin + len(some)], engine.orbits(rows)]
         columns += [column.view(np.int64) for column in engine.columns_of(rows)]
         columns += [flags[some] for flags in part.flags()] + [[None] * len(some)]
         yield pa.record_batch(
@@ -117,8 +117,8 @@ class _Part:
         for each in self._marks:
             self.sources |= each.allowed
         self.relied_on = np.zeros((len(properties), len(engine.system.actions)), np.uint8)
-        for number, each in enumerate(properties):
-            self.relied_on[number] = exact_fairness(engine.system, each).demands >= 0
+        for number, of in enumerate(properties):
+            self.relied_on[number] = exact_fairness(engine.system, of).demands >= 0
         self.notes = np.zeros((len(properties), shard.end), np.uint8)
 
     def flags(self) -> Iterator[np.ndarray]:
@@ -142,7 +142,7 @@ def steps_task(shared: Any, shards: Shards, wanted: Wanted) -> Task:
             most = LARGEST_BLOCK // (4 * width) * width
             for owner, records in engine.steps(part.sources, part.relied_on, part.notes, len(shards.digests)):
                 for first in range(0, len(records), most):
-                    yield from sent(owner, partition, 0, memoryview(records[first : first + most]).cast("B"))
+                    yield from sent(owner, partition, 0, records[first : first + most].data.cast("B"))
 
     return ready_for_more(steps)
 
@@ -166,7 +166,7 @@ def targets_task(shared: Any, shards: Shards) -> Task:
     def targets(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         from pyspark import TaskContext
 
-        partition = TaskContext.get().partitionId()
+        partition = cast("TaskContext", TaskContext.get()).partitionId()
         with _opened(shared.value, shards, partition) as (engine, shard):
             width = engine.record_width
             for batch in batches:

@@ -223,7 +223,8 @@ class Shard(Visited):
             there = self._size(name) // row
             wanted = there if there >= wanted else max(wanted, there * 3 // 2)
         try:
-            return self._map(name, wanted * row).view(kind).reshape(-1, *shape[1:])
+            flat: np.ndarray = self._map(name, wanted * row).view(kind)
+            return flat.reshape(-1, *shape[1:])
         except OSError as error:
             if name == "rows":
                 raise

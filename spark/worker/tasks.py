@@ -88,7 +88,7 @@ def expand_task(shared: Any, sources: Sequence[tuple[int, Part]], owners: int, k
                 if isinstance(found, Expanded):
                     yield from sent(source % owners, source, REPORT, _as_json(found).encode())
                 else:
-                    yield from sent(found.owner, source, found.number, memoryview(found.records).cast("B"))
+                    yield from sent(found.owner, source, found.number, found.records.data.cast("B"))
         except ModelError as error:
             yield from sent(source % owners, source, REPORT, _as_json(error).encode())
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import attrs
 
@@ -89,7 +89,10 @@ def check(
     return _as(Result, check_spec(load(spec), Engine(engine), budget, keep_going=keep_going, **options))
 
 
-def _as(kind: Any, found: Any) -> Any:
+Shown = TypeVar("Shown")
+
+
+def _as(kind: type[Shown], found: Any) -> Shown:
     """A result or a spec as the class that shows itself."""
     return kind(**{field.name: getattr(found, field.name) for field in attrs.fields(type(found))})
 
@@ -156,7 +159,12 @@ def check_all(*paths: str | PathLike[str], **options: Any) -> list[Result]:
 
 
 def claim(
-    *, model: str | Model, bounds: Mapping[str, int], check: Iterable[str | Property], name: str = "claim", **keys: Any
+    *,
+    model: str | Model,
+    bounds: Mapping[str, int],
+    check: Iterable[str | Property],
+    name: str = "claim",
+    **keys: object,
 ) -> Spec:
     """A claim without a file. Keys are those of a spec file; models and properties may be given as themselves.
 

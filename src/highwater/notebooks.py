@@ -103,12 +103,12 @@ class Trace:
 
     def __len__(self) -> int:
         """How many steps it has, the initial state not counted."""
-        return self._violation.trace_length
+        return int(self._violation.trace_length)
 
     @property
     def steps(self) -> tuple[Any, ...]:
         """The steps, each with its `action` and its `state`; the first has no action."""
-        return self._violation.trace
+        return tuple(self._violation.trace)
 
     @property
     def _violation(self) -> Any:
@@ -151,7 +151,7 @@ class Trace:
 
 def _display_of_notebook() -> Any:
     """What shows objects in the notebook that runs this; None outside of notebooks."""
-    interactive = sys.modules.get("IPython")
+    interactive: Any = sys.modules.get("IPython")
     shell = interactive.get_ipython() if interactive is not None else None
     return interactive.display.display if shell is not None and hasattr(shell, "kernel") else None
 

@@ -22,7 +22,7 @@ import pytest
 
 if TYPE_CHECKING:
     from highwater.claims.checking import Result
-    from highwater.claims.resolving import Property
+    from highwater.model.language.definition import Property
 
 
 def _at_least_1(text: str) -> int:

@@ -191,14 +191,14 @@ def test_files_inside_the_checkout_are_named_relative_to_it(
         log["runs"][0]["results"][0]["locations"][0]["physicalLocation"]["artifactLocation"]["uri"]
         == "deep/counts.toml"
     )
-    assert github.annotations([unmet[2]])[0].startswith("::error file=deep/counts.toml,line=")
+    assert github.commands([unmet[2]])[0].startswith("::error file=deep/counts.toml,line=")
 
 
 # --- GitHub
 
 
 def test_annotations_name_file_line_and_title_and_escape_what_would_end_them(unmet: list[ClaimResult]) -> None:
-    lines = github.annotations(unmet)
+    lines = github.commands(unmet)
     assert [line.split(" ")[0] for line in lines] == ["::error", "::error", "::error", "::warning"]
     assert ",title=a%2C b%3A 100%25 <b>|`x`::expected the verdict holds" in lines[0]
     assert "%0Aleader_in_isr is false: there is no leader" in lines[0]

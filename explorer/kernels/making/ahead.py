@@ -42,7 +42,9 @@ def make(folder: Path, targets: Sequence[Target], signatures: Sequence[tuple[str
         place = folder / target.name
         place.mkdir(exist_ok=True)
         files = {
-            entry_points.name_of(*name.rsplit(".", 1), arguments): (name, arguments) for name, arguments in signatures
+            entry_points.name_of(module, kernel, arguments): (name, arguments)
+            for name, arguments in signatures
+            for module, kernel in (name.rsplit(".", 1),)
         }
         missing = {file: files[file] for file in files if not (place / file).is_file()}
         settings = {"NUMBA_CPU_NAME": _compiled_for(target).processor, "NUMBA_CPU_FEATURES": ""}

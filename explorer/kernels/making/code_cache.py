@@ -9,8 +9,9 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, suppress
 from functools import cache, partial
+from importlib.machinery import ModuleSpec
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import llvmlite
 import llvmlite.binding as llvm
@@ -144,7 +145,7 @@ def folders() -> Iterator[Path]:
 @cache
 def _made_of() -> str:
     """A name for all that code depends on besides the kernel and its arguments."""
-    numba = Path(str(importlib.util.find_spec("numba").origin)).parent
+    numba = Path(str(cast("ModuleSpec", importlib.util.find_spec("numba")).origin)).parent
     parts = [
         *(file.read_bytes() for file in sources()),
         # one of them has the version; importing it takes long

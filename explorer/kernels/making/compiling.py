@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, cast
 
 from llvmlite import binding as llvm
 from llvmlite import ir
@@ -28,8 +28,8 @@ from highwater.explorer.kernels.making.targets import Target
 
 # No exceptions of Python's arithmetic and no counting of references: nothing here raises, allocates or holds on to
 # arrays, and code that might would need numba's runtime.
-_OPTIONS = {"error_model": "numpy", "_nrt": False}
-_INSIDE = {**_OPTIONS, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+_OPTIONS: dict[str, Any] = {"error_model": "numpy", "_nrt": False}
+_INSIDE: dict[str, Any] = {**_OPTIONS, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 
 class _PartLibrary(JITCodeLibrary):
@@ -60,7 +60,7 @@ class _PartCompiler(Compiler):
         super().__init__(typing, target, library or _PartLibrary(target.codegen(), "part"), *rest)
 
 
-_PART = {**_INSIDE, "forceinline": True, "pipeline_class": _PartCompiler}
+_PART: dict[str, Any] = {**_INSIDE, "forceinline": True, "pipeline_class": _PartCompiler}
 part = njit(**_PART)
 """Decorates functions that kernels call. LLVM inlines them: numba would copy them over and over before it types them.
 """
@@ -68,7 +68,7 @@ part = njit(**_PART)
 
 def part_by_type(choose: Callable[..., Any]) -> Callable[..., Any]:
     """Decorates functions that get the types of arguments, and give the part that is called with such arguments."""
-    return overload(choose, jit_options={"nopython": True, **_PART}, strict=False)(choose)
+    return overload(choose, jit_options=cast("Any", {"nopython": True, **_PART}), strict=False)(choose)
 
 
 kernel = njit(**_INSIDE, inline="always")
@@ -96,6 +96,7 @@ def object_code(of: Any, arguments: tuple[Any, ...], target: Target | None = Non
     # compiling makes no garbage to speak of, and much that the collector would look through again and again
     gc.disable()
     try:
+        made: Any
         (made,) = njit("int64(int64)", **_INSIDE)(_entry_point(of, tuple(map(_type_of, arguments)))).overloads.values()
         library = made.library
         code = library._get_compiled_object() if target is None else _translated(library.get_llvm_str(), target)
@@ -164,10 +165,10 @@ def _load(builder: Any, address: Any, offset: int, kind: Any = _CELL) -> Any:
     return builder.load(builder.inttoptr(builder.add(address, _CELL(offset)), kind.as_pointer()))
 
 
-def _made(context: Any, builder: Any, kind: types.Type, cells: Iterator[Any]) -> Any:
+def _made(context: Any, builder: Any, kind: Any, cells: Iterator[Any]) -> Any:
     """One argument, of the cells that hold it."""
     if isinstance(kind, types.BaseTuple):
-        return context.make_tuple(builder, kind, [_made(context, builder, each, cells) for each in kind])
+        return context.make_tuple(builder, kind, [_made(context, builder, each, cells) for each in cast("Any", kind)])
     return _array(context, builder, kind, next(cells)) if isinstance(kind, types.Array) else next(cells)
 
 

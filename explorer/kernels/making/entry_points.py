@@ -48,7 +48,8 @@ class EntryPoint:
     def __call__(self, *arguments: Any) -> Any:
         if self._dispatcher:
             return self._dispatcher(*arguments)
-        cells, kinds = [0] * FIRST_ARGUMENT, []
+        cells = [0] * FIRST_ARGUMENT
+        kinds: list[Any] = []
         _list(arguments, cells, kinds)
         entry_point = self._loaded.get(tuple(kinds)) or self._load(tuple(kinds), arguments)
         if entry_point is None:

@@ -135,7 +135,8 @@ def of_a_search(units: tuple[int, ...], liveness: bool) -> list[tuple[str, str, 
     """Kernels that a search calls whose rows have so many units: the module, the name, and arguments."""
     names = (*OF_A_SEARCH[:1], *OF_LIVENESS[:1], *OF_A_SEARCH[1:], *OF_LIVENESS[1:]) if liveness else OF_A_SEARCH
     arguments = [(*ONE_WIDTH[name], units) if name in ONE_WIDTH else ANY_WIDTH[name] for name in names]
-    return [(*name.rsplit(".", 1), each) for name, each in zip(names, arguments, strict=True)]
+    split = (name.rsplit(".", 1) for name in names)
+    return [(module, name, each) for (module, name), each in zip(split, arguments, strict=True)]
 
 
 def all_signatures(widths: tuple[int, ...] = WIDTHS) -> list[tuple[str, tuple[Any, ...]]]:

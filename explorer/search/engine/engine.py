@@ -115,7 +115,7 @@ class Engine(Compiled, Generic[Held]):
 
     def counts(self, cut_steps: Counter[frozenset[str]]) -> Counts:
         """All counts, with steps that were cut as they are given: a run before this one may have cut some."""
-        enabled = tuple(sum(work.enabled for work in self.works).tolist())
+        enabled = tuple(np.sum([work.enabled for work in self.works], axis=0).tolist())
         return Counts(self.generated, self.total(AT_REST), self.total(STOPPED_AT_BOUND), enabled, cut_steps)
 
     def trees(self, program: Program) -> Trees:

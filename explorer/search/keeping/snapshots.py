@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import attrs
+import numpy as np
 
 from highwater.explorer.descriptions import Indescribable
 from highwater.explorer.kernels import arrays
@@ -116,7 +117,7 @@ class Snapshots:
         engine = self._engine
         batches = ((int(work.counts[arrays.FIRST]), int(work.counts[arrays.LAST])) for work in engine.works)
         ranges = (*pending, *((first, last) for first, last in batches if first < last))
-        broken = tuple(sum(work.broken.astype(int) for work in engine.works).clip(max=1).tolist())
+        broken = tuple(np.any([work.broken for work in engine.works], axis=0).astype(int).tolist())
         cursor = min(int(engine.store.shared[arrays.CURSOR]), engine.store.level_ends[-1])
         self._write(
             attrs.evolve(self._whole_levels, inside=Inside(engine.store.count, cursor, ranges, self._counts(), broken))

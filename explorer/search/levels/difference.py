@@ -149,7 +149,8 @@ def _steps(engine: Engine, ids: np.ndarray, numbers: dict[str, int], expanded: i
     sources[expanded:] = 0
     graph = Edges(engine, rows, region, np.zeros(len(actions), np.uint8), store.room, sources).graph
     listed = int(graph.first[store.count])
-    sources = np.repeat(ids, np.diff(graph.first[: store.count + 1].astype(np.int64)))
+    counts: np.ndarray = np.diff(graph.first[: store.count + 1].astype(np.int64))
+    sources = np.repeat(ids, counts)
     action = np.array([numbers[str(each)] for each in actions], np.int64)[graph.labels[:listed]]
     return sources << MOST_ACTIONS | action, ids[graph.targets[:listed]]
 

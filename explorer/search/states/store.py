@@ -201,8 +201,8 @@ class Store(Rows):
         arrays = Reserved(min(self._allowed, self._memory // FEWEST_BYTES), RESERVED_ROWS)
         if arrays.most < self.count + RESERVED_ROWS:
             return False
-        flat = cast("FlatRows", self.rows).flat[: self.count * len(self.units)]
-        found = folded(flat, self._layout, arrays, partial(spread, self.pool))
+        rows = cast("FlatRows", self.rows).flat[: self.count * len(self.units)]
+        found = folded(rows, self._layout, arrays, partial(spread, self.pool))
         if found:  # an interrupt comes before all of this or after it
             self._folded, self.rows, self._most, self._cells = found, found.rows, arrays.most, memoryview(b"")
         return found is not None

@@ -6,12 +6,12 @@ from collections.abc import Callable
 from enum import Enum
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import attrs
 
 from highwater.claims.spec import Spec, SpecError
-from highwater.explorer.ranks import in_words
+from highwater.explorer.ranks import Ranks, in_words
 from highwater.explorer.search.keeping.durable import CheckpointError
 from highwater.explorer.system import JudgedOtherwise, ModelError, System, blaming_the_model
 from highwater.explorer.verdict import Auditing, Budget, Outcome, Progress, Verdict, Violation
@@ -48,7 +48,7 @@ class Mismatch(str):
         mismatch.key = key
         return mismatch
 
-    def __getnewargs__(self) -> tuple[str, str]:
+    def __getnewargs__(self) -> tuple[str, str]:  # type: ignore[override]  # str says that it takes a string alone
         return self.key, str(self)
 
 
@@ -243,7 +243,8 @@ def judge_claim(spec: Spec, outcome: Outcome, *, went_on: bool = False) -> Resul
     own_end = outcome.reason in ("", f"depth {spec.file.max_depth}")
     comparable = own_end and not (went_on and outcome.violations)
     cut_short = found is Verdict.UNKNOWN or (
-        found is Verdict.HOLDS_TO_DEPTH and (expect.verdict is not found or outcome.depth < spec.file.max_depth)
+        found is Verdict.HOLDS_TO_DEPTH
+        and (expect.verdict is not found or outcome.depth < cast("int", spec.file.max_depth))
     )
     if cut_short:
         return Result(spec, outcome, Status.UNDECIDED, (), comparable)
@@ -270,7 +271,7 @@ def judge_claim(spec: Spec, outcome: Outcome, *, went_on: bool = False) -> Resul
             mismatches.append(Mismatch(f"expect.{key}", f"expected {key} {expected:,}, but it is {value:,}"))
     for group in expect.any_number_of:
         if group not in outcome.any_number_of:
-            keys = spec.system().ranks.groups[group].keys & outcome.bounds_cut.keys()
+            keys = cast("Ranks", spec.system().ranks).groups[group].keys & outcome.bounds_cut.keys()
             cuts = ", ".join(f"{key} cut {outcome.bounds_cut[key]:,} steps" for key in sorted(keys))
             mismatches.append(
                 Mismatch(

@@ -131,7 +131,8 @@ def changes_of(spec: Spec, rules: Collection[str] = ()) -> list[Change]:
 def changed(protocol: Any, changes: Collection[Change]) -> Any:
     """A protocol with some rules changed."""
     fields = attrs.fields_dict(type(protocol))
-    return attrs.evolve(protocol, **{fields[change.rule].alias: change.value for change in changes})
+    values = {str(fields[change.rule].alias): change.value for change in changes}
+    return attrs.evolve(protocol, **values)
 
 
 def mutate(
@@ -188,7 +189,7 @@ def unjudged(spec: Spec, **options: Any) -> Result:
 
 def _configures(field: Any) -> bool:
     """Whether a toggle is a user's setting rather than a rule of the protocol."""
-    return field.metadata.get("meaning", "").startswith("configuration:")
+    return str(field.metadata.get("meaning", "")).startswith("configuration:")
 
 
 def _values(kind: Any) -> tuple[Any, ...]:

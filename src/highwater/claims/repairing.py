@@ -245,7 +245,7 @@ def _needed_by(system: System, violation: Violation) -> Needed:
     changes = [changing_fields(layout, words[at - 1 : at + 1]) for at in range(1, len(trace))]
     changed_by: dict[str, frozenset[str]] = {}
     for step, fields in zip(trace[1:], changes, strict=True):
-        changed_by[step.action.of.name] = changed_by.get(step.action.of.name, frozenset()) | fields
+        changed_by[step.taken.of.name] = changed_by.get(step.taken.of.name, frozenset()) | fields
     everything = frozenset().union(*changes)
     violated = instance_of(system, violation.property, violation.arguments, trace, violation.back_to)
     if violated is None and violation.property != DEADLOCK:

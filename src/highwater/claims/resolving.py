@@ -33,7 +33,8 @@ def find_model(name: str) -> Model:
     Raises:
         Wrong: there is none.
     """
-    return own.load(name, "model", Model) if own.is_reference(name) else choose(name, MODELS, "model", "models")
+    found: Model = own.load(name, "model", Model) if own.is_reference(name) else choose(name, MODELS, "model", "models")
+    return found
 
 
 def define(model: Model, protocol: Any) -> Definition:
@@ -151,7 +152,7 @@ def preset_named(model: Model, text: str) -> str:
         Wrong: there is no such preset, none speaks for the release, or several do.
     """
     if not RELEASE.fullmatch(text):
-        return choose(text, {name: name for name in model.presets}, "preset", "presets of this model")
+        return str(choose(text, {name: name for name in model.presets}, "preset", "presets of this model"))
     found = {model.releases[name].mode: name for name in model.presets_for(text)}
     if not found:
         spoken_for = sorted(each.number for each in model.releases.values())
@@ -195,7 +196,7 @@ def variants(model: Model) -> Iterator[tuple[str, Any, Definition]]:
         yield name, protocol, model.define(protocol)
 
 
-def choices(kind: type) -> tuple[Any, ...]:
+def choices(kind: Any) -> tuple[Any, ...]:
     """The values of a toggle."""
     return (False, True) if kind is bool else tuple(kind)
 
@@ -253,7 +254,7 @@ def build_system(
         domain = domain_of(definition.state, bounds)
     except TypeError as error:
         raise ModelError(str(error)) from error
-    kinds: dict[type, list[Instance]] = {kind: [] for kind in (Invariant, StepProperty, Prospect, Liveness)}
+    kinds: dict[type, list[Instance[Any]]] = {kind: [] for kind in (Invariant, StepProperty, Prospect, Liveness)}
     for each in properties:
         if type(each) not in kinds:
             raise ModelError(f"{each.name} is a {type(each).__name__}, which no search knows how to judge {_at(each)}")

@@ -47,7 +47,7 @@ def schema() -> dict[str, Any]:
 def documented(cls: type) -> dict[str, str]:
     """What a class's docstring says of its attributes."""
     text = (inspect.getdoc(cls) or "").partition("Attributes:\n")[2]
-    found = {}
+    found: dict[str, str] = {}
     for entry in re.split(r"\n(?=    \w)", "\n" + text):
         names, _, meaning = entry.strip().partition(":")
         found |= {name.strip(): " ".join(meaning.split()) for name in names.split(",")}

@@ -127,7 +127,8 @@ class SideBySide:
         worker.busy = None
         self._on_progress(spec, None)
         if kind == CONTESTED:
-            raise JudgedOtherwise(*what, claim=str(spec.path))
+            shown, function, path, mine, its = what
+            raise JudgedOtherwise(shown, function, path, mine, its, str(spec.path))
         if kind == FOUND:
             self._answers[number] = _received(spec, what)
         else:

@@ -32,7 +32,8 @@ class Simulated:
     @property
     def violation(self) -> Violation | None:
         """The violation that was found, as short as it was made."""
-        return self.shrunk.violation if self.shrunk else self.simulation.violation
+        found: Violation | None = self.shrunk.violation if self.shrunk else self.simulation.violation
+        return found
 
     @property
     def not_judged(self) -> tuple[str, ...]:

@@ -295,6 +295,7 @@ def _resolve(path: Path, data: dict[str, Any]) -> Spec:
         resolved = findings.get(resolve_model, model, protocol, tables[1], check) if protocol is not None else None
     expect = findings.get(_expectation, file, resolved) if file else None
     findings.raise_if_any()
+    assert model is not None and resolved is not None
     protocol, definition, bounds, properties = resolved
     preset = file.preset and preset_named(model, file.preset)
     return Spec(

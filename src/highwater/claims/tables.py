@@ -138,7 +138,7 @@ def structure(data: Any, cls: type, key: str) -> Any:
                 for name, value in data.items()
                 if not any(p.startswith(f"{_dotted(key, name)}:") for p in problems)
             }
-        made = _CONVERTER.structure(data, cls)
+        made: Any = _CONVERTER.structure(data, cls)
     except ClassValidationError as error:
         named = {p.split(":")[0] for p in problems}
         problems += [problem for problem in problems_of(error, cls, key) if problem.split(":")[0] not in named]

@@ -65,7 +65,7 @@ class Commands(click.Group):
     def main(self, *arguments: Any, standalone_mode: bool = True, **options: Any) -> Any:
         """Run the command that the arguments name, and exit."""
 
-        code = ending_of(lambda: super(Commands, self).main(*arguments, standalone_mode=False, **options))
+        code = ending_of(lambda: super(Commands, self).main(*arguments, **{**options, "standalone_mode": False}))
         if standalone_mode:
             sys.exit(code)
         return code

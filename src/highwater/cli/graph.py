@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -41,11 +42,12 @@ def graph(path: Path, dot: Path | None, graphml: Path | None, json_path: Path | 
             live.show(f"{len(found):,} states: measuring the graph")
             measured = shape(found)
         show_shape(make_console(), spec, measured)
-        for target, text in (
+        outputs: tuple[tuple[Path | None, Callable[[], str]], ...] = (
             (dot, lambda: as_dot(found)),
             (graphml, lambda: as_graphml(found)),
             (json_path, lambda: json.dumps(as_data(found), indent=1) + "\n"),
-        ):
+        )
+        for target, text in outputs:
             if target is not None:
                 write_text(target, text())
     except TooLarge as error:

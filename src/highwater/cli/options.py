@@ -48,7 +48,7 @@ class Seconds(click.FloatRange):
         return seconds
 
 
-class Memory(click.ParamType):
+class Memory(click.ParamType[Any]):
     """A number of bytes, such as 4G."""
 
     name = "size"

@@ -148,7 +148,7 @@ class Outputs:
     def _report_to_github(self, results: Sequence[Result], problems: Sequence[Problem], incomplete: str) -> None:
         from highwater.reports import github
 
-        for line in github.annotations(results):
+        for line in github.commands(results):
             click.echo(line)
         if not github.write_summary(results, problems, incomplete) and results:
             complain(ReportError(f"no step summary: {github.SUMMARY} is not set, as it is in GitHub Actions"))

@@ -13,7 +13,7 @@ from highwater.cli.options import MET, PATH, UNKNOWN, UNMET, USAGE, Count, Secon
 from highwater.limits import MOST_WORKERS
 
 
-class Weight(click.ParamType):
+class Weight(click.ParamType[Any]):
     """An action and how likely it is, such as `elect_leader=0.1`."""
 
     name = "action=weight"
@@ -87,7 +87,7 @@ def simulate(
         try_out({"json": json_path}, [path])
         with LiveWalks(make_console(stderr=True), spec.name) as live:
             limit = walks or (None if seconds else 10_000)
-            options = {
+            options: dict[str, Any] = {
                 "shrink": shrink,
                 "workers": workers,
                 "coverage": coverage,

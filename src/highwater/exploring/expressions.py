@@ -135,7 +135,7 @@ def condition(text: str, domain: Struct) -> Callable[[Any], bool]:
     function = ast.fix_missing_locations(ast.Expression(ast.Lambda(arguments, body)))
     allowed = {"__builtins__": {}, **{name: getattr(builtins, name) for name in FUNCTIONS}, **names.enums}
     try:
-        asked = eval(compile(function, "<condition>", "eval"), allowed)
+        asked: Callable[[Any], bool] = eval(compile(function, "<condition>", "eval"), allowed)
     except (RecursionError, MemoryError):
         raise ExpressionError("the expression is nested too deeply") from None
     return asked
@@ -218,10 +218,12 @@ class _Resolve(ast.NodeTransformer):
         match = re.fullmatch(r"(.*?)(\d{1,4})", name)
         return int(match[2]) if match and match[1] in self.names.labels else None
 
-    def _element(self, name: str, attribute: str) -> ast.AST | None:
+    def _element(self, name: str, attribute: str) -> ast.expr | None:
         """The record that `b1` is before a dot: the element of the array whose records have what stands behind it."""
         match = re.fullmatch(r"(.*?)(\d{1,4})", name)
-        arrays = self.names.elements.get(match[1], []) if match else []
+        if match is None:
+            return None
+        arrays = self.names.elements.get(match[1], [])
         for field, struct in sorted(arrays, key=lambda each: not hasattr(each[1].cls, attribute)):
             array = ast.Attribute(ast.Name("state", ast.Load()), field, ast.Load())
             if hasattr(struct.cls, attribute) or attribute in struct.fields:

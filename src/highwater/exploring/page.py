@@ -107,7 +107,8 @@ def rules_of(session: Session) -> list[tuple[str, list[str], str]]:
         rules.append(("preset", list(model.presets), str(session.entry.get("preset") or "")))
     for field in attrs.fields(model.protocol):
         value = getattr(now, field.name)
-        values = [False, True] if isinstance(value, bool) else list(type(value))
+        kind: Any = type(value)
+        values = [False, True] if kind is bool else list(kind)
         rules.append((f"protocol.{field.name}", [_text(each) for each in values], _text(value)))
     return rules
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from rich.text import Text
 from textual.app import ComposeResult
@@ -64,7 +64,7 @@ class Ask(ModalScreen[str | None]):
         self.dismiss(event.value)
 
 
-class Steps(DataTable):
+class Steps(DataTable[Any]):
     """The table of steps. In a table, Home and End would move between columns."""
 
     BINDINGS: ClassVar = [

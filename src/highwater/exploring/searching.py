@@ -156,7 +156,7 @@ def way_to(asked: Question, system: System, start: tuple[Any, ...], cancelled: C
 def _searched_for(asked: Question, system: System, start: tuple[Any, ...]) -> System:
     """The system with what is asked for as its only properties, and without symmetry: conditions may name brokers."""
 
-    def of(*kinds: type) -> tuple[Instance, ...]:
+    def of(*kinds: type) -> tuple[Instance[Any], ...]:
         return tuple(each for each in asked.properties if isinstance(each.of, kinds))
 
     return attrs.evolve(

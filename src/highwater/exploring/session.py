@@ -6,7 +6,7 @@ The page and the terminal share it. It knows nothing of either.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import attrs
 
@@ -81,7 +81,10 @@ class Session:
         system, trace = self.system, self.trace
         before = trace[-2].state if len(trace) > 1 else None
         for each in (*system.safety, *system.prospects, *self.others):
-            lost = isinstance(each.of, Prospect) and outlook(system, each, trace[-1].state).lost
+            lost = (
+                isinstance(each.of, Prospect)
+                and outlook(system, cast("Instance[Prospect]", each), trace[-1].state).lost
+            )
             if lost or not (isinstance(each.of, Prospect) or judge_end(system, each, before, trace[-1].state)):
                 return violation_at(system, each, trace)
         if self.checks_deadlock and is_deadlock(system, trace[-1].state):
@@ -123,13 +126,16 @@ class Session:
         """Whether the spec asks for a way out of every state."""
         return any(same_name(name) == same_name(DEADLOCK) for name in self.entry["check"])
 
+    def _is_lost(self, each: Instance, state: Any) -> bool | None:
+        return outlook(self.system, cast("Instance[Prospect]", each), state).lost
+
     def _judge(self, each: Instance) -> Judged:
         before = self.at.parent.step.state if self.at.parent else None
         state = self.at.step.state
         if isinstance(each.of, Liveness):
             return Judged(each.of.name, None, "", checked=True)
         if isinstance(each.of, Prospect):
-            lost = outlook(self.system, each, state).lost
+            lost = self._is_lost(each, state)
             return Judged(
                 each.of.name, None if lost is None else not lost, "its goal is out of reach" if lost else "", True
             )

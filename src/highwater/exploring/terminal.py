@@ -94,7 +94,7 @@ class Explorer(App[None]):
     def action_undo(self) -> None:
         self._do(self.session.undo)
 
-    def action_back(self) -> None:
+    def action_back(self) -> None:  # type: ignore[override]  # textual awaits what is awaitable
         if self._opened_at in self.session.nodes:
             self._do(lambda: self.session.go(self._opened_at.number))
 

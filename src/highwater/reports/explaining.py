@@ -10,9 +10,10 @@ import attrs
 from rich.console import Console
 from rich.text import Text
 
+from highwater.conformance.controller_steps import Recorded
 from highwater.conformance.disk import Copy
 from highwater.conformance.explaining import Explained
-from highwater.conformance.history import Event, Recorded
+from highwater.conformance.history import Event
 from highwater.conformance.learning import named
 from highwater.conformance.state_changes import Learned
 from highwater.visible import counted, visible

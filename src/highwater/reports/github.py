@@ -25,7 +25,7 @@ _MARKS = {
 }
 
 
-def annotations(results: Iterable[Result]) -> list[str]:
+def commands(results: Iterable[Result]) -> list[str]:
     """Workflow commands: an error per broken expectation, a warning per undecided claim."""
     lines = []
     for result in results:

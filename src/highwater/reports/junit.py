@@ -37,7 +37,8 @@ def write_junit(path: Path, results: Iterable[Result], problems: Iterable[Proble
     suites = ElementTree.Element("testsuites")
     folders: dict[str, list[Result | Problem]] = {}
     unended = [Problem(RUN, f"the report is not complete: {incomplete}")] if incomplete else []
-    for each in (*results, *problems, *unended):
+    every: list[Result | Problem] = [*results, *problems, *unended]
+    for each in every:
         path_of = each.path if isinstance(each, Problem) else each.spec.path
         folders.setdefault(readable(in_repository(path_of).parent.as_posix()), []).append(each)
     now = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%S")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
+from typing import Any, Self
 
 from rich.console import Console, Group
 from rich.text import Text
@@ -54,7 +54,7 @@ class Live:
         self._last_line = time.perf_counter()
         self._sizes: dict[int, int] = {}
 
-    def __enter__(self) -> Live:
+    def __enter__(self) -> Self:
         self._context: AbstractContextManager[Any] = self._status or nullcontext()
         self._context.__enter__()
         TIMES.listeners.append(self._compiles)
@@ -94,7 +94,7 @@ class LiveClaims:
         self._claims, self._done = claims, 0
         self._lines: dict[str, str] = {}
 
-    def __enter__(self) -> LiveClaims:
+    def __enter__(self) -> Self:
         self._live.__enter__()
         return self
 

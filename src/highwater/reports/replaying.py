@@ -8,7 +8,7 @@ import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import attrs
 from cattrs.errors import ClassValidationError
@@ -25,6 +25,7 @@ from highwater.explorer.trace import changes, violation_at
 from highwater.explorer.verdict import DEADLOCK, Step, Violation, by_hand
 from highwater.files import ReportError
 from highwater.limits import LARGEST_REPORT
+from highwater.model.language.declarations import Instance
 from highwater.model.language.definition import Definition, Model
 from highwater.model.language.graph_properties import Liveness
 from highwater.reports.results import FORMAT, SIMULATION, VERSION, about_violation, from_data
@@ -212,7 +213,7 @@ def _judge_again(name: str, system: System, entry: Mapping[str, Any], steps: lis
     named = (each for each in violated if dict(each.shown) == entry.get("arguments"))
     found = next(named, violated[0])
     return (
-        lasso_at(system, found, steps, back_to)
+        lasso_at(system, cast("Instance[Liveness]", found), steps, cast("int", back_to))
         if isinstance(found.of, Liveness)
         else violation_at(system, found, steps)
     )

@@ -17,7 +17,7 @@ from highwater.viewer.shown import Arrow, Cell, Delivery, ShownLog, ShownOffset
 def lane_of(drawing: Drawing, action: Instance, before: Any, lanes: Sequence[str]) -> str:
     """The lane where an action happens: its actor's, or where the drawing says, or the first."""
     places = (action.actor, drawing.place(action, before), lanes[0])
-    return next(place for place in places if place in lanes)
+    return next(place for place in places if place is not None and place in lanes)
 
 
 def lane_of_part(part: str, lanes: Sequence[str]) -> str:

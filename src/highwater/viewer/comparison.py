@@ -4,6 +4,7 @@ another.
 
 from __future__ import annotations
 
+import builtins
 import tomllib
 from collections.abc import Mapping, Sequence
 from enum import Enum
@@ -79,7 +80,7 @@ class Comparison:
     rows: tuple[Row, ...]
     first: int | None
 
-    @property
+    @builtins.property
     def summary(self) -> str:
         """The result in one sentence."""
         name = self.property
@@ -94,7 +95,7 @@ class Comparison:
             end = f"{name} is false all the same" if broken else f"{name} is false after step {ever}"
         return f"{self._first_difference}; {end}."
 
-    @property
+    @builtins.property
     def _first_difference(self) -> str:
         if self.first is None:
             return f"Every step is the same with {self.difference}"
@@ -207,7 +208,7 @@ def _schedule(system: System, drawing: Drawing, trace: Sequence[Step]) -> tuple[
         steps, outcomes = [Step(None, system.initial[0])], [StepOutcome.DIFFERS]
     for number, step in enumerate(trace[1:], 1):
         state = steps[-1].state
-        action = _counterpart(system, drawing, step.action)
+        action = _counterpart(system, drawing, step.taken)
         after = successor(action, state, system.domain) if action else None
         if after is None or isinstance(after, Cut):
             steps.append(Step(None, state))

@@ -139,8 +139,8 @@ def _rows(
         changed = {name for name, cell in step.cells.items() if cell.changed}
         yield Sides(step, {}, frozenset(changed & compared), {})
     states = each.trace[-1].state, as_seen(each.expected, each.executed.seen)
-    before, after = pictures_alike([trace.drawing.draw(system.domain, state) for state in states])
-    theirs = {name: cell_of(name, before, after, False, frozenset()) for name in map(_lane, each.executed.seen)}
+    ours, seen = pictures_alike([trace.drawing.draw(system.domain, state) for state in states])
+    theirs = {name: cell_of(name, ours, seen, False, frozenset()) for name in map(_lane, each.executed.seen)}
     yield Sides(trace.steps[-1], theirs, frozenset(theirs.keys() - apart.keys()), apart)
 
 

@@ -90,6 +90,7 @@ def mermaid(trace: Counterexample) -> str:
             f"    Note over {here}: {_mermaid_text(f'{step.number} {step.name} {step.shown_arguments}'.rstrip())}"
         )
     if any(map(trace.repeats, trace.steps)):
+        assert trace.violation.back_to is not None
         lines.append("    end")
     last = f"{trace.violation.property} is false: {trace.violation.witness or 'no reason given'}"
     first, *_, end = (numbers[lane] for lane in (*trace.lanes, trace.lanes[-1]))
@@ -124,6 +125,7 @@ def dot(trace: Counterexample) -> str:
     lines.append(f"    violation [label={_quoted(trace.violation.property + ' is false')}, color=red, fontcolor=red];")
     lines += [f"    s{a} -> s{a + 1} [color=gray80, arrowhead=none, weight=8];" for a in range(1, last)]
     if any(map(trace.repeats, trace.steps)):
+        assert trace.violation.back_to is not None
         lines.append(
             f'    s{last} -> s{trace.violation.back_to + 1} [color=red, style=bold, label="for ever", '
             "constraint=false];"

@@ -9,9 +9,10 @@ from typing import Any
 
 import attrs
 
+from highwater.conformance.controller_steps import Recorded
 from highwater.conformance.disk import Copy
 from highwater.conformance.explaining import Explained
-from highwater.conformance.history import Event, Recorded
+from highwater.conformance.history import Event
 from highwater.conformance.learning import named
 from highwater.conformance.state_changes import Learned
 from highwater.model.partition.state import Standing
@@ -78,8 +79,14 @@ def _board(found: Explained, partition: str) -> Board:
     told = list(_told(found, partition, brokers))
     alike = pictures_alike([picture for *_, picture in told])
     rows = [
-        Row(*words, {lane: cell_of(lane, before, after, False, frozenset()) for lane in after.lanes})
-        for (*words, _), before, after in zip(told, (alike[0], *alike), alike, strict=False)
+        Row(
+            title,
+            when,
+            explained,
+            note,
+            {lane: cell_of(lane, before, after, False, frozenset()) for lane in after.lanes},
+        )
+        for (title, when, explained, note, _), before, after in zip(told, (alike[0], *alike), alike, strict=False)
     ]
     wrong = tuple(each for each in found.findings if each.partition == partition)
     remarks = tuple(each for each in found.remarks if each.partition == partition)

@@ -16,6 +16,7 @@ import io
 import re
 import textwrap
 from collections.abc import Iterator
+from typing import Any, cast
 
 from rich.console import Console
 from rich.table import Table
@@ -64,16 +65,17 @@ def show_lanes(console: Console, trace: Counterexample, last: int | None = None)
     if last is None and trace.violation.back_to is not None:
         table.add_row("↺", "", goes_on(len(trace.steps) - 1, trace.violation.back_to))
     width = min(console.width, WIDTH) if console.is_terminal else WIDTH
+    text = io.StringIO()
     page = Console(
         width=width,
-        file=io.StringIO(),
-        color_system=console.color_system,
+        file=text,
+        color_system=cast("Any", console.color_system),
         force_terminal=coloured,
         highlight=False,
         emoji=False,
     )
     page.print(table)
-    lines = [line.rstrip() for line in page.file.getvalue().replace(HARD_SPACE, " ").splitlines()]
+    lines = [line.rstrip() for line in text.getvalue().replace(HARD_SPACE, " ").splitlines()]
     for line in lines:
         console.print(Text.from_ansi(line) if coloured else Text(line))
     for line in legend(Text.from_ansi("\n".join(lines[1:])).plain, coloured=coloured):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import attrs
 
@@ -63,7 +63,9 @@ def counterexample_of(
         protocol = protocol_in_words(subject.model, subject.protocol, entry.get("preset"))
         bounds = bounds_in_words(subject.bounds)
     if violated is not None and violation.back_to is not None:
-        shown = _with_waiting(shown, violation.property, waiting(system, violated, trace, violation.back_to))
+        shown = _with_waiting(
+            shown, violation.property, waiting(system, cast("Instance[Liveness]", violated), trace, violation.back_to)
+        )
     return Counterexample(
         title=str(entry.get("name", "")),
         entry=entry,
@@ -167,7 +169,11 @@ def _judged(
     """
     unjudged = {each.of.name for each in instances if isinstance(each.of, Liveness)}
     instances = [each for each in instances if not isinstance(each.of, Liveness)]
-    hopes = {each: outlook(system, each, after).lost for each in instances if isinstance(each.of, Prospect)}
+    hopes = {
+        each: outlook(system, cast("Instance[Prospect]", each), after).lost
+        for each in instances
+        if isinstance(each.of, Prospect)
+    }
     false = {
         each.of.name
         for each in instances

@@ -209,7 +209,8 @@ class ShownTrace:
         lanes = [cell.lane for cell in cells]
         names = ["role"] if any(lane.badges for lane in lanes) else []
         names += [log.name for lane in lanes for log in lane.logs]
-        names += [each.name for lane in lanes for each in (*lane.name_sets, *lane.facts)]
+        for lane in lanes:
+            names += [each.name for each in lane.name_sets] + [each.name for each in lane.facts]
         return list(dict.fromkeys(names))
 
     def false_after(self, step: ShownStep) -> list[str]:

@@ -112,7 +112,9 @@ def replica_states(context: Context) -> list[Fact]:
 def broker_lane(cluster: Cluster, broker: int) -> Lane:
     """A broker, its role and the metadata that it serves."""
     this, leadership = cluster.brokers[broker], cluster.zk.leadership
-    badges, name_sets, facts = [], (), []
+    badges: list[Badge] = []
+    name_sets: tuple[NameSet, ...] = ()
+    facts: list[Fact] = []
     if not this.running:
         badges.append(Badge("down", Tone.DOWN, "x"))
     leads = this.role is Role.LEADER

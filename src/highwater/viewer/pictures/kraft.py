@@ -50,7 +50,10 @@ def metadata_log(last: int, room: int, of: str, committed: int | None = None) ->
 
 def controller_lane(cluster: Cluster, room: int) -> Lane:
     """What the metadata log says, and whom the active controller has heard of."""
-    badges, logs, name_sets, facts = [], [], [], []
+    badges: list[Badge] = []
+    logs: list[Log] = []
+    name_sets: list[NameSet] = []
+    facts: list[Fact] = []
     for partition in cluster.partition_ids:
         of, now = prefix(cluster, partition), cluster.partitions[partition]
         badges += partition_badges(now, of)
@@ -147,7 +150,9 @@ def replica_lane(cluster: Cluster, broker: int, partition: int, room: int) -> La
     facts = [Fact(f"{of}committed records", "all" if ours.complete else "some are missing")]
     if ours.topic_id != now.topic_id:
         facts.append(Fact(f"{of}log", f"of topic {ours.topic_id}"))
-    badges, name_sets, logs = [Badge("knows nothing yet", Tone.IDLE, "-")], (), ()
+    badges = [Badge("knows nothing yet", Tone.IDLE, "-")]
+    name_sets: tuple[NameSet, ...] = ()
+    logs: tuple[Log, ...] = ()
     if ours.view is not None:
         leads = ours.view.leader == broker
         followed = None if ours.view.leader is None else f"b{ours.view.leader}"

@@ -170,8 +170,10 @@ def _message(key: str, message: Any, domain: Struct, sender: str | None, receive
         f"{name} {value}" for name, value in shown.items() if name not in (sender, receiver, "kind", "type")
     )
     epoch = next((getattr(message, name) for name in EPOCHS if name in shown), None)
-    ends = (None if name is None or getattr(message, name) is None else shown[name] for name in (sender, receiver))
-    return Message((key, message), kind, text, *ends, epoch)
+    begin, end = (
+        None if name is None or getattr(message, name) is None else shown[name] for name in (sender, receiver)
+    )
+    return Message((key, message), kind, text, begin, end, epoch)
 
 
 def _flat(value: Any, key: str) -> Iterator[tuple[str, Any]]:

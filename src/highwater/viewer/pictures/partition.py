@@ -45,7 +45,8 @@ def controller_lane(partition: Partition) -> Lane:
         for standing in (Standing.FENCED, Standing.SHUTTING_DOWN)
     }
     assigned = names(quorum.assignment)
-    sets = {"ELR": names(quorum.elr), "last known leader": names({quorum.last_known_leader} - {None}), **by_standing}
+    last = () if quorum.last_known_leader is None else (quorum.last_known_leader,)
+    sets = {"ELR": names(quorum.elr), "last known leader": names(last), **by_standing}
     if len(assigned) < len(partition.replicas):
         sets["assigned"] = assigned
     name_sets = (
@@ -95,7 +96,8 @@ def broker_lane(log: SequenceOf, partition: Partition, broker: int) -> Lane:
         badges.append(
             Badge("about to truncate", short="T", meaning="It has learned where its log diverges from the leader's.")
         )
-    name_sets, facts = (), []
+    name_sets: tuple[NameSet, ...] = ()
+    facts: list[Fact] = []
     if replica.leadership is not None:
         leadership, truth = replica.leadership, names(quorum.isr)
         name_sets = (NameSet("its ISR", names(leadership.isr), truth),)
