@@ -111,6 +111,9 @@ final class ControllerChecks {
 
     private void compared(ReplicaLogs.Partition partition, PartitionRegistration was, PartitionRegistration now, String told) {
         require(now.partitionEpoch > was.partitionEpoch && now.leaderEpoch >= was.leaderEpoch, "epochs_do_not_go_back", told);
+        if (waitsForNobody(now) && now.leader == was.leader)  // an election that adds to the ISR comes after the question, and the next change answers it
+            broken.accept(new Violation("reassignments_complete_once_all_are_in_sync", told)
+                .with("somebody is added and removed", Arrays.stream(now.addingReplicas).anyMatch(each -> ReplicaLogs.contains(now.removingReplicas, each))));
         if (settingMinIsr == partition.topic && was.elr.length + was.lastKnownElr.length > now.elr.length + now.lastKnownElr.length) {
             cleared.add(partition.topic);
             if (now.isr.length == 0)
@@ -118,6 +121,12 @@ final class ControllerChecks {
         }
         if (now.leader != was.leader && now.leader >= 0)
             elected(partition, was, now, told);
+    }
+
+    /** Whether a reassignment is in progress, and all replicas that are to stay are in sync. */
+    private static boolean waitsForNobody(PartitionRegistration now) {
+        int[] stay = Arrays.stream(now.replicas).filter(each -> !ReplicaLogs.contains(now.removingReplicas, each)).toArray();
+        return now.addingReplicas.length + now.removingReplicas.length > 0 && stay.length > 0 && within(stay, now.isr);
     }
 
     private void eligible(ReplicaLogs.Partition partition, PartitionRegistration was, PartitionRegistration now, String told) {

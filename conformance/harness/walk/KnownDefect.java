@@ -40,6 +40,9 @@ enum KnownDefect {
         return now.isr.length == 0 && now.elr.length == 0 && now.lastKnownElr.length == 0 && each.is("cleared while nobody was in sync");
     }),
 
+    /** PartitionReassignmentReplicas#maybeCompleteReassignment waits for all that are added, and after a reassignment back one of these is removed. */
+    NEVER_COMPLETES_A_REASSIGNMENT("4.3", "4.4", List.of("reassignments_complete_once_all_are_in_sync"), each -> each.is("somebody is added and removed")),
+
     /** KAFKA-18106: until 4.0 ClusterControlManager#registerBroker fences a broker that was killed and returns, and leaves it in the ISR. */
     KEEPS_A_RESTARTED_BROKER_IN_SYNC("3.9", "3.9", List.of("isr_members_are_active"), each -> each.is("registered again")),
 
