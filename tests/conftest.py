@@ -107,7 +107,8 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     pytest.importorskip("pyspark")
     from highwater.spark.driver.session import session
 
-    paths = [str(HERE / "spark"), str(HERE.parent / "src"), *filter(None, [os.environ.get("PYTHONPATH")])]
+    ours = [HERE / "spark", HERE.parent / "src", HERE.parent]
+    paths = [*map(str, ours), *filter(None, [os.environ.get("PYTHONPATH")])]
     folder = tmp_path_factory.mktemp("spark")
     settings = {"spark.driver.memory": "1g", "spark.ui.port": "0", "spark.local.dir": str(folder)}
     with pytest.MonkeyPatch.context() as patch:

@@ -344,6 +344,7 @@ def comparable(result: Result) -> dict[str, Any]:
         for field in attrs.fields(Outcome)
         if field.name
         not in (
+            "audit",
             "violations",
             "stored_states",
             "compiled_paths",

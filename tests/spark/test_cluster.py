@@ -35,7 +35,7 @@ from highwater.spark.driver.explore import explore
 pytestmark = pytest.mark.slow
 HOME = Path(pyspark.__file__).parent
 ROOT = Path(__file__).parents[2]
-TOYS = os.pathsep.join([str(Path(__file__).parent), str(ROOT / "src")])
+TOYS = os.pathsep.join(map(str, (Path(__file__).parent, ROOT / "src", ROOT)))
 QUICK_TO_START = {"JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}  # Java that lives for seconds
 TOO_LONG = 3600
 """Seconds after which something hangs. No machine is so slow."""
