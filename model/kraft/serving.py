@@ -255,13 +255,16 @@ def fail_directory(cluster: Cluster, broker: int, partition: int = 0) -> Cluster
 
     Actor: the broker.
     Enabled: it runs; the budget allows it.
-    Effect: the replica is offline, and what it had is out of reach.
+    Effect: the replica is offline, and what it had is out of reach. A replica of a deleted topic had nothing of the
+        topic that there is now.
     Source: kafka.server.ReplicaManager#handleLogDirFailure (3.5.1 to 4.3.1).
     """
     ours = cluster.brokers[broker]
     if not ours.running or ours.replicas[partition].directory_failed:
         return None
-    after = cluster.with_replica(broker, partition, directory_failed=True, complete=False)
+    after = cluster.with_replica(broker, partition, directory_failed=True)
+    if ours.replicas[partition].topic_id == cluster.partitions[partition].topic_id:
+        after = after.with_replica(broker, partition, complete=False)
     return after.spending("directory_failures")
 
 

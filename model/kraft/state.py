@@ -97,7 +97,7 @@ class Replica:
     """What a broker has of a partition.
 
     Attributes:
-        complete: whether its log has every committed record.
+        complete: whether its log has every committed record of the topic that the active controller knows.
         directory_failed: whether the log directory of the replica has failed. The broker has others.
         topic_id: the topic that the replica, or its log on disk, is of.
         missing: whether the broker has no replica of the topic although it is assigned.
