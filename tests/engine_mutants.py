@@ -773,8 +773,8 @@ DEFECTS: tuple[Defect, ...] = (
     Defect(
         "a description that was made before stands, whatever became of what is reached",
         "descriptions.py",
-        "return earlier.text if same else None",
-        "return earlier.text if earlier else None",
+        "if earlier is None or not all(node.is_like(self._node(value)) for value, node in earlier.reached):",
+        "if earlier is None:",
         (CHANGED,),
     ),
     Defect(
@@ -962,7 +962,7 @@ DEFECTS: tuple[Defect, ...] = (
     Defect(
         "an effect does not say what must be the greatest",
         "compiler/tracing.py",
-        "frozenset(() if self._ordered is None else self._ordered",
+        "frozenset(() if self._ordered is None or counted is None else self._ordered",
         "frozenset(() if True else self._ordered",
         (COUNTED_UP,),
     ),

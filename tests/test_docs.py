@@ -144,10 +144,13 @@ def run(command: str, printed: str, exit_code: int) -> None:
 
 
 def timeless(text: str) -> str:
-    """Without what differs from run to run: times, rates, sizes in memory, and spaces at the ends of lines."""
+    """Without what differs from run to run: times, rates, sizes in memory, how many paths there was time for, and
+    spaces at the ends of lines.
+    """
     text = re.sub(r"; before that [\d.]+ s of compiling machine code, once on this machine", "", text)
     text = re.sub(r"[\d.]+ s, [\d.]+( [kMG])? states/s(, [\d,]+ paths compiled, [\d.]+ [KMG]?i?B)?", "TIMES", text)
     text = re.sub(r"[\d.]+ s, [\d.]+( [kMG])? steps/s", "TIMES", text)
+    text = re.sub(r"and [\d,]+ of [\d,]+ walked paths \(\d+%\)", "and PATHS", text)
     text = re.sub(r"(states|steps) in [\d.]+ s", r"\1 in TIME", text)
     return re.sub(r"[ \t]+$", "", text, flags=re.MULTILINE)
 

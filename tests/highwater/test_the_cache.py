@@ -173,7 +173,7 @@ HARMS: tuple[Callable[[Path], None], ...] = (foreign, lambda path: path.chmod(0o
 def places(user: User) -> Iterator[Path]:
     """A file of each place: of machine code what every trace needs and is compiled quickly, of the others all."""
     for path in user.kept():
-        if not path.parent.name.startswith("kernels-") or path.name.startswith("reach.mark_predecessors-"):
+        if not path.parent.name.startswith("kernels-") or path.name.startswith("graphs.reach.mark_predecessors-"):
             yield path
 
 

@@ -20,13 +20,6 @@ UNMET = {
 """Values that no claim has, and why."""
 
 
-UNMET_PRESETS = {
-    ("kraft", "kafka-4.1.0"): "it notes the last known leader later than 4.1.1: no verdict is known that it changes, "
-    "and the comparison with Kafka's own classes has it",
-}
-"""Presets that no claim has, and why."""
-
-
 @pytest.mark.parametrize("name", MODELS)
 def test_every_value_of_every_toggle_is_met_by_a_claim(name: str) -> None:
     attrs.resolve_types(MODELS[name].protocol)
@@ -49,4 +42,4 @@ def test_every_preset_is_met_by_a_claim(name: str) -> None:
     """Or one of the same rules: nothing tells two such releases apart."""
     met = [spec.protocol for spec in SPECS if spec.file.model == name]
     unmet = {(name, preset) for preset, protocol in MODELS[name].presets.items() if protocol not in met}
-    assert unmet == {preset for preset in UNMET_PRESETS if preset[0] == name}
+    assert unmet == set()
