@@ -60,13 +60,13 @@ def changes_of(preset: str | None, settings: Iterable[str]) -> Changes:
             raise Wrong(f"--set: {shown(text)} is not of the form bounds.KEY=VALUE or protocol.KEY=VALUE")
         if (table, key) in values:
             raise Wrong(f"--set: {table}.{key} is set twice")
-        values[table, key] = _value(value.strip())
+        values[table, key] = value_of(value)
     return Changes(preset, values)
 
 
-def _value(text: str) -> Any:
-    """A value as a spec file has it; quotes around a text may be left out."""
+def value_of(text: str) -> Any:
+    """A value as a spec file writes it; what is no TOML value is a text."""
     try:
         return tomllib.loads(f"value = {text}")["value"]
-    except (tomllib.TOMLDecodeError, KeyError):
-        return text
+    except tomllib.TOMLDecodeError:
+        return text.strip()

@@ -5,13 +5,13 @@ another.
 from __future__ import annotations
 
 import builtins
-import tomllib
 from collections.abc import Mapping, Sequence
 from enum import Enum
 from typing import Any
 
 import attrs
 
+from highwater.claims.changing import value_of
 from highwater.claims.resolving import with_preset
 from highwater.claims.tables import Wrong, did_you_mean
 from highwater.explorer.system import Cut, System, successor
@@ -185,20 +185,12 @@ def _other(entry: Mapping[str, Any], subject: Subject, against: Sequence[str]) -
         if key == "preset":
             preset = value.strip()
         else:
-            given[key.removeprefix("protocol.")] = _value(value)
+            given[key.removeprefix("protocol.")] = value_of(value)
     try:
         toggles = {**entry["protocol"], **given} if preset is None else with_preset(model, preset, given)
         return subject_of({**entry, "protocol": toggles}, model), toggles
     except Wrong as wrong:
         raise ReportError("\n".join(f"--against: {problem}" for problem in wrong.problems)) from None
-
-
-def _value(text: str) -> Any:
-    """A value as a spec file writes it; what is no TOML value is a text."""
-    try:
-        return tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
-        return text.strip()
 
 
 def _schedule(system: System, drawing: Drawing, trace: Sequence[Step]) -> tuple[list[Step], list[StepOutcome]]:
