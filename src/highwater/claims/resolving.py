@@ -25,6 +25,7 @@ from highwater.model.language.graph_properties import Liveness, Prospect
 from highwater.model.language.records import domain_of
 
 RELEASE = re.compile(r"\d+(\.\d+){1,3}")
+FIRST_READY_KRAFT = "3.3.0"
 
 
 def find_model(name: str) -> Model:
@@ -146,7 +147,8 @@ def with_preset(model: Model, preset: Any, protocol: Mapping[str, Any]) -> dict[
 
 
 def preset_named(model: Model, text: str) -> str:
-    """A preset by its own name, or by a release that it speaks for: with KRaft, if the release has that.
+    """A preset by its own name, or by a release that it speaks for: with KRaft from 3.3 on, which first called it ready
+    for production (KIP-833), and with ZooKeeper before, where the model has both.
 
     Raises:
         Wrong: there is no such preset, none speaks for the release, or several do.
@@ -159,7 +161,8 @@ def preset_named(model: Model, text: str) -> str:
         first = ".".join(map(str, spoken_for[0][:3])) if spoken_for else "none"
         last = max(model.last_releases.values(), key=release_number, default="none")
         raise Wrong(f"preset: none of {model.name} speaks for Kafka {text}; they speak for {first} to {last}")
-    chosen = found.get("kraft") or next(iter(found.values()))
+    usual = "kraft" if release_number(text) >= release_number(FIRST_READY_KRAFT) else "zookeeper"
+    chosen = found.get(usual) or next(iter(found.values()))
     mode = model.releases[chosen].mode
     within = [each.first for each in model.releases.values() if each.mode == mode and _is_patch_of(each.first, text)]
     if within:
