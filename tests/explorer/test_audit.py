@@ -27,8 +27,8 @@ from highwater.explorer.search.keeping import kept_trees
 from highwater.explorer.search.keeping.kept_trees import ACTIONS, KeptTrees, learned
 from highwater.explorer.search.levels import breadth_first
 from highwater.explorer.search.plain import plain_python
-from highwater.explorer.second_judge import Renaming, exceeded
 from highwater.explorer.system import JudgedOtherwise, System, abstracted
+from highwater.explorer.values import Renaming, exceeded
 from highwater.explorer.verdict import Auditing, Budget, Outcome, Verdict
 from highwater.model.language.declarations import action, invariant
 from highwater.model.language.domain import Integers, Limit
@@ -182,6 +182,7 @@ def test_the_judge_shares_no_code_with_what_it_judges() -> None:
         "second_judge",
         "sources",
         "system",
+        "values",
         "verdict",
     }
 
