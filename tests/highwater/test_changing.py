@@ -16,7 +16,7 @@ from highwater import notebooks
 from highwater.claims.changing import changes_of
 from highwater.claims.checking import Status
 from highwater.claims.resolving import preset_named
-from highwater.claims.spec import load_spec
+from highwater.claims.spec import find_specs, load_spec
 from highwater.claims.tables import Wrong
 from highwater.model.catalogue import MODELS
 from highwater.reports import github, terminal
@@ -63,7 +63,7 @@ def test_toggles_of_the_file_stay_on_top_of_another_preset(write_spec: Write) ->
     bounds = {"brokers": 2, "log_length_max": 1, "records_max": 1, "leader_epoch_max": 1, "partition_epoch_max": 1}
     claim = {"model": "partition", "bounds": bounds, "check": ["acknowledged_records_survive"]}
     path = write_spec(**claim, preset="kafka-4.1", protocol={"acks": "1"})
-    spec = load_spec(path, changes_of("kafka-3.5", []))
+    spec = load_spec(path, changes_of([], "kafka-3.5"))
     assert spec.protocol == attrs.evolve(MODELS["partition"].presets["kafka-3.5"], acks=spec.protocol.acks)
     assert spec.protocol.acks is not MODELS["partition"].presets["kafka-3.5"].acks
 
@@ -136,3 +136,52 @@ def test_what_cannot_be_asked_is_refused_in_one_line(
 def test_every_status_is_shown_everywhere() -> None:
     for table in (terminal._COLOURS, terminal._MARKS, github._MARKS, notebooks.COLOURS):
         assert set(table) == set(Status)
+
+
+def test_claims_under_several_presets_are_one_table_of_releases(
+    highwater: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    report, summary = tmp_path / "report.json", tmp_path / "summary.md"
+    monkeypatch.setenv(github.SUMMARY, str(summary))
+    asked = ["--preset", "kafka-3.9*", "--preset", "4.0.0", "--preset", "4.4.0"]
+    done = highwater("check", EMPTIED, *asked, "--github", "--json", report, "--html", tmp_path / "pages")
+    assert done.exit_code == 0
+    assert (
+        "    KRaft      from 3.9.0 until 4.0.0  violated: acknowledged_records_survive after 3 steps\n" in done.stdout
+    )
+    assert "    KRaft      from 4.0.0              holds\n    ZooKeeper  from 3.9.1              holds\n" in done.stdout
+    assert "answer  " not in done.stdout, "one table, and no block for each"
+    data = json.loads(report.read_text(encoding="utf-8"))
+    jsonschema.validate(data, SCHEMA)
+    assert [(each["mode"], each["since"], each["until"], each["verdict"]) for each in data["releases"]] == [
+        ("KRaft", "3.9.0", "4.0.0", "violated"),
+        ("KRaft", "4.0.0", None, "holds"),
+        ("ZooKeeper", "3.9.1", None, "holds"),
+    ]
+    assert [each["presets"] for each in data["releases"]] == [
+        ["kafka-3.9.0", "kafka-3.9.1"],
+        ["kafka-4.0.0", "kafka-4.1"],
+        ["kafka-3.9.1-zookeeper"],
+    ]
+    assert "from 3.9.0 until 4.0.0" in (tmp_path / "pages" / "index.html").read_text(encoding="utf-8")
+    assert "| KRaft | from 3.9.0 until 4.0.0 | violated: " in summary.read_text(encoding="utf-8")
+    assert highwater("check", EMPTIED, *asked, "--trace").stdout.count("answer  ") == 5
+
+
+def test_a_pattern_that_matches_no_preset_is_refused(highwater: Run) -> None:
+    done = highwater("check", EMPTIED, "--preset", "kafka-7*")
+    assert done.exit_code == 2
+    assert "preset: none of partition matches kafka-7*; there are kafka-0.8.0, " in done.stderr
+
+
+def test_a_claim_is_shown_and_copied_whole(highwater: Run, tmp_path: Path) -> None:
+    (file,) = find_specs([Path(EMPTIED)])
+    assert highwater("list", "specs", EMPTIED, "--show").stdout == file.read_text(encoding="utf-8")
+    done = highwater("init", tmp_path, "--from", EMPTIED)
+    assert done.exit_code == 0
+    assert (tmp_path / file.name).read_bytes() == file.read_bytes()
+    again = highwater("init", tmp_path, "--from", EMPTIED)
+    assert again.exit_code == 2
+    assert "there already; nothing was written" in again.stderr
+    assert highwater("init", tmp_path, "--from", "gallery:nope").exit_code == 2
+    assert highwater("list", "models", "--show").exit_code == 2

@@ -103,6 +103,7 @@ def test_a_report_of_nothing_is_valid() -> None:
         "complete": True,
         "summary": summary,
         "results": [],
+        "releases": [],
         "coverage": [],
         "errors": [],
     }

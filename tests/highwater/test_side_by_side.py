@@ -19,7 +19,7 @@ import pytest
 from highwater.claims import checking, side_by_side
 from highwater.claims.checking import Result, check_spec
 from highwater.claims.side_by_side import SideBySide
-from highwater.claims.spec import Spec, load_specs
+from highwater.claims.spec import Spec, load_spec
 from highwater.explorer.system import Contradiction, ModelError
 from highwater.explorer.verdict import Outcome, Progress
 
@@ -142,7 +142,7 @@ def test_a_claim_tells_how_far_it_is_not_more_often_than_people_read(
     write_spec: Write, monkeypatch: pytest.MonkeyPatch, seconds: float
 ) -> None:
     monkeypatch.setattr(side_by_side, "SECONDS_BETWEEN_PROGRESS", seconds)
-    specs = load_specs([write_spec(f"{name}.toml") for name in ("first", "second")])
+    specs = [load_spec(write_spec(f"{name}.toml")) for name in ("first", "second")]
 
     def check(spec: Spec, on_progress: Callable[[Progress], None]) -> Result:
         return check_spec(spec, on_progress=on_progress)

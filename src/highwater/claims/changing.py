@@ -46,7 +46,7 @@ class Changes:
         return (*preset, *(f"{table}.{key} {shown(value)}" for (table, key), value in self.values.items()))
 
 
-def changes_of(preset: str | None, settings: Iterable[str]) -> Changes:
+def changes_of(settings: Iterable[str], preset: str | None = None) -> Changes:
     """Changes from texts such as `bounds.records_max=2` and `protocol.variant=kip-320`.
 
     Raises:

@@ -228,11 +228,7 @@ def load_spec(path: Path, changes: Changes = Changes()) -> Spec:  # noqa: B008 -
     except Wrong as wrong:
         raise SpecError(f"{path}: {wrong}") from None
     try:
-        data = tomllib.loads(text_of(path, LARGEST_SPEC))
-    except OSError as error:
-        raise SpecError(f"{path}: {error.strerror}") from None
-    except UnicodeDecodeError as error:
-        raise SpecError(f"{path}: is not UTF-8 text ({error.reason} at byte {error.start})") from None
+        data = tomllib.loads(text_of_spec(path))
     except (ValueError, RecursionError) as error:
         raise SpecError(f"{path}: is not TOML: {error}") from None
     try:
@@ -244,24 +240,18 @@ def load_spec(path: Path, changes: Changes = Changes()) -> Spec:  # noqa: B008 -
         raise SpecError("\n".join(f"{path}: {problem}" for problem in wrong.problems)) from None
 
 
-def load_specs(paths: Iterable[Path], changes: Changes = Changes()) -> list[Spec]:  # noqa: B008 - frozen
-    """Read all of these spec files.
-
-    Args:
-        changes: what is to be other than the files say.
+def text_of_spec(path: Path) -> str:
+    """What a spec file says, as it stands there.
 
     Raises:
-        SpecError: with what is wrong with any of them, all together.
+        SpecError: the file cannot be read.
     """
-    specs, problems = [], {}
-    for path in paths:
-        try:
-            specs.append(load_spec(path, changes))
-        except SpecError as error:
-            problems[path] = str(error)
-    if problems:
-        raise SpecError("\n".join(problems.values()), problems)
-    return specs
+    try:
+        return text_of(path, LARGEST_SPEC)
+    except OSError as error:
+        raise SpecError(f"{path}: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise SpecError(f"{path}: is not UTF-8 text ({error.reason} at byte {error.start})") from None
 
 
 def make_spec(name: str, keys: Mapping[str, Any]) -> Spec:

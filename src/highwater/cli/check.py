@@ -38,8 +38,11 @@ from highwater.limits import MOST_WORKERS
 )
 @click.option(
     "--preset",
-    metavar="NAME|RELEASE",
-    help="Ask the same under this preset's rules, or under those of a release such as 3.9.2.",
+    "presets",
+    metavar="NAME|RELEASE|PATTERN",
+    multiple=True,
+    help="Ask the same under this preset's rules, or under those of a release such as 3.9.2. Several, or a pattern "
+    "such as 'kafka-3.*', give one table.",
 )
 @click.option(
     "--set",

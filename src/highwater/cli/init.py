@@ -1,10 +1,11 @@
-"""`highwater init`: a first model of one's own, to start from."""
+"""`highwater init`: a first model of one's own, or claims that are there already, to start from."""
 
 from __future__ import annotations
 
 import shlex
 import shutil
 import sys
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import click
@@ -31,26 +32,58 @@ def write_scaffold(folder: Path) -> list[Path]:
     Raises:
         InitError: one of them exists already, in which case none is written, or cannot be written.
     """
-    targets = [folder / path for path in scaffold_files()]
-    if there := [path for path in targets if path.exists()]:
+    return _copied({SCAFFOLD / path: folder / path for path in scaffold_files()})
+
+
+def write_claims(folder: Path, names: Iterable[str]) -> list[Path]:
+    """Write claims into a folder, each under its own name; returns the files.
+
+    Args:
+        names: specs, or claims of the gallery such as `gallery:kip_101*`.
+
+    Raises:
+        SpecError: one of them is not found, or is wrong.
+        InitError: a file exists already, in which case none is written, or cannot be written; or two have one name.
+    """
+    from highwater.claims.spec import find_specs, load_spec
+
+    specs = [load_spec(path).path for path in find_specs(map(Path, names))]
+    targets = {path: folder / path.name for path in specs}
+    if len(set(targets.values())) < len(targets):
+        raise InitError("several of these claims have the same name; nothing was written, name fewer")
+    return _copied(targets)
+
+
+def _copied(targets: Mapping[Path, Path]) -> list[Path]:
+    """Copy all of these files, or none if one is there already."""
+    if there := [path for path in targets.values() if path.exists()]:
         raise InitError(f"{', '.join(map(str, there))}: there already; nothing was written, name another folder")
-    try:
-        for path, target in zip(scaffold_files(), targets, strict=True):
+    for path, target in targets.items():
+        try:
             target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(SCAFFOLD / path, target)
-    except OSError as error:
-        raise InitError(f"{error.filename or folder}: cannot be written: {error.strerror}") from None
-    return targets
+            shutil.copyfile(path, target)
+        except OSError as error:
+            raise InitError(f"{error.filename or target}: cannot be written: {error.strerror}") from None
+    return list(targets.values())
 
 
 @click.command()
 @click.argument("folder", metavar="DIR", type=PATH)
-def init(folder: Path) -> None:
-    """Write a first model of your own into DIR: a model, a property, two claims and a test, all of which work."""
+@click.option(
+    "--from", "claims", metavar="SPEC|gallery:NAME", multiple=True, help="Write these claims instead, to change them."
+)
+def init(folder: Path, claims: tuple[str, ...]) -> None:
+    """Write a first model of your own into DIR: a model, a property, two claims and a test, all of which work.
+
+    With --from, write claims into DIR that are there already, such as those of the gallery.
+    """
+    from highwater.claims.spec import SpecError
+
     try:
-        for path in write_scaffold(folder):
+        for path in write_claims(folder, claims) if claims else write_scaffold(folder):
             click.echo(f"wrote {path}")
-    except InitError as error:
+    except (InitError, SpecError) as error:
         complain(error)
         sys.exit(USAGE)
-    click.echo(f"next: cd {shlex.quote(str(folder))} && highwater check specs --model-path .")
+    next_command = f"highwater check {'.' if claims else 'specs --model-path .'}"
+    click.echo(f"next: cd {shlex.quote(str(folder))} && {next_command}")

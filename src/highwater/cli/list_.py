@@ -13,12 +13,14 @@ from highwater.cli.options import MET, PATH, USAGE, complain, model_path
 @click.command("list")
 @click.argument("what", type=click.Choice(["models", "presets", "actions", "properties", "specs", "defects", "schema"]))
 @click.argument("paths", metavar="[DIR|RELEASE]...", nargs=-1, type=PATH)
+@click.option("--show", "whole", is_flag=True, help="For specs: print the files, with the comments that explain them.")
 @model_path
-def list_(what: str, paths: tuple[Path, ...]) -> None:
+def list_(what: str, paths: tuple[Path, ...], whole: bool) -> None:
     """List models with their protocols and bounds, presets, actions, properties, specs, or the defects that `reproduce`
     brings about; or print the JSON schema of spec files, with which editors complete TOML.
 
-    `list specs` lists those below DIR, by default below specs; `list specs gallery:` those that come with Highwater.
+    `list specs` lists those below DIR, by default below specs; `list specs gallery:` those that come with Highwater,
+    and gallery:kip_101* those of that name.
     `list presets 3.4.1` names the presets that speak for that release of Kafka.
     """
     from highwater.claims.spec import SpecError
@@ -31,12 +33,15 @@ def list_(what: str, paths: tuple[Path, ...]) -> None:
         show_properties,
         show_schema,
         show_specs,
+        show_specs_whole,
     )
     from highwater.reports.progress import make_console
 
     console = make_console()
     if paths and what not in ("specs", "presets"):
         raise click.UsageError(f"list {what} takes no DIR; only list specs does")
+    if whole and what != "specs":
+        raise click.UsageError("--show goes with list specs")
     wrong: list[SpecError] = []
     try:
         match what:
@@ -52,6 +57,8 @@ def list_(what: str, paths: tuple[Path, ...]) -> None:
                 show_defects(console)
             case "schema":
                 show_schema()
+            case "specs" if whole:
+                show_specs_whole(paths or (Path("specs"),))
             case "specs":
                 wrong = show_specs(console, paths or (Path("specs"),))
     except SpecError as error:

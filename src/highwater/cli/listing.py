@@ -15,7 +15,7 @@ from rich.text import Text
 from highwater.claims.gallery import name_of
 from highwater.claims.resolving import choices, spelt, toggles_of, variants
 from highwater.claims.schema import schema
-from highwater.claims.spec import SpecError, find_specs, load_spec
+from highwater.claims.spec import SpecError, find_specs, load_spec, text_of_spec
 from highwater.claims.tables import shown
 from highwater.model.catalogue import MODELS
 from highwater.model.language.definition import Definition
@@ -145,6 +145,20 @@ def show_specs(console: Console, paths: Iterable[Path]) -> list[SpecError]:
             claim += f", {expect.distinct_states:,} states"
         _line(console, 0, visible(name_of(path)), claim)
     return wrong
+
+
+def show_specs_whole(paths: Iterable[Path]) -> None:
+    """The text of each spec, one after the other, each under its name. One alone is printed as it is.
+
+    Raises:
+        SpecError: one of them cannot be read, or is not found.
+    """
+    found = find_specs(paths)
+    for number, path in enumerate(found):
+        if len(found) > 1:
+            click.echo(("\n" if number else "") + f"# ---- {visible(name_of(path))}")
+        for line in text_of_spec(path).rstrip("\n").split("\n"):
+            click.echo(visible(line))
 
 
 def show_defects(console: Console) -> None:

@@ -81,7 +81,7 @@ def _pages(run: Run, path: Path) -> None:
     from highwater.viewer.index import write_pages  # imports jinja2
 
     specs = [result.spec.path for result in run.results]
-    write_pages(path, run.data["results"], run.incomplete, specs, run.data["coverage"])
+    write_pages(path, run.data["results"], run.incomplete, specs, run.data["coverage"], run.data["releases"])
 
 
 REPORTS: dict[str, Callable[[Run, Path], None]] = {"json": _json, "junit": _junit, "sarif": _sarif, "html": _pages}

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
+from highwater.claims.by_release import spans, specs_of
 from highwater.claims.changing import Changes, changes_of
 from highwater.claims.checking import Engine, Result, Status, check_spec
 from highwater.claims.coverage import added_up
-from highwater.claims.spec import Spec, SpecError, find_specs, load_specs
+from highwater.claims.spec import Spec, SpecError, find_specs
 from highwater.claims.tables import Wrong
 from highwater.cli.options import INTERRUPTED, MET, UNKNOWN, UNMET, USAGE, complain
 from highwater.cli.outputs import Outputs
@@ -37,7 +38,7 @@ class Wanted:
     paths: tuple[Path, ...]
     engine: Engine
     budget: Budget
-    preset: str | None
+    presets: tuple[str, ...]
     settings: tuple[str, ...]
     workers: int | None
     jobs: int | None
@@ -67,6 +68,7 @@ class Run:
         self._unwritten: list[Exception] = []
         self._locks: list[str] = []
         self._interrupted = False
+        self._by_release = False
         self._seconds = 0.0
 
     def __call__(self) -> int:
@@ -78,8 +80,9 @@ class Run:
         paths: list[Path] = []
         try:
             paths = find_specs(self._wanted.paths)
-            specs = load_specs(paths, self._changes())
-            self._refuse(len(paths))
+            specs = specs_of(paths, self._wanted.presets, self._changes())
+            self._by_release = len(specs) > len(paths)
+            self._refuse(len(specs))
             self._outputs.try_out(paths)
         except (SpecError, ReportError) as error:
             return self._refused(error, paths)
@@ -114,10 +117,10 @@ class Run:
             SpecError: it cannot be read, or counts were to be written into files that do not say this.
         """
         try:
-            changes = changes_of(self._wanted.preset, self._wanted.settings)
+            changes = changes_of(self._wanted.settings)
         except Wrong as wrong:
             raise SpecError(str(wrong)) from None
-        if changes and self._wanted.update_locks:
+        if (changes or self._wanted.presets) and self._wanted.update_locks:
             raise SpecError("--update-locks has no meaning with --preset and --set; the files claim something else")
         return changes
 
@@ -250,6 +253,8 @@ class Run:
 
     def _show(self, result: Result, *, alone: bool) -> None:
         wanted, outcome = self._wanted, result.outcome
+        if self._by_release and not wanted.trace:
+            return  # one table says it all at the end
         with_trace = result.status is Status.UNMET or alone if wanted.trace is None else wanted.trace
         show_result(self._console, result, with_trace=with_trace, with_actions=alone)
         cut = outcome.reason in ("max-states", "memory") and not outcome.violations
@@ -286,6 +291,10 @@ class Run:
 
             show_diff(self._console, self._locks)
         self._show_coverage()
+        if self._by_release:
+            from highwater.reports.analyses import show_spans
+
+            show_spans(self._console, spans(self._results))
         if len(self._results) > 1 or (self._results and self._interrupted):
             show_summary(self._console, self._results, self._seconds)
         unwritten += self._outputs.write(

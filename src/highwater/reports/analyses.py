@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.text import Text
 
+from highwater.claims.by_release import Span, releases_in_words, result_in_words
 from highwater.claims.checking import Result
 from highwater.claims.raising import Raised, is_size
 from highwater.claims.spec import Spec
@@ -51,6 +53,18 @@ def show_raised(console: Console, raised: Raised) -> None:
         found = f"no violation among the first {counted(outcome.distinct_states, 'state')}"
     colour = "red" if outcome is not None and outcome.violations else "dim"
     console.print(Text.assemble("    ", ("raised", "yellow"), f"  {raised.bound} {raised.value}: ", (found, colour)))
+
+
+def show_spans(console: Console, found: Iterable[Span]) -> None:
+    """For each claim that was asked under several presets, what came out under which releases."""
+    for claim, of_claim in itertools.groupby(found, key=lambda span: span.claim):
+        spans = list(of_claim)
+        of_mode = max(len(span.mode) for span in spans)
+        of_releases = max(len(releases_in_words(span)) for span in spans)
+        console.print(Text(visible(claim), "bold"))
+        for span in spans:
+            start = f"    {span.mode.ljust(of_mode)}  {releases_in_words(span).ljust(of_releases)}  "
+            console.print(Text.assemble(start, (result_in_words(span), "red" if span.property else "")))
 
 
 def show_advice(console: Console, advice: Advice) -> None:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from highwater.claims.by_release import releases_in_words, result_in_words, spans
 from highwater.claims.checking import Result, Status
 from highwater.claims.coverage import Coverage, added_up
 from highwater.claims.positions import in_repository, line_of_key, readable
@@ -121,7 +122,7 @@ def summary(results: Iterable[Result], problems: Sequence[Problem] = (), incompl
             "",
             *(f"- {_cell(problem.message)}" for problem in problems),
         ]
-    parts = ["\n".join(lines) + "\n", *map(_coverage, added_up(results))]
+    parts = ["\n".join(lines) + "\n", _by_release(results), *map(_coverage, added_up(results))]
     for result in results:
         if not result.ok:
             parts.append(_details(result))
@@ -134,6 +135,15 @@ def summary(results: Iterable[Result], problems: Sequence[Problem] = (), incompl
     return whole + (
         f"\n{left_out} more did not fit into a step summary; `--json` has all of them.\n" if left_out else ""
     )
+
+
+def _by_release(results: Iterable[Result]) -> str:
+    """What came out under which releases, where claims were asked under several."""
+    rows = [(each.claim, each.mode, releases_in_words(each), result_in_words(each)) for each in spans(results)]
+    if not rows:
+        return ""
+    head = ["", "### By release", "", "| claim | controller | releases | result |", "|---|---|---|---|"]
+    return "\n".join([*head, *(f"| {' | '.join(map(_cell, row))} |" for row in rows)]) + "\n"
 
 
 def _coverage(found: Coverage) -> str:

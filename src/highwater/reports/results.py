@@ -13,6 +13,7 @@ import attrs
 import cattrs
 from cattrs.preconf.json import make_converter
 
+from highwater.claims.by_release import spans
 from highwater.claims.checking import Result, Status
 from highwater.claims.coverage import Coverage, added_up
 from highwater.claims.positions import line_of_key, line_of_parser, readable
@@ -95,6 +96,7 @@ def report(results: Iterable[Result], problems: Iterable[Problem] = (), incomple
         "complete": not incomplete,
         "summary": {"specs": len(results), **counts},
         "results": [entry_of(result) for result in results],
+        "releases": [attrs.asdict(each) | {"verdict": each.verdict.value} for each in spans(results)],
         "coverage": [coverage_of(each) for each in added_up(results)],
         "errors": [{"file": readable(problem.path), "message": problem.message} for problem in problems],
     }

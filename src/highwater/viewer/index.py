@@ -36,6 +36,7 @@ def write_pages(
     incomplete: str = "",
     specs: Sequence[Path] = (),
     coverage: Sequence[Mapping[str, Any]] = (),
+    releases: Sequence[Mapping[str, Any]] = (),
 ) -> None:
     """Write a page per claim, with the counterexample if it has one, and `index.html`, the page of all verdicts.
 
@@ -43,6 +44,7 @@ def write_pages(
         incomplete: why there are no more entries, if the run has not ended.
         specs: of entries that this process has made, the spec of each.
         coverage: what the claims of each model reach together, as the report has it.
+        releases: what came out under which releases, as the report has it.
 
     Raises:
         ReportError: the folder cannot be made, or a file cannot be written.
@@ -60,4 +62,4 @@ def write_pages(
             text = search_page(entry, "index.html")
         write_text(folder / page, text)
         rows.append(IndexRow(entry, page))
-    write_text(folder / "index.html", index_page(rows, incomplete, coverage))
+    write_text(folder / "index.html", index_page(rows, incomplete, coverage, releases))

@@ -141,12 +141,18 @@ class IndexRow:
     page: str = ""
 
 
-def index_page(rows: Sequence[IndexRow], incomplete: str = "", coverage: Sequence[Mapping[str, Any]] = ()) -> str:
+def index_page(
+    rows: Sequence[IndexRow],
+    incomplete: str = "",
+    coverage: Sequence[Mapping[str, Any]] = (),
+    releases: Sequence[Mapping[str, Any]] = (),
+) -> str:
     """The page of all verdicts of a run.
 
     Args:
         incomplete: why there are no more of them, if it has not ended.
         coverage: what the claims of each model reach together, as the report has it.
+        releases: what came out under which releases, as the report has it.
     """
     statuses = [row.entry["status"] for row in rows]
     counts = [
@@ -156,7 +162,13 @@ def index_page(rows: Sequence[IndexRow], incomplete: str = "", coverage: Sequenc
     for row in rows:
         groups.setdefault(os.path.dirname(str(row.entry.get("file") or "")), []).append(row)
     return render(
-        "index.html", rows=rows, groups=sorted(groups.items()), counts=counts, incomplete=incomplete, coverage=coverage
+        "index.html",
+        rows=rows,
+        groups=sorted(groups.items()),
+        counts=counts,
+        incomplete=incomplete,
+        coverage=coverage,
+        releases=releases,
     )
 
 
