@@ -5,9 +5,11 @@
     python -m tests.model_mutants --write              and put the table into docs/testing.md
 
 First each claim is searched once as it is, to know which lines it runs; that is kept in build/ until the model, its
-properties or the claim change. A mutation is made in a copy of `model/` and `invariants/`. There the claims run that
-run the changed line, the cheapest first, until one comes out otherwise or all have been asked. If one fails, as by an
-index out of range, the others are asked all the same. If none did either, the quick tests of the model are run.
+properties or the claim change. A mutation is made in a copy of `model/` and `invariants/`. One that mypy refuses is
+stillborn, as one that does not compile is in a language with a compiler: it is counted apart, and another is drawn.
+For any other the claims run that run the changed line, the cheapest first, until one comes out otherwise or all have
+been asked. If one fails, as by an index out of range, the others are asked all the same. If none did either, the quick
+tests of the model are run.
 """
 
 from __future__ import annotations
@@ -170,6 +172,7 @@ def fate_of(job: tuple[Mutation, list[Claim], float]) -> Fate:
     running, started = [claim for claim in claims if claim.runs(mutation)], time.process_time()
     with tempfile.TemporaryDirectory() as folder:
         tree = Path(folder)
+        copied(tree)
         plant(mutation, tree)
         read_models_from(tree)
         asked, by, who = 0, By.NOBODY, ""
@@ -185,13 +188,16 @@ def fate_of(job: tuple[Mutation, list[Claim], float]) -> Fate:
         return Fate(mutation, by, who, asked, len(running), time.process_time() - started)
 
 
-def plant(mutation: Mutation, tree: Path) -> None:
-    """A copy of the models with a mutation, and beside it what the tests read."""
+def copied(tree: Path) -> None:
+    """A copy of the models, and beside it what tests and types need."""
     for path in ROOT.iterdir():
         if path.name in ("model", "invariants", "src"):  # the links in src lead to the copies
             shutil.copytree(path, tree / path.name, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
         elif not path.name.startswith(".") and path.name != "build":
             (tree / path.name).symlink_to(path)
+
+
+def plant(mutation: Mutation, tree: Path) -> None:
     path = tree / mutation.file
     path.write_text(mutation.planted(path.read_text(encoding="utf-8")), encoding="utf-8")
 
@@ -257,31 +263,47 @@ def failing_test(mutation: Mutation, tree: Path) -> str | None:
 # What is drawn, and what came out
 
 
-def drawn(model: str, number: int, seed: int) -> list[Mutation]:
+def drawn(model: str, seed: int) -> Iterator[Mutation]:
     """Mutations of a model at random: each operator is as likely as any other."""
     by_operator: dict[str, list[Mutation]] = {name: [] for name in OPERATORS}
     for path in mutations.files_of(model):
         for operator, found in mutations.mutations_of(path).items():
             by_operator[operator] += found
-    draw, chosen = random.Random(f"{model} {seed}"), []
-    while len(chosen) < number and any(by_operator.values()):
+    draw = random.Random(f"{model} {seed}")
+    while any(by_operator.values()):
         of = by_operator[draw.choice([name for name, left in by_operator.items() if left])]
-        chosen.append(of.pop(draw.randrange(len(of))))
-    return chosen
+        yield of.pop(draw.randrange(len(of)))
 
 
-def drawn_apart(arguments: tuple[str, int, int]) -> list[Mutation]:
-    return drawn(*arguments)
+def chosen(model: str, number: int, seed: int) -> tuple[list[Mutation], list[Mutation]]:
+    """So many mutations that have the right types, as they are drawn, and those between them that have not."""
+    born: list[Mutation] = []
+    stillborn: list[Mutation] = []
+    with tempfile.TemporaryDirectory() as folder:
+        copied(Path(folder))
+        for mutation in drawn(model, seed):
+            if len(born) == number:
+                break
+            (stillborn if is_refused(mutation, Path(folder)) else born).append(mutation)
+    return born, stillborn
 
 
-def fates(model: str, number: int, seed: int, jobs: int, limit: float, kept: Path | None = None) -> Iterator[Fate]:
+def is_refused(mutation: Mutation, tree: Path) -> bool:
+    """Whether mypy, as the project has set it up, finds an error in the changed module."""
+    module = ".".join(("highwater", *Path(mutation.file).with_suffix("").parts))
+    plant(mutation, tree)
+    done = subprocess.run([sys.executable, "-m", "mypy", "-m", module], cwd=tree, capture_output=True, check=False)
+    assert done.returncode in (0, 1), done.stderr
+    shutil.copy(ROOT / mutation.file, tree / mutation.file)
+    return done.returncode == 1
+
+
+def fates(model: str, born: list[Mutation], jobs: int, limit: float, kept: Path | None = None) -> Iterator[Fate]:
     claims = claims_of(model, jobs)
-    with multiprocessing.get_context("spawn").Pool(1) as pool:  # so that this process reads no model
-        chosen = pool.apply(drawn_apart, [(model, number, seed)])
     known = known_fates(kept)
-    yield from (known[str(each)] for each in chosen if str(each) in known)
+    yield from (known[str(each)] for each in born if str(each) in known)
     with multiprocessing.get_context("fork").Pool(jobs, maxtasksperchild=1) as pool:
-        jobs_left = [(each, claims, limit) for each in chosen if str(each) not in known]
+        jobs_left = [(each, claims, limit) for each in born if str(each) not in known]
         for fate in pool.imap_unordered(fate_of, jobs_left):
             if kept is not None:
                 with kept.open("ab") as file:
@@ -300,14 +322,16 @@ def known_fates(kept: Path | None) -> dict[str, Fate]:
     return found
 
 
-def table(found: dict[str, list[Fate]]) -> str:
+def table(found: dict[str, list[Fate]], stillborn: dict[str, int]) -> str:
     """The result in Markdown."""
     of = {"all": [fate for each in found.values() for fate in each], **found}
+    refused = [sum(stillborn.values()), *stillborn.values()]
     rows = ["| | " + " | ".join(of) + " |", "|---|" + "---|" * len(of)]
     rows += ["| changes | " + " | ".join(str(len(each)) for each in of.values()) + " |"]
     for by in By:
         counts = [Counter(fate.by for fate in each)[by] for each in of.values()]
         rows.append(f"| {by.value} | " + " | ".join(map(str, counts)) + " |")
+    rows.append("| besides: refused by the type checker | " + " | ".join(map(str, refused)) + " |")
     return "\n".join(rows)
 
 
@@ -322,14 +346,18 @@ def main() -> None:
     parser.add_argument("--write", action="store_true", help="put the table into docs/testing.md")
     given = parser.parse_args()
     found: dict[str, list[Fate]] = {}
+    stillborn: dict[str, int] = {}
     for model in given.models or MODELS:
-        found[model] = []
-        for fate in fates(model, given.n, given.seed, given.jobs, given.seconds, given.keep):
+        with multiprocessing.get_context("spawn").Pool(1) as pool:  # so that this process reads no model
+            born, refused = pool.apply(chosen, (model, given.n, given.seed))
+        found[model], stillborn[model] = [], len(refused)
+        print("\n".join(f"{each}\n    refused by the type checker" for each in refused), flush=True)
+        for fate in fates(model, born, given.jobs, given.seconds, given.keep):
             print(fate, flush=True)
             found[model].append(fate)
-    print(f"seed {given.seed}\n{table(found)}")
+    print(f"seed {given.seed}\n{table(found, stillborn)}")
     if given.write:
-        write(table(found))
+        write(table(found, stillborn))
 
 
 def write(text: str) -> None:
