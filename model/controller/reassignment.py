@@ -94,14 +94,27 @@ def is_complete(reassignment: Reassignment, isr: frozenset[int], rule: Completio
     return all(replica in isr for replica in reassignment.target)
 
 
+def is_overridden(cluster: Cluster, controller: int) -> bool:
+    """Whether a client has overridden the reassignment that the elected controller knows.
+
+    The controller takes such a request and begins it in one event, so that the one before cannot complete in between
+    and close the request that overrides it.
+    Source: kafka.controller.KafkaController#processApiPartitionReassignment, #updateCurrentReassignment (2.4 to 3.9).
+    """
+    known, request = cluster.controllers[controller].reassignment, cluster.zk.reassignment
+    return cluster.zk.controller == controller and request is not None and request != known
+
+
 def go_on(cluster: Cluster, controller: int, protocol: ControllerProtocol) -> Cluster:
     """Resume the reassignment that the controller knows: at its beginning, or at its end if enough replicas are in the
-    ISR. A deletion waits until it is complete.
+    ISR and no other one is asked for. A deletion waits until it is complete.
     """
     reassignment, leadership = cluster.controllers[controller].reassignment, cluster.zk.leadership
     beginning, end = ORDERS[protocol.reassignment_order]
-    complete = leadership is not None and is_complete(
-        cast("Reassignment", reassignment), leadership.isr, protocol.completion
+    complete = (
+        leadership is not None
+        and not is_overridden(cluster, controller)
+        and is_complete(cast("Reassignment", reassignment), leadership.isr, protocol.completion)
     )
     return cluster.with_context(controller, step=(end if complete else beginning)[0], deletion_halted=True)
 
