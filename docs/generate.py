@@ -17,6 +17,7 @@ import click
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from highwater.claims.refining import Refinement
 from highwater.claims.resolving import build_system, resolve_model, variants
 from highwater.claims.schema import documented, schema
 from highwater.claims.spec import Expectation, Mutations, SpecFile
@@ -80,7 +81,10 @@ def spec_reference() -> Iterator[str]:
         "",
     )
     yield from table(
-        ("key", "required", ""), iter([*keys(SpecFile), *keys(Expectation, "expect."), *keys(Mutations, "mutate.")])
+        ("key", "required", ""),
+        iter(
+            [*keys(SpecFile), *keys(Expectation, "expect."), *keys(Mutations, "mutate."), *keys(Refinement, "refines.")]
+        ),
     )
     for model in MODELS.values():
         yield from (f'## `model = "{model.name}"`', "", model.summary, "")

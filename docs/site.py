@@ -38,7 +38,7 @@ NAVIGATION = {
         "docs/kraft.md",
         "docs/conformance.md",
     ),
-    "Write": ("docs/specs.md", "docs/spec_reference.md", "docs/domains.md", "docs/liveness.md"),
+    "Write": ("docs/specs.md", "docs/spec_reference.md", "docs/domains.md", "docs/liveness.md", "docs/refinement.md"),
     "Use": (
         "docs/cli.md",
         "docs/explore.md",

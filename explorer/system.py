@@ -333,7 +333,7 @@ def impure(instance: Instance) -> ModelError:
 
 def where(instance: Instance) -> str:
     """File and first line of the function behind an instance."""
-    code = instance.of.function.__code__
+    code = instance.of.written.__code__
     return f"({code.co_filename}:{code.co_firstlineno})"
 
 

@@ -224,6 +224,7 @@ EQUAL_NAMES = "tests/explorer/test_equal_names.py"
 BEYOND_BOUNDS = "tests/explorer/test_prospects.py::test_what_only_a_bound_makes_possible_is_counted"
 NO_PREMISE = f"{LIVENESS}::test_a_premise_that_is_never_true_is_named"
 DEEPER = "tests/explorer/test_checkpoint.py::test_a_search_that_went_deeper_is_not_taken_for_one_to_a_lesser_depth"
+REFINES = "tests/explorer/test_refinement.py"
 OWED = f"{LIVENESS}::test_a_promise_may_be_kept_before_it_is_owed_but_eventually_only_once"
 STAYS = f"{LIVENESS}::test_what_is_true_again_and_again_need_not_stay_true"
 
@@ -1259,6 +1260,41 @@ DEFECTS: tuple[Defect, ...] = (
         "            True\n",
         (f"{REPAIR}::test_the_property_is_the_one_of_the_changed_protocol",),
         "src/highwater",
+    ),
+    Defect(
+        "a step that changes nothing in the abstract model is refused",
+        "refinement.py",
+        "return one == other or other in steps(one)",
+        "return other in steps(one)",
+        (REFINES,),
+    ),
+    Defect(
+        "an abstract action fits wherever it leads",
+        "refinement.py",
+        "return one == other or other in steps(one)",
+        "return one == other or bool(steps(one))",
+        (REFINES,),
+    ),
+    Defect(
+        "initial states may be mapped to any",
+        "refinement.py",
+        "return Invariant(begins, {}).instances(None) if wrong else []",
+        "return []",
+        (REFINES,),
+    ),
+    Defect(
+        "an abstract state may be beyond its bounds",
+        "refinement.py",
+        "    if cut:\n        raise",
+        "    if not cut:\n        return found\n    if False:\n        raise",
+        (REFINES,),
+    ),
+    Defect(
+        "what a map returns is not read",
+        "refinement.py",
+        "found = plain(mapped(state))",
+        "found = mapped(state)",
+        (REFINES,),
     ),
 )
 

@@ -92,6 +92,11 @@ class Quantified(Generic[Taken, Returned]):
     def name(self) -> str:
         return self.function.__name__
 
+    @property
+    def written(self) -> Callable[..., Any]:
+        """The function whose file and line say where it is written."""
+        return self.function
+
     def __call__(self, *args: Taken.args, **kwargs: Taken.kwargs) -> Returned:
         return self.function(*args, **kwargs)
 

@@ -53,7 +53,7 @@ class Spec(spec.Spec):
         words = {
             key: ", ".join(f"{name} {_plainly(value)}" for name, value in of.items()) for key, of in tables.items()
         }
-        rows = {"model": self.file.model, **words, "check": ", ".join(self.file.check), "source": self.file.source}
+        rows = {"model": self.file.model, **words, "check": ", ".join(self.checked), "source": self.file.source}
         return [(key, value) for key, value in rows.items() if value]
 
 

@@ -30,7 +30,7 @@ PLACES = OneOf(("idle", "asks", "inside"))
 def of_gallery(name: str) -> Callable[[], System]:
     """How to make the system of a claim of the gallery."""
     spec = load_spec(next(SPECS.glob(f"**/{name}.toml")))
-    return on_spark.recipe(spec, spec.file.check)
+    return on_spark.recipe(spec)
 
 
 @attrs.frozen

@@ -61,7 +61,12 @@ def unreached(program: Program) -> list[Unreached]:
     ofs = dict.fromkeys(instance.of for instance in program.instances)
     found = []
     for group, examples in runs.items():
-        seen = {of.function.__code__: Seen(of, of.function.__globals__, set()) for of in ofs if group in (Action, of)}
+        codes = {of.function.__code__: of for of in ofs if group in (Action, of)}
+        seen = {
+            code: Seen(of, of.function.__globals__, set())
+            for code, of in codes.items()
+            if not _is_machinery(code.co_filename)  # as that of a refinement is
+        }
         found += _unreached_in(seen, examples, program.layout)
     return found
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from highwater.claims import own
+from highwater.claims.refining import refinement_of
 from highwater.claims.resolving import build_system, find_model, resolve_model, toggles_of
 from highwater.claims.spec import Spec, SpecError
 from highwater.claims.tables import Wrong
@@ -31,10 +32,12 @@ def system_of(
     bounds: dict[str, Any],
     check: tuple[str, ...],
     model_path: tuple[str, ...] = (),
+    refines: dict[str, Any] | None = None,
 ) -> System:
     """The system that a spec speaks of, from plain data. Executors call this.
 
     Args:
+        refines: the spec's table of that name, if it has one.
         model_path: folders with models of one's own, to be searched where they exist.
 
     Raises:
@@ -43,7 +46,8 @@ def system_of(
     own.search(path for path in map(Path, model_path) if path.is_dir())
     try:
         with own.trusting():
-            chosen, definition, sizes, properties = resolve_model(find_model(model), protocol, bounds, check)
+            also = [refinement_of(refines)] if refines else []
+            chosen, definition, sizes, properties = resolve_model(find_model(model), protocol, bounds, check, also)
     except Wrong as wrong:
         hint = "install it where executors run, or send it with spark-submit --py-files"
         raise ModelError(f"an executor cannot load the model: {wrong.problems[0].partition(';')[0]}; {hint}") from None
@@ -64,10 +68,13 @@ def refuse_prospects(spec: Spec) -> None:
             )
 
 
-def recipe(spec: Spec, check: tuple[str, ...]) -> Callable[[], System]:
-    """How to make a spec's system on any machine, with some properties."""
-    folders = own.folders_of((spec.file.model, *check))
-    return functools.partial(system_of, spec.file.model, toggles_of(spec.protocol), spec.file.bounds, check, folders)
+def recipe(spec: Spec, check: tuple[str, ...] | None = None) -> Callable[[], System]:
+    """How to make a spec's system on any machine, with its properties or with others."""
+    check, refines = (spec.file.check, spec.file.refines) if check is None else (check, {})
+    named = (spec.file.model, *check, *map(str, (refines.get("model", ""), refines.get("map", ""))))
+    folders = own.folders_of(named)
+    toggles = toggles_of(spec.protocol)
+    return functools.partial(system_of, spec.file.model, toggles, spec.file.bounds, check, folders, refines)
 
 
 def explore(
@@ -103,7 +110,7 @@ def explore(
 
     try:
         return explore_levels(
-            recipe(spec, spec.file.check),
+            recipe(spec),
             budget,
             spark=with_spark,
             name=spec.name,

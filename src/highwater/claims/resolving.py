@@ -16,6 +16,7 @@ import attrs
 from highwater.claims import own
 from highwater.claims.tables import Findings, Wrong, did_you_mean, shown, structure
 from highwater.explorer.comparisons import refusing_what_is_never_equal
+from highwater.explorer.refinement import Refines
 from highwater.explorer.system import RAISED, ModelError, System, abstracted, blaming_the_model, line_of
 from highwater.explorer.verdict import DEADLOCK
 from highwater.model.catalogue import MODELS
@@ -210,9 +211,16 @@ def spelt(value: Any) -> str:
 
 
 def resolve_model(
-    model: Model, protocol: Mapping[str, Any], bounds: Mapping[str, Any], check: Iterable[str]
+    model: Model,
+    protocol: Mapping[str, Any],
+    bounds: Mapping[str, Any],
+    check: Iterable[str],
+    also: Sequence[Property] = (),
 ) -> tuple[Any, Definition, Any, tuple[Property, ...]]:
     """A model's protocol, definition, bounds object and properties from what a file says of them.
+
+    Args:
+        also: a property that the file has under another key than `check`.
 
     Raises:
         Wrong: with all problems.
@@ -224,7 +232,7 @@ def resolve_model(
     sizes = findings.get(structure, bounds, definition.bounds, "bounds")
     known = {each.name: each for each in definition.known_properties}
     names = list(check)
-    if not names:
+    if not names and not also:
         findings.add(f"check: names no property; allowed are {', '.join((*known, DEADLOCK))}")
     choices = {**known, DEADLOCK: None}
     wanted = [
@@ -233,6 +241,7 @@ def resolve_model(
         else findings.get(choose, name, choices, "check", "properties of this model")
         for name in names
     ]
+    wanted += also
     for name, count in Counter(invariant.name for invariant in set(wanted) if invariant is not None).items():
         if count > 1:
             findings.add(f"check: {count} different properties are named {name}")
@@ -258,13 +267,16 @@ def build_system(
     except TypeError as error:
         raise ModelError(str(error)) from error
     kinds: dict[type, list[Instance[Any]]] = {kind: [] for kind in (Invariant, StepProperty, Prospect, Liveness)}
+    kinds[Refines] = kinds[StepProperty]
+    initial = _initial(definition, bounds)
     for each in properties:
         if type(each) not in kinds:
             raise ModelError(f"{each.name} is a {type(each).__name__}, which no search knows how to judge {_at(each)}")
         kinds[type(each)] += each.instances(bounds, protocol)
+        kinds[Invariant] += each.beginnings(initial) if isinstance(each, Refines) else ()
     system = System(
         domain=domain,
-        initial=_initial(definition, bounds),
+        initial=initial,
         actions=tuple(instance for action in definition.actions for instance in action.instances(bounds, protocol)),
         invariants=tuple(kinds[Invariant]),
         step_properties=tuple(kinds[StepProperty]),
@@ -275,9 +287,18 @@ def build_system(
         },
         protocol=protocol,
         bounds=bounds,
-        modules=(definition.module,) if definition.module else (),
+        modules=tuple(_modules(definition, kinds[StepProperty])),
     )
     return abstracted(system, by_order) if by_order else system
+
+
+def _modules(definition: Definition, steps: Iterable[Instance[Any]]) -> Iterator[str]:
+    """The modules that a system depends on besides those of its functions and its state."""
+    if definition.module:
+        yield definition.module
+    for each in steps:
+        if isinstance(each.of, Refines):
+            yield from each.of.modules
 
 
 def no_names(bounds: Any) -> dict[str, Any]:

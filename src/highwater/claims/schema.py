@@ -9,6 +9,7 @@ from typing import Any
 
 import attrs
 
+from highwater.claims.refining import Refinement
 from highwater.claims.resolving import RELEASE, variants
 from highwater.claims.spec import COUNTS, Expectation, Mutations, SpecFile
 from highwater.explorer.verdict import DEADLOCK, Verdict
@@ -25,7 +26,7 @@ def schema() -> dict[str, Any]:
     plain = {
         "model": {"anyOf": [{"enum": list(MODELS)}, OWN]},
         "bounds": {"type": "object"},
-        "check": {**TEXTS, "minItems": 1},
+        "check": TEXTS,
         "preset": {"type": "string"},
         "protocol": {"type": "object"},
         "expect": _expectation(),
@@ -33,12 +34,15 @@ def schema() -> dict[str, Any]:
         "max_depth": NUMBER,
         "source": {"type": "string"},
         "mutate": _closed({"undefended": TEXTS}, Mutations),
+        "refines": _refinement(),
     }
+    checks = {"required": ["check"], "properties": {"check": {"minItems": 1}}}
     return {
         "$schema": "http://json-schema.org/draft-07/schema#",
         "title": "A Highwater spec: one claim about one model",
         "type": "object",
-        "required": ["model", "bounds", "check"],
+        "required": ["model", "bounds"],
+        "anyOf": [checks, {"required": ["refines"]}],
         **_closed(plain, SpecFile),
         "allOf": [_of_model(model) for model in MODELS.values()],
     }
@@ -67,6 +71,12 @@ def _expectation() -> dict[str, Any]:
     return _closed(
         {"verdict": {"enum": verdicts}, "property": {"type": "string"}, **counts, "any_number_of": TEXTS}, Expectation
     )
+
+
+def _refinement() -> dict[str, Any]:
+    named, table = {"anyOf": [{"enum": list(MODELS)}, OWN]}, {"type": "object"}
+    keys = {"model": named, "map": OWN, "bounds": table, "preset": {"type": "string"}, "protocol": table}
+    return {**_closed(keys, Refinement), "required": ["model", "map"]}
 
 
 def _of_model(model: Model) -> dict[str, Any]:

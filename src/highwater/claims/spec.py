@@ -17,6 +17,7 @@ import attrs
 from highwater.claims import gallery, own
 from highwater.claims.changing import Changes
 from highwater.claims.positions import may_be_spec, text_of
+from highwater.claims.refining import refinement_of
 from highwater.claims.resolving import (
     RELEASE,
     build_system,
@@ -30,6 +31,7 @@ from highwater.claims.resolving import (
 )
 from highwater.claims.tables import Findings, Wrong, shown, structure
 from highwater.explorer.ranks import RankError, ranks_of
+from highwater.explorer.refinement import Refines
 from highwater.explorer.system import System
 from highwater.explorer.verdict import DEADLOCK, Verdict
 from highwater.limits import LARGEST_SPEC
@@ -102,18 +104,20 @@ class SpecFile:
         protocol: the protocol's toggles, by name; on top of the preset, if there is one.
         bounds: how large the cluster and its history may become, by name.
         check: the properties to check on every state, on every step, or on the graph of all states; `no_deadlock` is
-            one.
+            one. It may be left out where the spec has `refines`.
         expect: what is claimed; that all properties hold if left out.
         by_order: groups of numbers, such as epochs, of which only the order is looked at: states that are equal up to
             it are one.
         max_depth: explore so many actions deep and no deeper.
         source: where the claim comes from.
         mutate: what becomes of the claim where one toggle is changed.
+        refines: an abstract model, and the map to its states: every step of this model is one there, or changes nothing
+            there.
     """
 
     model: str = attrs.field(metadata={"choices": (*MODELS, "package.module:NAME of a model of your own")})
     bounds: dict[str, Any]
-    check: tuple[str, ...]
+    check: tuple[str, ...] = ()
     preset: str | None = None
     protocol: dict[str, Any] = attrs.field(factory=dict)
     expect: Expectation = attrs.field(factory=Expectation)
@@ -121,6 +125,7 @@ class SpecFile:
     max_depth: int | None = None
     source: str = ""
     mutate: Mutations = attrs.field(factory=Mutations)
+    refines: dict[str, Any] = attrs.field(factory=dict)
 
 
 @attrs.frozen
@@ -131,7 +136,8 @@ class Spec:
         name: the file's name without its ending: the claim.
         path: the file.
         model, definition, protocol, bounds: the model, what it is under the protocol, and the bounds object.
-        properties: the invariants, step properties, prospects and liveness properties to check.
+        properties: the invariants, step properties, prospects and liveness properties to check; a refinement is the
+            last.
         check_deadlock: whether a state without successors, which no bound explains, is a violation too.
         release: the release of Kafka that the preset was named by, if it was.
         changes: what is other than the file says. Then nothing is claimed: what comes out is an answer.
@@ -152,6 +158,11 @@ class Spec:
     @functools.cached_property
     def _system(self) -> System:
         return build_system(self.definition, self.protocol, self.bounds, self.properties, self.file.by_order)
+
+    @property
+    def checked(self) -> tuple[str, ...]:
+        """What is checked, by name as the file has it."""
+        return (*self.file.check, *(each.name for each in self.properties if isinstance(each, Refines)))
 
     def system(self) -> System:
         """The transition system of the spec. It is built once."""
@@ -272,7 +283,10 @@ def _resolve(path: Path, data: dict[str, Any]) -> Spec:
     file = findings.get(structure, data, SpecFile, "")
     model = findings.get(find_model, data["model"]) if isinstance(data.get("model"), str) else None
     tables = [data.get(key, {}) for key in ("protocol", "bounds")]
-    check = data.get("check")
+    check = data.get("check", [] if "refines" in data else None)
+    if check is None:
+        findings.add("check: is missing")
+    refines = [findings.get(refinement_of, data["refines"])] if "refines" in data else []
     resolved = None
     if (
         model
@@ -282,7 +296,9 @@ def _resolve(path: Path, data: dict[str, Any]) -> Spec:
         and all(isinstance(c, str) for c in check)
     ):
         protocol = findings.get(with_preset, model, data.get("preset"), tables[0])
-        resolved = findings.get(resolve_model, model, protocol, tables[1], check) if protocol is not None else None
+        resolved = (
+            findings.get(resolve_model, model, protocol, tables[1], check, refines) if protocol is not None else None
+        )
     expect = findings.get(_expectation, file, resolved) if file else None
     findings.raise_if_any()
     assert model is not None and resolved is not None
@@ -332,6 +348,7 @@ def _expectation(file: SpecFile, resolved: Any) -> Expectation:
             findings.add(f"{key}: {shown(value)} is too large")
     if expect.property is not None and resolved is not None:
         names = [*(invariant.name for invariant in resolved[3]), *([DEADLOCK] if _checks_deadlock(file.check) else [])]
+        names += [each.begins_as for each in resolved[3] if isinstance(each, Refines)]
         expect = attrs.evolve(
             expect,
             property=findings.get(

@@ -14,6 +14,7 @@ import attrs
 from cattrs.errors import ClassValidationError
 
 from highwater.claims.positions import text_of
+from highwater.claims.refining import refinement_of
 from highwater.claims.resolving import build_system, find_model, resolve_model
 from highwater.claims.spec import SpecError
 from highwater.claims.tables import Findings, Wrong, problems_of, shown
@@ -153,7 +154,10 @@ def subject_of(entry: Mapping[str, Any], model: Model | None = None) -> Subject:
     if not isinstance(by_order, list) or not all(isinstance(group, str) for group in by_order):
         raise Wrong(f"by_order: is damaged: {shown(by_order)}")
     model = model or find_model(entry["model"])
-    protocol, definition, bounds, properties = resolve_model(model, entry["protocol"], entry["bounds"], entry["check"])
+    also = [refinement_of(entry["refines"])] if entry.get("refines") else []
+    protocol, definition, bounds, properties = resolve_model(
+        model, entry["protocol"], entry["bounds"], entry["check"], also
+    )
     try:
         system = build_system(definition, protocol, bounds, properties, by_order)
     except ModelError as error:

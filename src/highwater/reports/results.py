@@ -20,6 +20,7 @@ from highwater.claims.positions import line_of_key, line_of_parser, readable
 from highwater.claims.simulation import Simulated
 from highwater.claims.spec import Spec
 from highwater.claims.tables import strict
+from highwater.explorer.refinement import refinement_in
 from highwater.explorer.system import System
 from highwater.explorer.trace import changes
 from highwater.explorer.verdict import Audit, Step, Violation
@@ -168,6 +169,7 @@ def about_spec(spec: Spec) -> dict[str, Any]:
         "protocol": as_data(spec.protocol),
         "bounds": as_data(spec.bounds),
         "check": list(spec.file.check),
+        "refines": spec.file.refines or None,
         "by_order": list(spec.file.by_order),
         "source": spec.file.source,
         "changes": list(spec.changes),
@@ -177,7 +179,9 @@ def about_spec(spec: Spec) -> dict[str, Any]:
 def about_violation(system: System, violation: Violation | None) -> dict[str, Any]:
     """What an entry says of the violation that it shows, if there is one."""
     if violation is None:
-        return dict.fromkeys(("property", "arguments", "witness", "facts", "trace_length", "back_to", "trace"))
+        return dict.fromkeys(
+            ("property", "arguments", "witness", "facts", "trace_length", "back_to", "trace", "abstract")
+        )
     return {
         "property": violation.property or None,
         "arguments": violation.arguments,
@@ -186,7 +190,24 @@ def about_violation(system: System, violation: Violation | None) -> dict[str, An
         "trace_length": violation.trace_length,
         "back_to": violation.back_to,
         "trace": steps_as_data(system, violation.trace),
+        "abstract": abstract_as_data(system, violation.trace),
     }
+
+
+def abstract_as_data(system: System, trace: tuple[Step, ...]) -> list[dict[str, Any]] | None:
+    """The same trace in the model that is to be refined, if there is one."""
+    if (refines := refinement_in(system)) is None:
+        return None
+    return [
+        {
+            "step": number,
+            "action": step.action.of.name if step.action else None,
+            "arguments": dict(step.action.shown) if step.action else {},
+            "fits": step.fits,
+            "state": as_data(step.state),
+        }
+        for number, step in enumerate(refines.beside(trace))
+    ]
 
 
 def steps_as_data(system: System, trace: tuple[Step, ...]) -> list[dict[str, Any]]:

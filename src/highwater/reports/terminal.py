@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from highwater.claims.spec import Spec
 from highwater.claims.tables import shown
 from highwater.explorer.memory import in_bytes
 from highwater.explorer.ranks import in_words
+from highwater.explorer.refinement import refinement_in
 from highwater.explorer.system import System
 from highwater.explorer.trace import changes
 from highwater.explorer.verdict import DEADLOCK, Audit, Outcome, Step, Unreached, Verdict, Violation
@@ -121,7 +123,7 @@ def verdict_line(result: Result) -> str:
         return f"violated: {violation.property} after {violation.length_in_words}{also}{_cut_short(outcome)}"
     match outcome.verdict:
         case Verdict.HOLDS:
-            return f"holds {_for_whom(outcome)}: {', '.join(result.spec.file.check)}{_held_back(result)}"
+            return f"holds {_for_whom(outcome)}: {', '.join(result.spec.checked)}{_held_back(result)}"
         case Verdict.HOLDS_TO_DEPTH:
             return _to_depth(result)
         case _:
@@ -259,10 +261,18 @@ def trace_text(system: System, trace: Sequence[Step], back_to: int | None = None
     """A trace as plain lines, in columns."""
     rows = trace_rows(system, trace, back_to)
     widths = column_widths(rows)
-    return [
+    lines = [
         f"{number.rjust(widths[0])}  {actor.ljust(widths[1])}  {action.ljust(widths[2])}  {changed}".rstrip()
         for number, actor, action, changed in rows
     ]
+    beside = [f"{' ' * widths[0]}  {words}" for words in abstract_steps(system, trace)]
+    return [line for both in itertools.zip_longest(lines, beside) for line in both if line is not None]
+
+
+def abstract_steps(system: System, trace: Sequence[Step]) -> list[str]:
+    """What each step is in the abstract model, in words; nothing where no model is to be refined."""
+    refines = refinement_in(system)
+    return [f"{refines.model}  {step.words}" for step in refines.beside(trace)] if refines else []
 
 
 def plain_text(result: Result) -> str:
@@ -283,7 +293,8 @@ def show_trace(console: Console, system: System, trace: Sequence[Step], back_to:
     """One line per step: number, who acts, the action, and what changed."""
     rows = trace_rows(system, trace, back_to)
     widths = column_widths(rows)
-    for number, actor, action, changed in rows:
+    beside = abstract_steps(system, trace)
+    for place, (number, actor, action, changed) in enumerate(rows):
         line = Text("    ")
         line.append(number.rjust(widths[0]) + "  ", style="dim")
         line.append(visible(actor).ljust(widths[1]) + "  ", style="cyan")
@@ -291,6 +302,8 @@ def show_trace(console: Console, system: System, trace: Sequence[Step], back_to:
         line.append(visible(changed))
         line.rstrip()
         console.print(line)
+        for words in beside[place : place + 1]:
+            console.print(Text(f"    {' ' * widths[0]}  {visible(words)}", "dim"))
 
 
 def show_state(console: Console, domain: Any, state: Any, indent: str = "    ") -> None:

@@ -18,6 +18,7 @@ from highwater.model.language.declarations import Instance, Quantified
 from highwater.model.language.domain import ArrayOf, Maybe, Struct
 from highwater.model.language.graph_properties import GraphProperty, Liveness, Prospect
 from highwater.reports.replaying import Subject
+from highwater.viewer.abstract import with_abstract
 from highwater.viewer.cells import arrows_of, cell_of, lane_of, lane_of_part, pictures_alike
 from highwater.viewer.drawings import drawing_of
 from highwater.viewer.picture import Drawing
@@ -95,7 +96,8 @@ def shown_trace(
         followed: instances of properties that were not checked.
         why, facts: where the trace ends in a violation, what depends on what, and what the witness speaks of.
     """
-    pictures = pictures_alike([drawing.draw(system.domain, step.state) for step in trace])
+    drawn = [drawing.draw(system.domain, step.state) for step in trace]
+    pictures = pictures_alike(with_abstract(system, trace, drawn))
     lanes = tuple(pictures[0].lanes)
     arrows = tuple(arrows_of(drawing, trace, pictures))
     instances = (*instances_of(system, watched), *system.safety, *followed)
