@@ -6,7 +6,7 @@ from typing import Any
 
 import attrs
 
-from highwater.model.language.domain import Integers
+from highwater.model.language.domain import ArrayOf, Integers, SequenceOf, SetOf
 from highwater.model.language.records import within
 
 NO_EPOCH = -1
@@ -15,6 +15,21 @@ NO_EPOCH = -1
 def brokers(bounds: Any) -> Integers:
     """The domain of a broker id, for any bounds with a number of brokers."""
     return Integers(0, bounds.brokers - 1, label="b", names="brokers")
+
+
+def broker_sets(bounds: Any) -> SetOf:
+    """The domain of a set of brokers."""
+    return SetOf(brokers(bounds))
+
+
+def broker_lists(bounds: Any) -> SequenceOf:
+    """The domain of brokers in an order, such as an assignment."""
+    return SequenceOf(brokers(bounds), bounds.brokers)
+
+
+def per_broker(of: Any) -> Any:
+    """A domain from bounds: one value for each broker. `of` is its domain, or leads from bounds to it."""
+    return lambda bounds: ArrayOf(of(bounds) if callable(of) else of, bounds.brokers, label="b", by="brokers")
 
 
 def epochs(bounds: Any) -> Integers:

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import attrs
 
-from highwater.model.language.domain import ArrayOf, Integers, SequenceOf, SetOf
+from highwater.model.budgets import budget
+from highwater.model.language.domain import Integers
 from highwater.model.language.records import bound
-from highwater.model.log import NO_EPOCH, brokers
-
-
-def budget(meaning: str) -> Any:
-    """An attrs field of the bounds: how often a failure or a request may happen; 0 if a claim leaves it out."""
-    return bound(0, 7, meaning, default=0)
+from highwater.model.log import NO_EPOCH
 
 
 @attrs.frozen
@@ -65,14 +59,6 @@ def controllers(bounds: ControllerBounds) -> Integers:
     return Integers(0, bounds.controllers - 1, label="c", names="controllers")
 
 
-def broker_sets(bounds: ControllerBounds) -> SetOf:
-    return SetOf(brokers(bounds))
-
-
-def broker_lists(bounds: ControllerBounds) -> SequenceOf:
-    return SequenceOf(brokers(bounds), bounds.brokers)
-
-
 def topics(bounds: ControllerBounds) -> Integers:
     """The domain of a topic id: the number of topics created so far; 0 for no topic."""
     return Integers(0, bounds.topics_max, label="t")
@@ -93,8 +79,3 @@ def leader_epochs(bounds: ControllerBounds) -> Integers:
 
 def partition_epochs(bounds: ControllerBounds) -> Integers:
     return Integers(0, bounds.partition_epoch_max)
-
-
-def per_broker(of: Any) -> Any:
-    """A domain from bounds: one value for each broker."""
-    return lambda bounds: ArrayOf(of(bounds) if callable(of) else of, bounds.brokers, label="b", by="brokers")

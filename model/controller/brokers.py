@@ -8,7 +8,6 @@ import attrs
 
 from highwater.model.controller.bounds import (
     broker_epochs,
-    broker_sets,
     controller_epochs,
     leader_epochs,
     partition_epochs,
@@ -17,7 +16,7 @@ from highwater.model.controller.bounds import (
 from highwater.model.controller.zookeeper import names
 from highwater.model.language.domain import BOOLEAN, Integers, Maybe, OneOf
 from highwater.model.language.records import evolve, records, within
-from highwater.model.log import NO_EPOCH, brokers
+from highwater.model.log import NO_EPOCH, broker_sets, brokers
 
 DURING_DELETION = -2
 """The leader epoch of requests about a topic that is being deleted. In StopReplica it is Kafka's EpochDuringDelete; an

@@ -8,10 +8,7 @@ import attrs
 
 from highwater.model.controller.bounds import (
     broker_epochs,
-    broker_lists,
-    broker_sets,
     controller_epochs,
-    per_broker,
     topics,
 )
 from highwater.model.controller.partition_states import PartitionState
@@ -19,6 +16,7 @@ from highwater.model.controller.replica_states import ReplicaState
 from highwater.model.controller.zookeeper import Leadership, Reassignment
 from highwater.model.language.domain import BOOLEAN, Maybe, OneOf
 from highwater.model.language.records import records, within
+from highwater.model.log import broker_lists, broker_sets, per_broker
 
 
 class Step(Enum):

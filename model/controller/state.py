@@ -14,7 +14,8 @@ from typing import Any
 
 import attrs
 
-from highwater.model.controller.bounds import ControllerBounds, broker_sets, per_broker
+from highwater.model.budgets import spent, times
+from highwater.model.controller.bounds import ControllerBounds
 from highwater.model.controller.brokers import Broker, Metadata, Request, Role
 from highwater.model.controller.context import Context, blank
 from highwater.model.controller.elections import assign_round_robin
@@ -24,32 +25,32 @@ from highwater.model.controller.replica_states import ReplicaState
 from highwater.model.controller.replica_states import change as change_replica
 from highwater.model.controller.transitions import Illegal
 from highwater.model.controller.zookeeper import Leadership, ZooKeeper
-from highwater.model.language.domain import BOOLEAN, ArrayOf, Integers, OneOf, SequenceOf, SetOf
+from highwater.model.language.domain import BOOLEAN, ArrayOf, OneOf, SequenceOf, SetOf
 from highwater.model.language.records import evolve, records, replaced, within
-from highwater.model.log import NO_EPOCH
+from highwater.model.log import NO_EPOCH, broker_sets, per_broker
 
 
 @attrs.frozen
-class Spent:
-    """How much of each budget is used up."""
+class Used:
+    """How often each failure and request has happened."""
 
-    broker_crashes: int = within(lambda bounds: Integers(0, bounds.broker_crashes))
-    lossy_crashes: int = within(lambda bounds: Integers(0, bounds.lossy_crashes))
-    broker_expiries: int = within(lambda bounds: Integers(0, bounds.broker_expiries))
-    shutdowns: int = within(lambda bounds: Integers(0, bounds.shutdowns))
-    controller_crashes: int = within(lambda bounds: Integers(0, bounds.controller_crashes))
-    depositions: int = within(lambda bounds: Integers(0, bounds.depositions))
-    lost_answers: int = within(lambda bounds: Integers(0, bounds.lost_answers))
-    lost_isr_answers: int = within(lambda bounds: Integers(0, bounds.lost_isr_answers))
-    failed_role_changes: int = within(lambda bounds: Integers(0, bounds.failed_role_changes))
-    late_resignations: int = within(lambda bounds: Integers(0, bounds.late_resignations))
-    reorderings: int = within(lambda bounds: Integers(0, bounds.reorderings))
-    deletions: int = within(lambda bounds: Integers(0, bounds.deletions))
-    reassignments: int = within(lambda bounds: Integers(0, bounds.reassignments))
-    partition_additions: int = within(lambda bounds: Integers(0, bounds.partition_additions))
-    preferred_elections: int = within(lambda bounds: Integers(0, bounds.preferred_elections))
-    shrinks: int = within(lambda bounds: Integers(0, bounds.shrinks))
-    commits: int = within(lambda bounds: Integers(0, bounds.commits))
+    broker_crashes: int = times("broker_crashes")
+    lossy_crashes: int = times("lossy_crashes")
+    broker_expiries: int = times("broker_expiries")
+    shutdowns: int = times("shutdowns")
+    controller_crashes: int = times("controller_crashes")
+    depositions: int = times("depositions")
+    lost_answers: int = times("lost_answers")
+    lost_isr_answers: int = times("lost_isr_answers")
+    failed_role_changes: int = times("failed_role_changes")
+    late_resignations: int = times("late_resignations")
+    reorderings: int = times("reorderings")
+    deletions: int = times("deletions")
+    reassignments: int = times("reassignments")
+    partition_additions: int = times("partition_additions")
+    preferred_elections: int = times("preferred_elections")
+    shrinks: int = times("shrinks")
+    commits: int = times("commits")
 
 
 class Mishap(Enum):
@@ -126,7 +127,7 @@ class Cluster:
             "controllers",
         )
     )
-    spent: Spent = within(Spent)
+    used: Used = within(Used)
     history: History = within(History)
 
     @property
@@ -151,7 +152,7 @@ class Cluster:
 
     def spending(self, name: str) -> Cluster:
         """The cluster after one more use of a budget."""
-        return evolve(self, spent=evolve(self.spent, **{name: getattr(self.spent, name) + 1}))
+        return evolve(self, used=spent(self.used, name))
 
     def with_mishap(self, mishap: Mishap) -> Cluster:
         return evolve(self, history=evolve(self.history, mishaps=self.history.mishaps | {mishap}))
@@ -182,7 +183,7 @@ def initial_states(bounds: ControllerBounds) -> list[Cluster]:
         controllers=(empty,) * bounds.controllers,
         brokers=(idle,) * bounds.brokers,
         queues=(((),) * bounds.brokers,) * bounds.controllers,
-        spent=Spent(**{field.name: 0 for field in attrs.fields(Spent)}),
+        used=Used(**{field.name: 0 for field in attrs.fields(Used)}),
         history=History(frozenset(), frozenset(), frozenset(), False),
     )
     if not bounds.established:

@@ -8,18 +8,15 @@ import attrs
 
 from highwater.model.controller.bounds import (
     broker_epochs,
-    broker_lists,
-    broker_sets,
     controller_epochs,
     controllers,
     leader_epochs,
     partition_epochs,
-    per_broker,
     topics,
 )
 from highwater.model.language.domain import BOOLEAN, Maybe
 from highwater.model.language.records import records, within
-from highwater.model.log import brokers
+from highwater.model.log import broker_lists, broker_sets, brokers, per_broker
 
 
 def names(members: Iterable[int]) -> str:

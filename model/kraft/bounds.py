@@ -6,14 +6,10 @@ from typing import Any
 
 import attrs
 
-from highwater.model.language.domain import BOOLEAN, ArrayOf, Integers, Maybe, OneOf, SequenceOf, SetOf
+from highwater.model.budgets import budget
+from highwater.model.language.domain import BOOLEAN, ArrayOf, Integers, Maybe, OneOf, SetOf
 from highwater.model.language.records import bound
-from highwater.model.log import brokers
-
-
-def budget(meaning: str) -> Any:
-    """An attrs field of the bounds: how often a failure or a request may happen; 0 if a claim leaves it out."""
-    return bound(0, 7, meaning, default=0)
+from highwater.model.log import broker_sets, brokers
 
 
 @attrs.frozen
@@ -66,19 +62,11 @@ class KraftBounds:
             raise ValueError(f"replication_factor {self.replication_factor} is more than brokers {self.brokers}")
 
 
-def broker_sets(bounds: Any) -> SetOf:
-    return SetOf(brokers(bounds))
-
-
 def stale_broker_sets(bounds: Any) -> SetOf:
     """The domain of brokers that an index names wrongly: nobody, unless min.insync.replicas may change and the topic be
     deleted.
     """
     return broker_sets(bounds) if bounds.min_isr_changes and bounds.topic_deletions else SetOf(Integers(0, -1))
-
-
-def broker_lists(bounds: Any) -> SequenceOf:
-    return SequenceOf(brokers(bounds), bounds.brokers)
 
 
 def partitions(bounds: Any) -> Integers:
@@ -120,8 +108,3 @@ def min_isrs(bounds: Any) -> Integers:
 def flag_if(*budgets: str) -> Any:
     """A domain from bounds: a flag that stays False unless one of some budgets is there."""
     return lambda bounds: BOOLEAN if any(getattr(bounds, budget) for budget in budgets) else OneOf((False,))
-
-
-def per_broker(of: Any) -> Any:
-    """A domain from bounds: one value for each broker."""
-    return lambda bounds: ArrayOf(of(bounds) if callable(of) else of, bounds.brokers, label="b", by="brokers")

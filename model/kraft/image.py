@@ -9,12 +9,9 @@ import attrs
 
 from highwater.model.kraft.bounds import (
     broker_epochs,
-    broker_lists,
-    broker_sets,
     flag_if,
     min_isrs,
     partition_epochs,
-    per_broker,
     per_partition,
     some_broker,
     stale_broker_sets,
@@ -22,7 +19,7 @@ from highwater.model.kraft.bounds import (
 )
 from highwater.model.language.domain import BOOLEAN, OneOf
 from highwater.model.language.records import records, within
-from highwater.model.log import epochs
+from highwater.model.log import broker_lists, broker_sets, epochs, per_broker
 
 
 class Standing(Enum):

@@ -10,13 +10,12 @@ from typing import Any
 
 import attrs
 
+from highwater.model.budgets import spent, times
 from highwater.model.kraft.bounds import (
     broker_epochs,
-    broker_sets,
     flag_if,
     min_isrs,
     partition_epochs,
-    per_broker,
     per_partition,
     some_broker,
     topic_ids,
@@ -24,7 +23,7 @@ from highwater.model.kraft.bounds import (
 from highwater.model.kraft.image import SERVING, Batch, Image, Partition, Registration, Stale, Standing
 from highwater.model.language.domain import BOOLEAN, Integers, Maybe, OneOf, SequenceOf
 from highwater.model.language.records import evolve, records, replaced, within
-from highwater.model.log import epochs
+from highwater.model.log import broker_sets, epochs, per_broker
 
 
 class Fate(Enum):
@@ -162,22 +161,22 @@ class Used:
     but itself is compared with one, so that there is one class of each, and any number of times.
     """
 
-    crashes: int = within(lambda bounds: Integers(0, bounds.crashes))
-    lossy_crashes: int = within(lambda bounds: Integers(0, bounds.lossy_crashes))
-    fail_overs: int = within(lambda bounds: Integers(0, bounds.fail_overs, order="fail_overs"))
-    shutdowns: int = within(lambda bounds: Integers(0, bounds.shutdowns))
-    reassignments: int = within(lambda bounds: Integers(0, bounds.reassignments))
-    cancellations: int = within(lambda bounds: Integers(0, bounds.cancellations))
-    voter_changes: int = within(lambda bounds: Integers(0, bounds.voter_changes))
-    min_isr_changes: int = within(lambda bounds: Integers(0, bounds.min_isr_changes))
-    directory_failures: int = within(lambda bounds: Integers(0, bounds.directory_failures))
-    topic_deletions: int = within(lambda bounds: Integers(0, bounds.topic_deletions))
-    unregistrations: int = within(lambda bounds: Integers(0, bounds.unregistrations))
-    upgrades: int = within(lambda bounds: Integers(0, bounds.upgrades))
-    unclean_elections: int = within(lambda bounds: Integers(0, bounds.unclean_elections))
-    elections: int = within(lambda bounds: Integers(0, bounds.elections, order="elections"))
-    shrinks: int = within(lambda bounds: Integers(0, bounds.shrinks, order="shrinks"))
-    commits: int = within(lambda bounds: Integers(0, bounds.commits, order="commits", constants_below=1))
+    crashes: int = times("crashes")
+    lossy_crashes: int = times("lossy_crashes")
+    fail_overs: int = times("fail_overs", order="fail_overs")
+    shutdowns: int = times("shutdowns")
+    reassignments: int = times("reassignments")
+    cancellations: int = times("cancellations")
+    voter_changes: int = times("voter_changes")
+    min_isr_changes: int = times("min_isr_changes")
+    directory_failures: int = times("directory_failures")
+    topic_deletions: int = times("topic_deletions")
+    unregistrations: int = times("unregistrations")
+    upgrades: int = times("upgrades")
+    unclean_elections: int = times("unclean_elections")
+    elections: int = times("elections", order="elections")
+    shrinks: int = times("shrinks", order="shrinks")
+    commits: int = times("commits", order="commits", constants_below=1)
 
 
 @attrs.frozen
@@ -316,4 +315,4 @@ class Cluster:
         return evolve(self, heartbeats=evolve(self.heartbeats, contacted=self.heartbeats.contacted | {broker}))
 
     def spending(self, what: str) -> Cluster:
-        return evolve(self, used=evolve(self.used, **{what: getattr(self.used, what) + 1}))
+        return evolve(self, used=spent(self.used, what))

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import attrs
 
+from highwater.model.budgets import budget
 from highwater.model.language.domain import Integers, SetOf
-from highwater.model.language.records import bound, within
+from highwater.model.language.records import bound
 from highwater.model.log import NO_EPOCH
 
 
@@ -30,11 +29,11 @@ class PartitionBounds:
         1, 3, "1: a fetch is one step; 2: its response travels and can be lost; 3: its request can, too", 2
     )
     isr_changes_in_flight: int = bound(1, 2, "ISR changes of one leader that can be in flight", 1)
-    leader_moves: int = bound(0, 7, "budget: leadership moved without a failure, as by a preferred election", 0)
-    spurious_fences: int = bound(0, 7, "budget: a running broker fenced, as by a lost session", 0)
-    controlled_shutdowns: int = bound(0, 7, "budget: controlled shutdowns", 0)
-    process_crashes: int = bound(0, 7, "budget: crashes that leave the log as it is", 0)
-    lossy_crashes: int = bound(0, 7, "budget: crashes that lose what was not flushed", 0)
+    leader_moves: int = budget("leadership moved without a failure, as by a preferred election")
+    spurious_fences: int = budget("a running broker fenced, as by a lost session")
+    controlled_shutdowns: int = budget("controlled shutdowns")
+    process_crashes: int = budget("crashes that leave the log as it is")
+    lossy_crashes: int = budget("crashes that lose what was not flushed")
     down_at_once: int = bound(0, 5, "brokers that may be down or shutting down at once; 0: all", 0)
     stops_per_broker: int = bound(
         0, 7, "how often each broker may crash or shut down; 0: as often as the budgets allow", 0
@@ -45,12 +44,12 @@ class PartitionBounds:
         0, 1, "1: brokers crash and lose sessions only while another one is shutting down", 0
     )
     failures_without_leader: int = bound(0, 1, "1: brokers crash and lose sessions only while nobody leads", 0)
-    isr_shrinks: int = bound(0, 7, "budget: followers that a leader finds lagging", 0)
-    reassignments: int = bound(0, 7, "budget: replicas taken from the assignment and added again", 0)
-    retentions: int = bound(0, 7, "budget: records deleted from the start of a leader's log", 0)
-    alter_failures: int = bound(0, 7, "budget: ISR changes whose outcome the leader does not learn", 0)
-    produce_timeouts: int = bound(0, 7, "budget: producers with acks=all whose requests time out", 0)
-    checkpoints: int = bound(0, 7, "budget: high watermark checkpoints written", 0)
+    isr_shrinks: int = budget("followers that a leader finds lagging")
+    reassignments: int = budget("replicas taken from the assignment and added again")
+    retentions: int = budget("records deleted from the start of a leader's log")
+    alter_failures: int = budget("ISR changes whose outcome the leader does not learn")
+    produce_timeouts: int = budget("producers with acks=all whose requests time out")
+    checkpoints: int = budget("high watermark checkpoints written")
     consumer_reads: int = bound(0, 1, "1: consumers read, and what they read is remembered", 0)
     offset_queries: int = bound(0, 1, "1: clients ask for the end offset, and the newest answer is remembered", 0)
     caught_up_times: int = bound(0, 1, "1: a replica outside the ISR counts as caught up for a while; 0: never", 0)
@@ -91,8 +90,3 @@ def fetched_broker_epochs(bounds: PartitionBounds) -> Integers:
 def record_ids(bounds: PartitionBounds) -> SetOf:
     """The domain of a set of records."""
     return SetOf(Integers(0, bounds.records_max - 1, label="r"))
-
-
-def times(key: str, order: str = "") -> Any:
-    """An attrs field that counts how often something has happened, up to its budget."""
-    return within(lambda bounds: Integers(0, getattr(bounds, key), order=order))

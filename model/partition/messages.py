@@ -6,9 +6,9 @@ from enum import Enum
 
 import attrs
 
-from highwater.model.language.domain import ArrayOf, Integers, Maybe, OneOf, SetOf
+from highwater.model.language.domain import Integers, Maybe, OneOf, SetOf
 from highwater.model.language.records import records, within
-from highwater.model.log import NO_EPOCH, Record, brokers, epochs
+from highwater.model.log import NO_EPOCH, Record, brokers, epochs, per_broker
 from highwater.model.partition.bounds import fetched_broker_epochs, log_offsets, log_starts, partition_epochs
 
 
@@ -84,9 +84,7 @@ class IsrChange:
     leader_epoch: int = within(epochs)
     partition_epoch: int = within(partition_epochs)
     isr: frozenset[int] = within(lambda bounds: SetOf(brokers(bounds)))
-    broker_epochs: tuple[int, ...] = within(
-        lambda bounds: ArrayOf(fetched_broker_epochs(bounds), bounds.brokers, label="b", by="brokers")
-    )
+    broker_epochs: tuple[int, ...] = within(per_broker(fetched_broker_epochs))
 
     def __str__(self) -> str:
         isr = " ".join(f"b{broker}" for broker in sorted(self.isr))

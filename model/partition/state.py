@@ -13,9 +13,10 @@ from enum import Enum
 
 import attrs
 
+from highwater.model.budgets import spent, times
 from highwater.model.language.domain import BOOLEAN, ArrayOf, Integers, Maybe, OneOf, SequenceOf, SetOf
 from highwater.model.language.records import evolve, records, replaced, within
-from highwater.model.log import NO_EPOCH, Record, brokers
+from highwater.model.log import NO_EPOCH, Record, brokers, per_broker
 from highwater.model.partition.bounds import (
     PartitionBounds,
     broker_epochs,
@@ -25,7 +26,6 @@ from highwater.model.partition.bounds import (
     partition_epochs,
     partition_epochs_or_none,
     record_ids,
-    times,
 )
 from highwater.model.partition.messages import Election, Fetch, IsrChange
 
@@ -138,9 +138,7 @@ class Replica:
     epoch_starts: tuple[int | None, ...] = within(
         lambda bounds: ArrayOf(Maybe(log_offsets(bounds)), bounds.leader_epoch_max + 1, label="e")
     )
-    followers: tuple[Follower, ...] = within(
-        lambda bounds: ArrayOf(records(Follower)(bounds), bounds.brokers, label="b", by="brokers")
-    )
+    followers: tuple[Follower, ...] = within(per_broker(records(Follower)))
     changes: tuple[IsrChange, ...] = within(
         lambda bounds: SequenceOf(records(IsrChange)(bounds), bounds.isr_changes_in_flight)
     )
@@ -193,9 +191,7 @@ class Quorum:
     last_known_leader: int | None = within(lambda bounds: Maybe(brokers(bounds)))
     assignment: frozenset[int] = within(lambda bounds: SetOf(brokers(bounds)))
     partition_epoch: int = within(partition_epochs)
-    registrations: tuple[Registration, ...] = within(
-        lambda bounds: ArrayOf(records(Registration)(bounds), bounds.brokers, label="b", by="brokers")
-    )
+    registrations: tuple[Registration, ...] = within(per_broker(records(Registration)))
 
 
 @attrs.frozen
@@ -267,9 +263,7 @@ class Partition:
         clients, used: what clients have seen, and how much of each budget is used up.
     """
 
-    replicas: tuple[Replica, ...] = within(
-        lambda bounds: ArrayOf(records(Replica)(bounds), bounds.brokers, label="b", by="brokers")
-    )
+    replicas: tuple[Replica, ...] = within(per_broker(records(Replica)))
     quorum: Quorum = within(Quorum)
     elections: tuple[Election, ...] = within(
         lambda bounds: SequenceOf(records(Election)(bounds), bounds.leader_epoch_max + 1)
@@ -297,7 +291,7 @@ class Partition:
 
     def spent(self, budget: str) -> Used:
         """The budgets after one more use of one of them."""
-        return evolve(self.used, **{budget: getattr(self.used, budget) + 1})
+        return spent(self.used, budget)
 
 
 def all_brokers(bounds: PartitionBounds) -> dict[str, range]:

@@ -11,9 +11,9 @@ from __future__ import annotations
 import attrs
 
 from highwater.model.language.declarations import action
-from highwater.model.language.domain import ArrayOf, Integers, SequenceOf, SetOf
+from highwater.model.language.domain import Integers, SequenceOf, SetOf
 from highwater.model.language.records import bound, evolve, records, replaced, within
-from highwater.model.log import brokers
+from highwater.model.log import brokers, per_broker
 
 LEADER = 0
 NO_VERSION = -1
@@ -64,9 +64,7 @@ class Leader:
     version: int = within(versions)
     pending_isr: frozenset[int] = within(isrs)
     pending_version: int = within(lambda bounds: Integers(NO_VERSION, bounds.version_max))
-    offsets: tuple[int, ...] = within(
-        lambda bounds: ArrayOf(Integers(0, bounds.offset_max), bounds.brokers, label="b", by="brokers")
-    )
+    offsets: tuple[int, ...] = within(per_broker(lambda bounds: Integers(0, bounds.offset_max)))
 
     @property
     def maximal_isr(self) -> frozenset[int]:

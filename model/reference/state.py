@@ -12,9 +12,9 @@ from enum import Enum
 
 import attrs
 
-from highwater.model.language.domain import ArrayOf, Integers, Maybe, SequenceOf, SetOf
+from highwater.model.language.domain import Integers, Maybe, SequenceOf, SetOf
 from highwater.model.language.records import bound, evolve, records, replaced, within
-from highwater.model.log import NO_EPOCH, Record, brokers
+from highwater.model.log import NO_EPOCH, Record, brokers, per_broker
 
 
 class Variant(Enum):
@@ -103,9 +103,7 @@ class Cluster:
     requests: tuple[LeaderAndIsr, ...] = within(
         lambda bounds: SequenceOf(records(LeaderAndIsr)(bounds), bounds.leader_epoch_max + 1)
     )
-    replicas: tuple[Replica, ...] = within(
-        lambda bounds: ArrayOf(records(Replica)(bounds), bounds.brokers, label="b", by="brokers")
-    )
+    replicas: tuple[Replica, ...] = within(per_broker(records(Replica)))
 
     @property
     def leader_epoch(self) -> int:

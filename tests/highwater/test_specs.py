@@ -19,7 +19,7 @@ from highwater.claims.positions import line_of_key
 from highwater.claims.spec import find_specs, load_spec
 from highwater.explorer.analysis.causes import causes, instance_of
 from highwater.explorer.system import System
-from highwater.explorer.verdict import Outcome, Violation
+from highwater.explorer.verdict import Auditing, Outcome, Violation
 from highwater.reports.replaying import read_report, replay
 from highwater.reports.results import report, write_json
 from tests.model.test_what_claims_reach import UNREACHED, place_of
@@ -86,7 +86,8 @@ def test_symmetry_changes_nothing_that_a_claim_tells(path: Path) -> None:
         pytest.skip("no names are interchangeable, so that it would be the same search again")
     if checked(path).outcome.distinct_states > SMALL:
         pytest.skip("there are smaller claims of the same model")
-    assert told(check_spec(load_spec(path), symmetry=False).outcome) == told(checked(path).outcome)
+    alone = check_spec(load_spec(path), symmetry=False, audit=Auditing.NONE)  # the same states are judged again with it
+    assert told(alone.outcome) == told(checked(path).outcome)
 
 
 def told(outcome: Outcome) -> dict[str, Any]:

@@ -67,7 +67,7 @@ def walkthrough() -> str:
         told = [
             str(change)
             for change in changes(domain, before, walk.cluster)
-            if not change.path.startswith(("spent", "history"))
+            if not change.path.startswith(("used", "history"))
         ]
         lines.append(title)
         lines.extend(f"    {each}" for each in told)
