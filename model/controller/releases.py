@@ -14,112 +14,83 @@ from __future__ import annotations
 
 import attrs
 
-from highwater.model.controller.protocol import (
-    AheadOfController,
-    Completion,
-    ControllerProtocol,
-    DeadReplicaAtStartup,
-    IsrPath,
-    LastIsrMember,
-    ReassignmentOrder,
-    StopReplicaEpoch,
-)
+from highwater.model.controller.protocol import ControllerProtocol, IsrPath
 from highwater.model.language.definition import Release
+from highwater.model.language.history import History
 
-KAFKA_0_8_2 = ControllerProtocol(
-    broker_checks_controller_epoch=True,
-    zk_write_fenced=False,
-    zombie_learns_epoch=False,
-    resign_stops_queue=False,
-    found_self_elected_runs_failover=False,
-    leader_and_isr_needs_newer_epoch=True,
-    stop_replica_epoch=StopReplicaEpoch.ANY,
-    broker_checks_broker_epoch=False,
-    controller_detects_bounce=False,
-    bounce_updates_partitions=True,
-    registration_keeps_epoch=False,
-    last_isr_member=LastIsrMember.LEAVES_IF_UNCLEAN,
-    one_expiry_at_a_time=True,
-    epoch_stored_after_role_change=False,
-    leaving_leader_told=True,
-    leaving_broker_fetches=False,
-    demote_during_shutdown=True,
-    stop_replica_ends_coordination=False,
-    coordinator_checks_epoch=False,
-    isr_path=IsrPath.ZOOKEEPER,
-    fence_fetch=False,
-    controller_rejects_ineligible=False,
-    repeated_change_succeeds=False,
-    ahead_of_controller_error=AheadOfController.NOT_CONTROLLER,
-    metadata_follows_epoch_bumps=False,
-    leader_forgets_removed=True,
-    isr_repair_unassigned=False,
-    reassignment_order=ReassignmentOrder.PUBLISHED,
-    cancel_moves_leader_first=False,
-    reassignment_requires_alive=True,
-    reassignment_overridable=False,
-    completion=Completion.TARGET_IN_ISR,
-    offline_to_ineligible_allowed=False,
-    failed_deletion_becomes_ineligible=True,
-    resume_deletion_on_failover=True,
-    offline_without_leadership=False,
-    dead_replica_at_startup=DeadReplicaAtStartup.INELIGIBLE,
-    dead_broker_blocks_deletion=True,
-    added_partitions_taken_back=False,
-    topic_ids=False,
-    stray_replaced=False,
-    unclean_election=True,
-    election_type_checked=True,
-    update_metadata=False,
-)
-KAFKA_0_9 = attrs.evolve(KAFKA_0_8_2, found_self_elected_runs_failover=True)
-KAFKA_0_10_1_0 = attrs.evolve(KAFKA_0_9, reassignment_requires_alive=False)
-KAFKA_0_10_1_1 = attrs.evolve(KAFKA_0_10_1_0, stop_replica_ends_coordination=True)
-KAFKA_0_10_2 = attrs.evolve(KAFKA_0_10_1_1, resign_stops_queue=True)
-KAFKA_0_11 = attrs.evolve(KAFKA_0_10_2, stop_replica_ends_coordination=False, unclean_election=False)
-KAFKA_1_1 = attrs.evolve(KAFKA_0_11, last_isr_member=LastIsrMember.STAYS, leaving_leader_told=False)
-KAFKA_2_0 = attrs.evolve(KAFKA_1_1, offline_without_leadership=True, added_partitions_taken_back=True)
-KAFKA_2_1 = attrs.evolve(KAFKA_2_0, zk_write_fenced=True, leaving_leader_told=True, fence_fetch=True)
-KAFKA_2_2 = attrs.evolve(KAFKA_2_1, broker_checks_broker_epoch=True, controller_detects_bounce=True)
-KAFKA_2_3 = attrs.evolve(
-    KAFKA_2_2, offline_to_ineligible_allowed=True, dead_replica_at_startup=DeadReplicaAtStartup.OFFLINE
-)
-KAFKA_2_4_0 = attrs.evolve(KAFKA_2_3, metadata_follows_epoch_bumps=True, reassignment_overridable=True)
-KAFKA_2_4_1 = attrs.evolve(KAFKA_2_4_0, stop_replica_ends_coordination=True)
-KAFKA_2_6 = attrs.evolve(KAFKA_2_4_1, stop_replica_epoch=StopReplicaEpoch.NEWER)
-KAFKA_2_7 = attrs.evolve(
-    KAFKA_2_6, isr_path=IsrPath.ALTER_PARTITION, repeated_change_succeeds=True, epoch_stored_after_role_change=True
-)
-KAFKA_2_8_0 = attrs.evolve(KAFKA_2_7, topic_ids=True)
-KAFKA_2_8_1 = attrs.evolve(KAFKA_2_8_0, coordinator_checks_epoch=True)
-KAFKA_3_0 = attrs.evolve(KAFKA_2_8_1, isr_repair_unassigned=True)
-KAFKA_3_3 = attrs.evolve(KAFKA_3_0, controller_rejects_ineligible=True)
-KAFKA_3_4_1 = attrs.evolve(KAFKA_3_3, stop_replica_epoch=StopReplicaEpoch.NEWER_OR_EQUAL)
-
-REPAIRED = attrs.evolve(KAFKA_3_4_1, isr_path=IsrPath.ZOOKEEPER, cancel_moves_leader_first=True, stray_replaced=True)
-
-PRESETS_OF_RELEASES = {
-    "kafka-0.8.2": ("0.8.2.0", KAFKA_0_8_2),
-    "kafka-0.9": ("0.9.0.0", KAFKA_0_9),
-    "kafka-0.10.1.0": ("0.10.1.0", KAFKA_0_10_1_0),
-    "kafka-0.10.1.1": ("0.10.1.1", KAFKA_0_10_1_1),
-    "kafka-0.10.2": ("0.10.2.0", KAFKA_0_10_2),
-    "kafka-0.11": ("0.11.0.0", KAFKA_0_11),
-    "kafka-1.1": ("1.1.0", KAFKA_1_1),
-    "kafka-2.0": ("2.0.0", KAFKA_2_0),
-    "kafka-2.1": ("2.1.0", KAFKA_2_1),
-    "kafka-2.2": ("2.2.0", KAFKA_2_2),
-    "kafka-2.3": ("2.3.0", KAFKA_2_3),
-    "kafka-2.4.0": ("2.4.0", KAFKA_2_4_0),
-    "kafka-2.4.1": ("2.4.1", KAFKA_2_4_1),
-    "kafka-2.6": ("2.6.0", KAFKA_2_6),
-    "kafka-2.7": ("2.7.0", KAFKA_2_7),
-    "kafka-2.8.0": ("2.8.0", KAFKA_2_8_0),
-    "kafka-2.8.1": ("2.8.1", KAFKA_2_8_1),
-    "kafka-3.0": ("3.0.0", KAFKA_3_0),
-    "kafka-3.3": ("3.3.0", KAFKA_3_3),
-    "kafka-3.4.1": ("3.4.1", KAFKA_3_4_1),
+HISTORY = History("""
+broker_checks_controller_epoch True | ReplicaManager#becomeLeaderOrFollower, #stopReplicas
+zk_write_fenced False 2.1.0=True | KafkaZkClient#retryRequestsUntilConnected
+zombie_learns_epoch False | KafkaController: 0.8.1's ControllerEpochListener is gone
+resign_stops_queue False 0.10.2.0=True | ControllerZkListener#isActive
+found_self_elected_runs_failover False 0.9.0.0=True | ZkUtils#createEphemeralPathExpectConflictHandleZKBug
+leader_and_isr_needs_newer_epoch True | ReplicaManager#becomeLeaderOrFollower
+stop_replica_epoch any 2.6.0=newer 3.4.1=newer-or-equal | ReplicaManager#stopReplicas
+broker_checks_broker_epoch False 2.2.0=True | KafkaApis#isBrokerEpochStale
+controller_detects_bounce False 2.2.0=True | KafkaController#processBrokerChange
+bounce_updates_partitions True | KafkaController#processBrokerChange, where a bounce is seen at all
+registration_keeps_epoch False | KafkaController#processRegisterBrokerAndReelect
+last_isr_member leaves-if-unclean 1.1.0=stays | KafkaController#removeReplicaFromIsr
+one_expiry_at_a_time True | ReplicaStateMachine#removeReplicasFromIsr
+epoch_stored_after_role_change False 2.7.0=True | Partition#makeFollower
+leaving_leader_told True 1.1.0=False 2.1.0=True | PartitionStateMachine#leaderForControlledShutdown
+leaving_broker_fetches False | ReplicaManager#makeFollowers
+demote_during_shutdown True | ReplicaManager#makeFollowers
+stop_replica_ends_coordination False 0.10.1.1=True 0.11.0.0=False 2.4.1=True \
+    | KafkaApis#handleStopReplicaRequest: groups, and since 0.11 transactions, too
+coordinator_checks_epoch False 2.8.1=True | GroupMetadataManager#maybeUpdateCoordinatorEpoch
+isr_path zookeeper 2.7.0=alter-partition | AlterIsrManager
+fence_fetch False 2.1.0=True | Partition#localReplicaWithEpochOrException
+controller_rejects_ineligible False 3.3.0=True | KafkaController#tryProcessAlterPartition
+repeated_change_succeeds False 2.7.0=True | KafkaController#processAlterIsr
+ahead_of_controller_error not-controller | KafkaController#tryProcessAlterPartition; until 3.2 the write fails
+metadata_follows_epoch_bumps False 2.4.0=True | KafkaController#updateLeaderEpoch
+leader_forgets_removed True | Partition#makeLeader
+isr_repair_unassigned False 3.0.0=True | Partition#isFollowerOutOfSync
+reassignment_order published | KafkaController#onPartitionReassignment
+cancel_moves_leader_first False | KafkaController#updateCurrentReassignment
+reassignment_requires_alive True 0.10.1.0=False | KafkaController#initiateReassignReplicasForTopicPartition
+reassignment_overridable False 2.4.0=True | KafkaController#processApiPartitionReassignment
+completion target-in-isr | KafkaController#isReassignmentComplete
+offline_to_ineligible_allowed False 2.3.0=True | ReplicaDeletionIneligible#validPreviousStates
+failed_deletion_becomes_ineligible True | TopicDeletionManager#failReplicaDeletion
+resume_deletion_on_failover True | TopicDeletionManager#start
+offline_without_leadership False 2.0.0=True | ReplicaStateMachine#doHandleStateChanges
+dead_replica_at_startup ineligible 2.3.0=offline | ReplicaStateMachine#startup
+dead_broker_blocks_deletion True | TopicDeletionManager#resumeDeletions
+added_partitions_taken_back False 2.0.0=True | KafkaController#restorePartitionReplicaAssignment
+topic_ids False 2.8.0=True | ReplicaManager#becomeLeaderOrFollower
+stray_replaced False | ReplicaManager#becomeLeaderOrFollower
+unclean_election True 0.11.0.0=False | KafkaConfig
+election_type_checked True | KafkaController#onReplicaElection
+update_metadata False | a choice of the model's, not of a release
+""")
+FIRST_RELEASES = {
+    "kafka-0.8.2": "0.8.2.0",
+    "kafka-0.9": "0.9.0.0",
+    "kafka-0.10.1.0": "0.10.1.0",
+    "kafka-0.10.1.1": "0.10.1.1",
+    "kafka-0.10.2": "0.10.2.0",
+    "kafka-0.11": "0.11.0.0",
+    "kafka-1.1": "1.1.0",
+    "kafka-2.0": "2.0.0",
+    "kafka-2.1": "2.1.0",
+    "kafka-2.2": "2.2.0",
+    "kafka-2.3": "2.3.0",
+    "kafka-2.4.0": "2.4.0",
+    "kafka-2.4.1": "2.4.1",
+    "kafka-2.6": "2.6.0",
+    "kafka-2.7": "2.7.0",
+    "kafka-2.8.0": "2.8.0",
+    "kafka-2.8.1": "2.8.1",
+    "kafka-3.0": "3.0.0",
+    "kafka-3.3": "3.3.0",
+    "kafka-3.4.1": "3.4.1",
 }
-PRESETS = {"repaired": REPAIRED, **{name: protocol for name, (_, protocol) in PRESETS_OF_RELEASES.items()}}
-RELEASES = {name: Release(first, "zookeeper") for name, (first, _) in PRESETS_OF_RELEASES.items()}
+RELEASES = {name: Release(first, "zookeeper") for name, first in FIRST_RELEASES.items()}
+_OF_RELEASES = {name: HISTORY.protocol(ControllerProtocol, release) for name, release in RELEASES.items()}
+REPAIRED = attrs.evolve(
+    _OF_RELEASES["kafka-3.4.1"], isr_path=IsrPath.ZOOKEEPER, cancel_moves_leader_first=True, stray_replaced=True
+)
+PRESETS = {"repaired": REPAIRED, **_OF_RELEASES}
 LAST_RELEASES = {"zookeeper": "3.9"}

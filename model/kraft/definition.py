@@ -15,8 +15,8 @@ from highwater.model.kraft import (
 )
 from highwater.model.kraft.bounds import KraftBounds
 from highwater.model.kraft.initial import initial_states
-from highwater.model.kraft.presets import LAST_RELEASES, PRESETS, RELEASES_OF_PRESETS
 from highwater.model.kraft.protocol import KraftProtocol
+from highwater.model.kraft.releases import LAST_RELEASES, PRESETS, RELEASES
 from highwater.model.kraft.state import Cluster
 from highwater.model.language.definition import Definition, Model
 
@@ -76,6 +76,6 @@ KRAFT = Model(
     KraftProtocol,
     define,
     PRESETS,
-    RELEASES_OF_PRESETS,
+    RELEASES,
     LAST_RELEASES,
 )

@@ -14,285 +14,141 @@ Source: the named releases of github.com/apache/kafka, all of them compared with
 
 from __future__ import annotations
 
-from typing import Any
-
 import attrs
 
 from highwater.model.language.definition import Release
-from highwater.model.partition.protocol import (
-    Acks,
-    AheadOfController,
-    AlterError,
-    CasConflict,
-    CheckpointCovers,
-    ExpandRequiresCaughtUp,
-    FetchResponseChecks,
-    Flush,
-    FollowerReset,
-    HighWatermarkCheckpoint,
-    HighWatermarkSet,
-    IsrPath,
-    LastKnownLeader,
-    LeaderChecks,
-    OutOfRange,
-    OutOfRangeBehind,
-    PartitionProtocol,
-    PendingPolicy,
-    ShrinkStartsEpoch,
-    TruncationSkip,
-    UncleanElectionSetting,
-    WaitsForNonIsr,
-)
-from highwater.model.partition.truncation_rules import Truncation
+from highwater.model.language.history import History
+from highwater.model.partition.protocol import FollowerReset, PartitionProtocol
 
-KAFKA_0_8_0 = PartitionProtocol(
-    truncation=Truncation.HIGH_WATERMARK,
-    epoch_entry_on_election=False,
-    truncation_skip=TruncationSkip.NEVER,
-    epoch_cache_clean_at_end=False,
-    out_of_range_policy=OutOfRange.TRUNCATE,
-    out_of_range_when_behind=OutOfRangeBehind.TRUNCATE_ALL,
-    truncation_lowers_high_watermark=False,
-    high_watermark_before_truncation=False,
-    fetch_response_checks=FetchResponseChecks.LEADER,
-    fetch_sessions_keep_epochs=False,
-    fence_fetch=False,
-    fence_truncation=False,
-    fence_high_watermark=False,
-    fence_isr=False,
-    fence_offset_lookups=False,
-    diverging_fetch_updates_leo=False,
-    flush=Flush.ASYNC,
-    high_watermark_checkpoint=HighWatermarkCheckpoint.LAGGING,
-    high_watermark_checkpoint_covers=CheckpointCovers.KNOWN,
-    expand_requires_epoch_start=False,
-    expand_requires_fetch_in_epoch=True,
-    expand_requires_caught_up=ExpandRequiresCaughtUp.NEVER,
-    reset_follower_state=FollowerReset.NEW_EPOCH,
-    newer_isr_restarts_epoch=False,
-    leader_checks=LeaderChecks.NOTHING,
-    controller_rejects_ineligible=False,
-    controller_checks_broker_epoch=False,
-    shrink_spares_caught_up=False,
-    demote_during_shutdown=True,
-    leader_snapshot_atomic=True,
-    isr_path=IsrPath.ZK_CAS,
-    isr_cas=True,
-    cas_conflict=CasConflict.SKIP,
-    high_watermark_set=HighWatermarkSet.COMMITTED,
-    pending_policy=PendingPolicy.SINGLE_INFLIGHT,
-    on_alter_error=AlterError.DEFINITE_ONLY,
-    inflight_cleared_by_leader_and_isr=False,
-    metadata_end_proposals=False,
-    duplicate_update_completes=True,
-    repeated_change_succeeds=False,
-    ahead_of_controller_error=AheadOfController.NOT_CONTROLLER,
-    high_watermark_recheck_on_isr_commit=True,
-    high_watermark_recheck_on_every_fetch=True,
-    high_watermark_waits_for_non_isr=WaitsForNonIsr.NO,
-    list_offsets_guard=False,
-    effective_min_isr=False,
-    high_watermark_requires_min_isr=False,
-    elr=False,
-    isr_may_be_empty=False,
-    removed_leaves_elr=False,
-    reassignment_waits_for_all=True,
-    unclean_shutdown_removes_from_elr=False,
-    last_known_leader=LastKnownLeader.NEVER,
-    registering_again_fences=True,
-    isr_shrink_bumps_leader_epoch=ShrinkStartsEpoch.BY_CONTROLLER,
-    unclean_election_setting=UncleanElectionSetting.ABSENT,
-    acks=Acks.ALL,
-    unclean_election=True,
-    consumer_reads_follower=False,
-)
-KAFKA_0_8_2 = attrs.evolve(
-    KAFKA_0_8_0,
-    truncation_skip=TruncationSkip.SAME_LEADER,
-    out_of_range_policy=OutOfRange.EXIT,
-    high_watermark_checkpoint_covers=CheckpointCovers.ALL,
-    cas_conflict=CasConflict.REREAD,
-    unclean_election_setting=UncleanElectionSetting.READ,
-)
-KAFKA_0_9_0_0 = attrs.evolve(KAFKA_0_8_2, reset_follower_state=FollowerReset.NEW_LEADER)
-KAFKA_0_9_0_1 = attrs.evolve(KAFKA_0_9_0_0, out_of_range_when_behind=OutOfRangeBehind.KEEP)
-KAFKA_0_10_2 = attrs.evolve(KAFKA_0_9_0_1, high_watermark_waits_for_non_isr=WaitsForNonIsr.ANY_RECENT)
-KAFKA_0_11 = attrs.evolve(KAFKA_0_10_2, truncation=Truncation.EPOCH_101, unclean_election=False)
-KAFKA_2_0_0 = attrs.evolve(KAFKA_0_11, truncation=Truncation.EPOCH_279)
-KAFKA_2_0_1 = attrs.evolve(
-    KAFKA_2_0_0,
-    epoch_entry_on_election=True,
-    truncation_skip=TruncationSkip.SAME_LEADER_NEXT_EPOCH,
-    out_of_range_policy=OutOfRange.TRUNCATE,
-    expand_requires_epoch_start=True,
-)
-KAFKA_2_1 = attrs.evolve(
-    KAFKA_2_0_1,
-    truncation_skip=TruncationSkip.NEVER,
-    fence_fetch=True,
-    fence_truncation=True,
-    fence_high_watermark=True,
-    fence_isr=True,
-    fence_offset_lookups=True,
-    shrink_spares_caught_up=True,
-)
-KAFKA_2_2 = attrs.evolve(KAFKA_2_1, list_offsets_guard=True)
-KAFKA_2_4 = attrs.evolve(KAFKA_2_2, truncation_lowers_high_watermark=True, high_watermark_recheck_on_every_fetch=False)
-KAFKA_2_5 = attrs.evolve(KAFKA_2_4, fetch_sessions_keep_epochs=True)
-KAFKA_2_6_1 = attrs.evolve(KAFKA_2_5, epoch_cache_clean_at_end=True)
-KAFKA_2_7 = attrs.evolve(
-    KAFKA_2_6_1,
-    isr_path=IsrPath.ZK_ALTER_PARTITION,
-    high_watermark_set=HighWatermarkSet.MAXIMAL,
-    inflight_cleared_by_leader_and_isr=True,
-    duplicate_update_completes=False,
-    repeated_change_succeeds=True,
-    high_watermark_recheck_on_isr_commit=False,
-)
-KAFKA_2_7_2 = attrs.evolve(KAFKA_2_7, duplicate_update_completes=True)
-KAFKA_2_8_0_ZOOKEEPER = attrs.evolve(
-    KAFKA_2_7,
-    truncation=Truncation.ON_FETCH,
-    high_watermark_before_truncation=True,
-    fetch_response_checks=FetchResponseChecks.NONE,
-    diverging_fetch_updates_leo=True,
-)
-FIXES_OF_2_8_1: dict[str, Any] = {
-    "fetch_response_checks": FetchResponseChecks.LEADER,
-    "diverging_fetch_updates_leo": False,
-    "duplicate_update_completes": True,
+HISTORY = History("""
+truncation high-watermark 0.11.0.0=epoch-101 2.0.0=epoch-279 2.8.0=on-fetch | AbstractFetcherThread#maybeTruncate
+epoch_entry_on_election False 2.0.1=True | Partition#makeLeader
+truncation_skip never 0.8.2.0=same-leader 2.0.1=same-leader-next-epoch 2.1.0=never | Partition#makeFollower
+epoch_cache_clean_at_end False 2.6.1=True | Log#truncateTo
+out_of_range_policy truncate 0.8.2.0=exit 2.0.1=truncate | ReplicaFetcherThread#handleOffsetOutOfRange
+out_of_range_when_behind truncate-all 0.9.0.1=keep | ReplicaFetcherThread#handleOffsetOutOfRange
+truncation_lowers_high_watermark False 2.4.0=True | Log#truncateTo
+high_watermark_before_truncation False 2.8.0=True 3.4.1=False | AbstractFetcherThread#processFetchRequest
+fetch_response_checks leader 2.8.0=none 2.8.1=leader 3.9.1=leader-epoch 4.0.0=leader 4.0.1=leader-epoch \
+    | AbstractFetcherThread#processFetchRequest, #maybeTruncateToEpochEndOffsets
+fetch_sessions_keep_epochs False 2.5.0=True | CachedPartition#reqData
+fence_fetch False 2.1.0=True | Partition#localReplicaWithEpochOrException
+fence_truncation False 2.1.0=True | Partition#lastOffsetForLeaderEpoch
+fence_high_watermark False 2.1.0=True | Partition#localReplicaWithEpochOrException
+fence_isr False 2.1.0=True | Partition#localReplicaWithEpochOrException
+fence_offset_lookups False 2.1.0=True | ReplicaFetcherThread#fetchOffsetFromLeader
+diverging_fetch_updates_leo False 2.8.0=True 2.8.1=False \
+    | ReplicaManager#updateFollowerFetchState: 2.7.2 has the check, too, but its followers diverge in no fetch
+flush async | LogConfig
+high_watermark_checkpoint lagging | ReplicaManager#checkpointHighWatermarks
+high_watermark_checkpoint_covers known 0.8.2.0=all | ReplicaManager#makeFollowers
+expand_requires_epoch_start False 2.0.1=True | Partition#maybeExpandIsr
+expand_requires_fetch_in_epoch True | Partition#maybeExpandIsr
+expand_requires_caught_up never | Partition#isFollowerInSync
+reset_follower_state new-epoch 0.9.0.0=new-leader | Partition#makeLeader, KAFKA-2721
+newer_isr_restarts_epoch/zookeeper False \
+    | LeaderAndIsr of an equal leader epoch is ignored: ReplicaManager#becomeLeaderOrFollower
+newer_isr_restarts_epoch/kraft False 3.0.0=True 3.3.0=False | Partition#makeLeader
+leader_checks/zookeeper nothing 3.3.0=alive | Partition#isReplicaIsrEligible
+leader_checks/kraft nothing 3.3.0=standing 3.5.0=broker-epoch | Partition#isReplicaIsrEligible
+controller_rejects_ineligible False 3.3.0=True | ReplicationControlManager#validateAlterPartitionData
+controller_checks_broker_epoch/zookeeper False | KafkaController#tryProcessAlterPartition
+controller_checks_broker_epoch/kraft False 3.5.0=True | ReplicationControlManager#ineligibleReplicasForIsr
+shrink_spares_caught_up False 2.1.0=True | Partition#getOutOfSyncReplicas
+demote_during_shutdown/zookeeper True | ReplicaManager#makeFollowers
+demote_during_shutdown/kraft False 3.3.2=True | BrokerServer#shutdown, ReplicaManager#applyLocalFollowersDelta
+leader_snapshot_atomic True 3.5.0=False 3.7.0=True | Replica#updateFetchStateOrThrow
+isr_path/zookeeper zk-cas 2.7.0=zk-alter-partition | AlterIsrManager
+isr_path/kraft alter-partition | ReplicationControlManager#alterIsr
+isr_cas True | ZkUtils#conditionalUpdatePersistentPath, ReplicationControlManager#alterIsr
+cas_conflict skip 0.8.2.0=reread | ReplicationUtils#checkLeaderAndIsrZkData
+high_watermark_set committed 2.7.0=maximal | Partition#maybeIncrementLeaderHW
+pending_policy single-inflight | Partition#maybeExpandIsr
+on_alter_error definite-only | Partition#handleAlterIsrResponse
+inflight_cleared_by_leader_and_isr False 2.7.0=True 3.0.0=False | AlterIsrManager#clearPending
+metadata_end_proposals/zookeeper False \
+    | LeaderAndIsr of an equal leader epoch is ignored: ReplicaManager#becomeLeaderOrFollower
+metadata_end_proposals/kraft True | Partition#makeLeader
+duplicate_update_completes True 2.7.0=False 2.7.2=True 2.8.0=False 2.8.1=True | Partition#handleAlterIsrResponse
+repeated_change_succeeds/zookeeper False 2.7.0=True | KafkaController#processAlterIsr
+repeated_change_succeeds/kraft False | ReplicationControlManager#alterIsr
+ahead_of_controller_error/zookeeper not-controller | KafkaController#tryProcessAlterPartition
+ahead_of_controller_error/kraft fenced 3.3.0=not-controller | ReplicationControlManager#validateAlterPartitionData
+high_watermark_recheck_on_isr_commit True 2.7.0=False 3.1.0=True | Partition#handleAlterPartitionUpdate
+high_watermark_recheck_on_every_fetch True 2.4.0=False | Partition#updateFollowerFetchState
+high_watermark_waits_for_non_isr no 0.10.2.0=any-recent 3.6.0=eligible-only | Partition#maybeIncrementLeaderHW
+list_offsets_guard False 2.2.0=True | Partition#fetchOffsetForTimestamp
+effective_min_isr False 3.7.0=True | Partition#effectiveMinIsr
+high_watermark_requires_min_isr False 3.7.0=True | Partition#maybeIncrementLeaderHW
+elr False 4.1.0=True | EligibleLeaderReplicasVersion#bootstrapMetadataVersion
+isr_may_be_empty False 4.1.0=True | PartitionChangeBuilder#build
+removed_leaves_elr False | PartitionChangeBuilder#maybePopulateTargetElr
+reassignment_waits_for_all/zookeeper True | KafkaController#isReassignmentComplete
+reassignment_waits_for_all/kraft False 3.8.0=True | PartitionReassignmentReplicas#maybeCompleteReassignment
+unclean_shutdown_removes_from_elr False 4.1.0=True | ReplicationControlManager#handleBrokerShutdown
+last_known_leader/zookeeper never | Election#leaderForOffline
+last_known_leader/kraft never 3.7.0=unchecked 4.1.0=active | PartitionChangeBuilder#canElectLastKnownLeader
+registering_again_fences/zookeeper True | KafkaController#processBrokerChange
+registering_again_fences/kraft False 4.0.0=True | ReplicationControlManager#handleBrokerShutdown
+isr_shrink_bumps_leader_epoch/zookeeper by-controller | ReplicaStateMachine#removeReplicasFromIsr
+isr_shrink_bumps_leader_epoch/kraft by-controller 3.0.0=always 3.6.0=never \
+    | MetadataVersion#isLeaderEpochBumpRequiredOnIsrShrink
+unclean_election_setting/zookeeper absent 0.8.2.0=read | OfflinePartitionLeaderSelector#selectLeader
+unclean_election_setting/kraft ignored 3.9.0=read | ConfigurationControlManager#uncleanLeaderElectionEnabledForTopic
+acks all | ProducerConfig
+unclean_election True 0.11.0.0=False | KafkaConfig
+consumer_reads_follower False | ReplicaSelector
+""")
+ZOOKEEPER, KRAFT = "zookeeper", "kraft"
+RELEASES = {
+    "kafka-0.8.0": Release("0.8.0", ZOOKEEPER),
+    "kafka-0.8.2": Release("0.8.2.0", ZOOKEEPER),
+    "kafka-0.9.0.0": Release("0.9.0.0", ZOOKEEPER),
+    "kafka-0.9.0.1": Release("0.9.0.1", ZOOKEEPER),
+    "kafka-0.10.2": Release("0.10.2.0", ZOOKEEPER),
+    "kafka-0.11": Release("0.11.0.0", ZOOKEEPER),
+    "kafka-2.0.0": Release("2.0.0", ZOOKEEPER),
+    "kafka-2.0.1": Release("2.0.1", ZOOKEEPER),
+    "kafka-2.1": Release("2.1.0", ZOOKEEPER),
+    "kafka-2.2": Release("2.2.0", ZOOKEEPER),
+    "kafka-2.4": Release("2.4.0", ZOOKEEPER),
+    "kafka-2.5": Release("2.5.0", ZOOKEEPER),
+    "kafka-2.6.1": Release("2.6.1", ZOOKEEPER),
+    "kafka-2.7": Release("2.7.0", ZOOKEEPER),
+    "kafka-2.7.2": Release("2.7.2", ZOOKEEPER),
+    "kafka-2.8.0-zookeeper": Release("2.8.0", ZOOKEEPER),
+    "kafka-2.8.0": Release("2.8.0", KRAFT),
+    "kafka-2.8.1-zookeeper": Release("2.8.1", ZOOKEEPER),
+    "kafka-2.8.1": Release("2.8.1", KRAFT),
+    "kafka-3.0-zookeeper": Release("3.0.0", ZOOKEEPER),
+    "kafka-3.0": Release("3.0.0", KRAFT),
+    "kafka-3.1-zookeeper": Release("3.1.0", ZOOKEEPER),
+    "kafka-3.1": Release("3.1.0", KRAFT),
+    "kafka-3.3-zookeeper": Release("3.3.0", ZOOKEEPER),
+    "kafka-3.3": Release("3.3.0", KRAFT),
+    "kafka-3.3.2": Release("3.3.2", KRAFT),
+    "kafka-3.4.1-zookeeper": Release("3.4.1", ZOOKEEPER),
+    "kafka-3.4.1": Release("3.4.1", KRAFT),
+    "kafka-3.5-zookeeper": Release("3.5.0", ZOOKEEPER),
+    "kafka-3.5": Release("3.5.0", KRAFT),
+    "kafka-3.6-zookeeper": Release("3.6.0", ZOOKEEPER),
+    "kafka-3.6": Release("3.6.0", KRAFT),
+    "kafka-3.7-zookeeper": Release("3.7.0", ZOOKEEPER),
+    "kafka-3.7": Release("3.7.0", KRAFT),
+    "kafka-3.8": Release("3.8.0", KRAFT),
+    "kafka-3.9.0": Release("3.9.0", KRAFT),
+    "kafka-3.9.1-zookeeper": Release("3.9.1", ZOOKEEPER),
+    "kafka-3.9.1": Release("3.9.1", KRAFT),
+    "kafka-4.0.0": Release("4.0.0", KRAFT),
+    "kafka-4.0.1": Release("4.0.1", KRAFT),
+    "kafka-4.1": Release("4.1.0", KRAFT),
 }
-KAFKA_2_8_1_ZOOKEEPER = attrs.evolve(KAFKA_2_8_0_ZOOKEEPER, **FIXES_OF_2_8_1)
-WITH_KRAFT: dict[str, Any] = {
-    "reassignment_waits_for_all": False,
-    "isr_path": IsrPath.ALTER_PARTITION,
-    "repeated_change_succeeds": False,
-    "registering_again_fences": False,
-    "metadata_end_proposals": True,
-    "demote_during_shutdown": False,
-    "unclean_election_setting": UncleanElectionSetting.IGNORED,
-}
-WITH_ZOOKEEPER: dict[str, Any] = {
-    "reassignment_waits_for_all": True,
-    "isr_path": IsrPath.ZK_ALTER_PARTITION,
-    "repeated_change_succeeds": True,
-    "registering_again_fences": True,
-    "newer_isr_restarts_epoch": False,
-    "metadata_end_proposals": False,
-    "demote_during_shutdown": True,
-    "unclean_election_setting": UncleanElectionSetting.READ,
-    "controller_checks_broker_epoch": False,
-    "ahead_of_controller_error": AheadOfController.NOT_CONTROLLER,
-    "isr_shrink_bumps_leader_epoch": ShrinkStartsEpoch.BY_CONTROLLER,
-    "last_known_leader": LastKnownLeader.NEVER,
-}
-KAFKA_2_8_0 = attrs.evolve(KAFKA_2_8_0_ZOOKEEPER, ahead_of_controller_error=AheadOfController.FENCED, **WITH_KRAFT)
-KAFKA_2_8_1 = attrs.evolve(KAFKA_2_8_0, **FIXES_OF_2_8_1)
-KAFKA_3_0 = attrs.evolve(
-    KAFKA_2_8_1,
-    newer_isr_restarts_epoch=True,
-    isr_shrink_bumps_leader_epoch=ShrinkStartsEpoch.ALWAYS,
-    inflight_cleared_by_leader_and_isr=False,
-)
-KAFKA_3_1 = attrs.evolve(KAFKA_3_0, high_watermark_recheck_on_isr_commit=True)
-KAFKA_3_3 = attrs.evolve(
-    KAFKA_3_1,
-    newer_isr_restarts_epoch=False,
-    leader_checks=LeaderChecks.STANDING,
-    controller_rejects_ineligible=True,
-    ahead_of_controller_error=AheadOfController.NOT_CONTROLLER,
-)
-KAFKA_3_3_2 = attrs.evolve(KAFKA_3_3, demote_during_shutdown=True)
-KAFKA_3_4_1 = attrs.evolve(KAFKA_3_3_2, high_watermark_before_truncation=False)
-KAFKA_3_5 = attrs.evolve(
-    KAFKA_3_4_1,
-    leader_checks=LeaderChecks.BROKER_EPOCH,
-    controller_checks_broker_epoch=True,
-    leader_snapshot_atomic=False,
-)
-KAFKA_3_6 = attrs.evolve(
-    KAFKA_3_5,
-    high_watermark_waits_for_non_isr=WaitsForNonIsr.ELIGIBLE_ONLY,
-    isr_shrink_bumps_leader_epoch=ShrinkStartsEpoch.NEVER,
-)
-KAFKA_3_7 = attrs.evolve(
-    KAFKA_3_6,
-    leader_snapshot_atomic=True,
-    effective_min_isr=True,
-    high_watermark_requires_min_isr=True,
-    last_known_leader=LastKnownLeader.UNCHECKED,
-)
-KAFKA_3_8 = attrs.evolve(KAFKA_3_7, reassignment_waits_for_all=True)
-KAFKA_3_9_0 = attrs.evolve(KAFKA_3_8, unclean_election_setting=UncleanElectionSetting.READ)
-KAFKA_3_9_1 = attrs.evolve(KAFKA_3_9_0, fetch_response_checks=FetchResponseChecks.LEADER_EPOCH)
-KAFKA_4_0_0 = attrs.evolve(KAFKA_3_9_0, registering_again_fences=True)
-KAFKA_4_0_1 = attrs.evolve(KAFKA_4_0_0, fetch_response_checks=FetchResponseChecks.LEADER_EPOCH)
-KAFKA_4_1 = attrs.evolve(
-    KAFKA_4_0_1,
-    elr=True,
-    isr_may_be_empty=True,
-    unclean_shutdown_removes_from_elr=True,
-    last_known_leader=LastKnownLeader.ACTIVE,
-)
-
+PRESETS = {name: HISTORY.protocol(PartitionProtocol, release) for name, release in RELEASES.items()}
 REPAIRED = attrs.evolve(
-    KAFKA_4_1, reset_follower_state=FollowerReset.NEW_EPOCH, metadata_end_proposals=False, removed_leaves_elr=True
+    PRESETS["kafka-4.1"],
+    reset_follower_state=FollowerReset.NEW_EPOCH,
+    metadata_end_proposals=False,
+    removed_leaves_elr=True,
 )
-
-
-def in_zookeeper_mode(
-    protocol: PartitionProtocol, leader_checks: LeaderChecks = LeaderChecks.ALIVE
-) -> PartitionProtocol:
-    """The same release with ZooKeeper: its controller and what its brokers are sent, not what they do with each other.
-
-    Since 3.3 a leader checks that a follower is alive: more it does not learn of it.
-    """
-    return attrs.evolve(protocol, leader_checks=leader_checks, **WITH_ZOOKEEPER)
-
-
-PRESETS_OF_RELEASES = {
-    "kafka-0.8.0": ("0.8.0", "zookeeper", KAFKA_0_8_0),
-    "kafka-0.8.2": ("0.8.2.0", "zookeeper", KAFKA_0_8_2),
-    "kafka-0.9.0.0": ("0.9.0.0", "zookeeper", KAFKA_0_9_0_0),
-    "kafka-0.9.0.1": ("0.9.0.1", "zookeeper", KAFKA_0_9_0_1),
-    "kafka-0.10.2": ("0.10.2.0", "zookeeper", KAFKA_0_10_2),
-    "kafka-0.11": ("0.11.0.0", "zookeeper", KAFKA_0_11),
-    "kafka-2.0.0": ("2.0.0", "zookeeper", KAFKA_2_0_0),
-    "kafka-2.0.1": ("2.0.1", "zookeeper", KAFKA_2_0_1),
-    "kafka-2.1": ("2.1.0", "zookeeper", KAFKA_2_1),
-    "kafka-2.2": ("2.2.0", "zookeeper", KAFKA_2_2),
-    "kafka-2.4": ("2.4.0", "zookeeper", KAFKA_2_4),
-    "kafka-2.5": ("2.5.0", "zookeeper", KAFKA_2_5),
-    "kafka-2.6.1": ("2.6.1", "zookeeper", KAFKA_2_6_1),
-    "kafka-2.7": ("2.7.0", "zookeeper", KAFKA_2_7),
-    "kafka-2.7.2": ("2.7.2", "zookeeper", KAFKA_2_7_2),
-    "kafka-2.8.0-zookeeper": ("2.8.0", "zookeeper", KAFKA_2_8_0_ZOOKEEPER),
-    "kafka-2.8.0": ("2.8.0", "kraft", KAFKA_2_8_0),
-    "kafka-2.8.1-zookeeper": ("2.8.1", "zookeeper", KAFKA_2_8_1_ZOOKEEPER),
-    "kafka-2.8.1": ("2.8.1", "kraft", KAFKA_2_8_1),
-    "kafka-3.0-zookeeper": ("3.0.0", "zookeeper", in_zookeeper_mode(KAFKA_3_0, LeaderChecks.NOTHING)),
-    "kafka-3.0": ("3.0.0", "kraft", KAFKA_3_0),
-    "kafka-3.1-zookeeper": ("3.1.0", "zookeeper", in_zookeeper_mode(KAFKA_3_1, LeaderChecks.NOTHING)),
-    "kafka-3.1": ("3.1.0", "kraft", KAFKA_3_1),
-    "kafka-3.3-zookeeper": ("3.3.0", "zookeeper", in_zookeeper_mode(KAFKA_3_3)),
-    "kafka-3.3": ("3.3.0", "kraft", KAFKA_3_3),
-    "kafka-3.3.2": ("3.3.2", "kraft", KAFKA_3_3_2),
-    "kafka-3.4.1-zookeeper": ("3.4.1", "zookeeper", in_zookeeper_mode(KAFKA_3_4_1)),
-    "kafka-3.4.1": ("3.4.1", "kraft", KAFKA_3_4_1),
-    "kafka-3.5-zookeeper": ("3.5.0", "zookeeper", in_zookeeper_mode(KAFKA_3_5)),
-    "kafka-3.5": ("3.5.0", "kraft", KAFKA_3_5),
-    "kafka-3.6-zookeeper": ("3.6.0", "zookeeper", in_zookeeper_mode(KAFKA_3_6)),
-    "kafka-3.6": ("3.6.0", "kraft", KAFKA_3_6),
-    "kafka-3.7-zookeeper": ("3.7.0", "zookeeper", in_zookeeper_mode(KAFKA_3_7)),
-    "kafka-3.7": ("3.7.0", "kraft", KAFKA_3_7),
-    "kafka-3.8": ("3.8.0", "kraft", KAFKA_3_8),
-    "kafka-3.9.0": ("3.9.0", "kraft", KAFKA_3_9_0),
-    "kafka-3.9.1-zookeeper": ("3.9.1", "zookeeper", in_zookeeper_mode(KAFKA_3_9_1)),
-    "kafka-3.9.1": ("3.9.1", "kraft", KAFKA_3_9_1),
-    "kafka-4.0.0": ("4.0.0", "kraft", KAFKA_4_0_0),
-    "kafka-4.0.1": ("4.0.1", "kraft", KAFKA_4_0_1),
-    "kafka-4.1": ("4.1.0", "kraft", KAFKA_4_1),
-}
-PRESETS = {**{name: protocol for name, (_, _, protocol) in PRESETS_OF_RELEASES.items()}, "repaired": REPAIRED}
-RELEASES = {name: Release(first, mode) for name, (first, mode, _) in PRESETS_OF_RELEASES.items()}
+PRESETS["repaired"] = REPAIRED
 LAST_RELEASES = {"zookeeper": "3.9", "kraft": "4.4"}

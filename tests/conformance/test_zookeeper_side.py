@@ -17,7 +17,7 @@ from highwater.model.controller.bounds import ControllerBounds
 from highwater.model.controller.elections import Strategy
 from highwater.model.controller.partition_states import PartitionState
 from highwater.model.controller.protocol import ControllerProtocol, LastIsrMember
-from highwater.model.controller.releases import KAFKA_3_4_1
+from highwater.model.controller.releases import PRESETS
 from highwater.model.controller.replica_states import ReplicaState
 from highwater.model.controller.state import Cluster, initial_states
 from highwater.model.controller.zookeeper import Leadership, Reassignment
@@ -82,7 +82,7 @@ def test_every_election_of_up_to_three_brokers_has_kafkas_leader_and_isr(machine
 
 # State machines
 
-PROTOCOLS = [attrs.evolve(KAFKA_3_4_1, unclean_election=unclean) for unclean in (False, True)]
+PROTOCOLS = [attrs.evolve(PRESETS["kafka-3.4.1"], unclean_election=unclean) for unclean in (False, True)]
 OTHER_RULES: dict[str, Any] = {
     "zk_write_fenced": False,
     "last_isr_member": LastIsrMember.LEAVES,

@@ -22,8 +22,8 @@ from highwater.model.controller.context import Step
 from highwater.model.controller.releases import REPAIRED
 from highwater.model.controller.state import Cluster, Mishap
 from highwater.model.controller.zookeeper import Reassignment
-from highwater.model.kraft.presets import PRESETS
 from highwater.model.kraft.protocol import KraftProtocol
+from highwater.model.kraft.releases import PRESETS
 from highwater.model.log import NO_EPOCH
 from highwater.model.partition.bounds import PartitionBounds
 from highwater.model.partition.messages import Fetch, Stage

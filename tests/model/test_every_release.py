@@ -5,12 +5,19 @@ from __future__ import annotations
 import pytest
 
 from highwater.model.controller.definition import CONTROLLER
+from highwater.model.controller.releases import HISTORY as OF_CONTROLLER
 from highwater.model.kraft.definition import KRAFT
-from highwater.model.language.definition import Model
+from highwater.model.kraft.releases import HISTORY as OF_KRAFT
+from highwater.model.language.definition import Model, Release
+from highwater.model.language.history import History
 from highwater.model.partition.definition import PARTITION
-from tests.model import test_partition_releases as partition
-from tests.model.controller import test_releases as controller
+from highwater.model.partition.releases import HISTORY as OF_PARTITION
 from tests.model.kafka_releases import RELEASES
+
+HISTORIES = [
+    pytest.param(model, history, id=model.name)
+    for model, history in ((PARTITION, OF_PARTITION), (CONTROLLER, OF_CONTROLLER), (KRAFT, OF_KRAFT))
+]
 
 
 def preset(number: str, suffix: str = "") -> list[str]:
@@ -33,12 +40,11 @@ def test_every_release_has_the_presets_of_the_table(release: str) -> None:
 
 
 @pytest.mark.parametrize("release", RELEASES)
-def test_a_preset_fits_every_release_that_it_speaks_for(release: str) -> None:
-    for name in PARTITION.presets_for(release):
-        mode = PARTITION.releases[name].mode
-        assert partition.rules(PARTITION.presets[name]) == partition.facts(release, mode), name
-    for name in CONTROLLER.presets_for(release):
-        assert partition.rules(CONTROLLER.presets[name]) == controller.facts(release), name
+@pytest.mark.parametrize(("model", "history"), HISTORIES)
+def test_a_preset_fits_every_release_that_it_speaks_for(model: Model, history: History, release: str) -> None:
+    for name in model.presets_for(release):
+        of_release = Release(release, model.releases[name].mode)
+        assert history.protocol(model.protocol, of_release) == model.presets[name], name
 
 
 @pytest.mark.parametrize("model", [PARTITION, CONTROLLER, KRAFT], ids=lambda model: model.name)
@@ -46,7 +52,6 @@ def test_every_preset_begins_with_a_release_that_exists(model: Model) -> None:
     assert {each.first for each in model.releases.values()} <= set(RELEASES)
 
 
-@pytest.mark.parametrize("rows", [partition.ROWS, controller.ROWS], ids=["partition", "controller"])
-def test_every_change_of_a_rule_came_with_a_release_that_exists(rows: list[list[str]]) -> None:
-    changes = {change.partition("=")[0] for row in rows for change in row if "=" in change}
-    assert changes <= set(RELEASES)
+@pytest.mark.parametrize(("model", "history"), HISTORIES)
+def test_every_change_of_a_rule_came_with_a_release_that_exists(model: Model, history: History) -> None:
+    assert {since for rule in history.rules for since, _ in rule.changes} <= set(RELEASES)

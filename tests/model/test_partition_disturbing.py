@@ -11,7 +11,7 @@ from highwater.invariants.partition.catalogue import PARTITION
 from highwater.model.language.declarations import Invariant
 from highwater.model.language.records import domain_of
 from highwater.model.partition.definition import initial_states
-from highwater.model.partition.releases import KAFKA_0_8_0, KAFKA_3_5, KAFKA_4_1, REPAIRED
+from highwater.model.partition.releases import PRESETS, REPAIRED
 from highwater.model.partition.state import Partition, Process, Standing
 from tests.model.partition_story import STEPS, argument, bounds_of, told
 
@@ -23,10 +23,10 @@ RESTARTED = "crash b1, fence b1 none, restart b1"
 def cut_by(story: str, step: str, given: dict[str, int]) -> frozenset[str]:
     """The bounds that cut a step after a story."""
     bounds, (name, *words) = bounds_of(**given), step.split()
-    state = told(story, KAFKA_3_5, bounds)
+    state = told(story, PRESETS["kafka-3.5"], bounds)
     (instance,) = [
         each
-        for each in STEPS[name].instances(bounds, KAFKA_3_5)
+        for each in STEPS[name].instances(bounds, PRESETS["kafka-3.5"])
         if list(each.arguments.values()) == [argument(word) for word in words]
     ]
     after = instance.apply(state)
@@ -98,7 +98,7 @@ def test_limits_name_no_broker_so_that_symmetry_and_both_engines_agree(limits: d
     assert set(plain[2]) & {key for key in limits if not key.startswith("initial")}
 
 
-@pytest.mark.parametrize("protocol", [KAFKA_0_8_0, KAFKA_3_5, KAFKA_4_1, REPAIRED])
+@pytest.mark.parametrize("protocol", [PRESETS["kafka-0.8.0"], PRESETS["kafka-3.5"], PRESETS["kafka-4.1"], REPAIRED])
 def test_a_start_may_have_records_and_brokers_that_are_down(protocol: Any) -> None:
     bounds = bounds_of(brokers=4, initial_records=2, initial_down=1, initial_isr=2, process_crashes=1)
     (state,) = initial_states(bounds, protocol)
@@ -116,7 +116,7 @@ def test_a_broker_that_is_down_at_the_start_comes_back_and_joins_the_isr() -> No
     state = told(
         "restart b1, unfence b1, learn_leadership b1 e0, not propose_expansion b0 b1, fetch_at_once b1, "
         "fetch_at_once b1, propose_expansion b0 b1, alter_partition b0",
-        KAFKA_4_1,
+        PRESETS["kafka-4.1"],
         bounds,
     )
     assert state.quorum.isr == {0, 1}
@@ -135,19 +135,19 @@ def test_a_request_of_an_earlier_incarnation_is_lost_once_the_broker_has_registe
     """ClusterControlManager#checkBrokerEpoch refuses it: STALE_BROKER_EPOCH (3.5.1)."""
     bounds = bounds_of(process_crashes=1, isr_shrinks=1)
     proposed = "produce b0, propose_shrink b0 b1, crash b0"
-    granted = told(f"{proposed}, alter_partition b0", KAFKA_3_5, bounds)
+    granted = told(f"{proposed}, alter_partition b0", PRESETS["kafka-3.5"], bounds)
     assert granted.quorum.isr == {0}
-    refused = told(f"{proposed}, restart b0, not alter_partition b0", KAFKA_3_5, bounds)
+    refused = told(f"{proposed}, restart b0, not alter_partition b0", PRESETS["kafka-3.5"], bounds)
     assert refused.quorum.isr == {0, 1}
 
 
 def test_a_leader_that_registered_again_loses_leadership_with_the_next_member_that_leaves_the_isr() -> None:
     """PartitionChangeBuilder#tryElection asks whether the leader may lead, and it is fenced (3.5.1)."""
     bounds = bounds_of(brokers=3, process_crashes=2)
-    registered = told("crash b0, restart b0", KAFKA_3_5, bounds)
+    registered = told("crash b0, restart b0", PRESETS["kafka-3.5"], bounds)
     assert registered.quorum.leader == 0
     assert registered.quorum.registrations[0].standing is Standing.FENCED
-    after = told("crash b0, restart b0, crash b2, not fence b2 none, fence b2 b1", KAFKA_3_5, bounds)
+    after = told("crash b0, restart b0, crash b2, not fence b2 none, fence b2 b1", PRESETS["kafka-3.5"], bounds)
     assert (after.quorum.leader, after.leader_epoch, after.quorum.isr) == (1, 1, {0, 1})
-    unfenced = told("crash b0, restart b0, unfence b0, crash b2, fence b2 none", KAFKA_3_5, bounds)
+    unfenced = told("crash b0, restart b0, unfence b0, crash b2, fence b2 none", PRESETS["kafka-3.5"], bounds)
     assert unfenced.quorum.leader == 0

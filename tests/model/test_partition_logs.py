@@ -21,7 +21,7 @@ from highwater.model.partition.logs import (
     without_epochs_from,
     without_records_below,
 )
-from highwater.model.partition.releases import KAFKA_0_11, KAFKA_2_0_0, KAFKA_2_1, KAFKA_4_1, REPAIRED
+from highwater.model.partition.releases import PRESETS, REPAIRED
 from highwater.model.partition.state import Replica
 
 EMPTY = initial_states(PartitionBounds(brokers=1, log_length_max=7, records_max=7, leader_epoch_max=7), REPAIRED)[
@@ -49,50 +49,52 @@ def starts(made: Replica) -> dict[int, int]:
 
 
 def test_the_latest_epoch_ends_at_the_end_of_the_log() -> None:
-    assert end_of_epoch(replica(e2=4), 2, KAFKA_2_1) == (2, 20)
+    assert end_of_epoch(replica(e2=4), 2, PRESETS["kafka-2.1"]) == (2, 20)
 
 
 @pytest.mark.parametrize(("asked", "answer"), [(1, (0, 13)), (2, (2, 17)), (3, (2, 17)), (4, (4, 20)), (5, None)])
 def test_an_unknown_epoch_is_answered_with_the_largest_below_it(asked: int, answer: tuple[int, int] | None) -> None:
     """KIP-279; an epoch newer than all known ones has no answer."""
-    assert end_of_epoch(replica(e0=10, e2=13, e4=17), asked, KAFKA_2_1) == answer
+    assert end_of_epoch(replica(e0=10, e2=13, e4=17), asked, PRESETS["kafka-2.1"]) == answer
 
 
 def test_an_epoch_older_than_all_known_ones_ended_where_the_first_of_them_begins() -> None:
-    assert end_of_epoch(replica(e5=11, e6=12, e7=13), 4, KAFKA_2_1) == (4, 11)
-    assert end_of_epoch(replica(e5=11, e6=12, e7=13), 4, KAFKA_2_0_0) is None, "until 2.0.0 nothing was known of it"
+    assert end_of_epoch(replica(e5=11, e6=12, e7=13), 4, PRESETS["kafka-2.1"]) == (4, 11)
+    assert end_of_epoch(replica(e5=11, e6=12, e7=13), 4, PRESETS["kafka-2.0.0"]) is None, (
+        "until 2.0.0 nothing was known of it"
+    )
 
 
 @pytest.mark.parametrize(("asked", "end"), [(0, 13), (1, 13), (2, 17), (3, 17), (4, 20), (5, None)])
 def test_with_kip_101_the_answer_is_where_the_next_epoch_begins(asked: int, end: int | None) -> None:
-    answer = end_of_epoch(replica(e0=10, e2=13, e4=17), asked, KAFKA_0_11)
+    answer = end_of_epoch(replica(e0=10, e2=13, e4=17), asked, PRESETS["kafka-0.11"])
     assert (answer and answer[1]) == end
 
 
 def test_with_kip_101_an_epoch_older_than_all_known_ones_has_no_answer() -> None:
-    assert end_of_epoch(replica(e5=11, e6=12), 4, KAFKA_0_11) is None
+    assert end_of_epoch(replica(e5=11, e6=12), 4, PRESETS["kafka-0.11"]) is None
 
 
 def test_no_epoch_has_no_end() -> None:
-    assert end_of_epoch(replica(e0=0), NO_EPOCH, KAFKA_2_1) is None
-    assert end_of_epoch(replica(), 0, KAFKA_2_1) is None
+    assert end_of_epoch(replica(e0=0), NO_EPOCH, PRESETS["kafka-2.1"]) is None
+    assert end_of_epoch(replica(), 0, PRESETS["kafka-2.1"]) is None
     assert latest_epoch(replica()) == NO_EPOCH
 
 
 def test_a_new_epoch_drops_entries_that_contradict_it() -> None:
-    assert starts(with_epoch(replica(e1=5, e2=9), 3, 9, KAFKA_2_1)) == {1: 5, 3: 9}
-    assert starts(with_epoch(replica(e1=5, e4=9), 3, 12, KAFKA_2_1)) == {1: 5, 3: 12}
-    assert starts(with_epoch(replica(e1=5), 1, 8, KAFKA_2_1)) == {1: 5}
-    assert starts(with_epoch(replica(e1=5), 1, 3, KAFKA_2_1)) == {1: 3}
-    assert starts(with_epoch(replica(e1=5, e4=9), 1, 12, KAFKA_2_1)) == {1: 12}, "known, but not the newest"
+    assert starts(with_epoch(replica(e1=5, e2=9), 3, 9, PRESETS["kafka-2.1"])) == {1: 5, 3: 9}
+    assert starts(with_epoch(replica(e1=5, e4=9), 3, 12, PRESETS["kafka-2.1"])) == {1: 5, 3: 12}
+    assert starts(with_epoch(replica(e1=5), 1, 8, PRESETS["kafka-2.1"])) == {1: 5}
+    assert starts(with_epoch(replica(e1=5), 1, 3, PRESETS["kafka-2.1"])) == {1: 3}
+    assert starts(with_epoch(replica(e1=5, e4=9), 1, 12, PRESETS["kafka-2.1"])) == {1: 12}, "known, but not the newest"
 
 
 def test_until_2_0_0_a_new_epoch_gave_way_to_what_it_contradicted() -> None:
     """LeaderEpochFileCache#assign before KAFKA-7415."""
-    assert starts(with_epoch(replica(e1=5, e2=9), 3, 9, KAFKA_2_0_0)) == {1: 5, 2: 9, 3: 9}
-    assert starts(with_epoch(replica(e1=5, e4=9), 3, 12, KAFKA_2_0_0)) == {1: 5, 4: 9}
-    assert starts(with_epoch(replica(e1=5), 2, 3, KAFKA_2_0_0)) == {1: 5}
-    assert starts(with_epoch(replica(), 2, 3, KAFKA_2_0_0)) == {2: 3}
+    assert starts(with_epoch(replica(e1=5, e2=9), 3, 9, PRESETS["kafka-2.0.0"])) == {1: 5, 2: 9, 3: 9}
+    assert starts(with_epoch(replica(e1=5, e4=9), 3, 12, PRESETS["kafka-2.0.0"])) == {1: 5, 4: 9}
+    assert starts(with_epoch(replica(e1=5), 2, 3, PRESETS["kafka-2.0.0"])) == {1: 5}
+    assert starts(with_epoch(replica(), 2, 3, PRESETS["kafka-2.0.0"])) == {2: 3}
 
 
 @pytest.mark.parametrize(
@@ -122,31 +124,33 @@ def test_truncation_cuts_log_epochs_and_high_watermark() -> None:
 
 def test_an_epoch_without_records_survived_truncation_at_the_end_until_2_6() -> None:
     """KAFKA-10706."""
-    elected = with_epoch(log_of(0), 3, 1, KAFKA_2_1)
-    assert starts(truncated(elected, 1, KAFKA_2_1)) == {0: 0, 3: 1}
-    assert starts(truncated(elected, 1, KAFKA_4_1)) == {0: 0}
+    elected = with_epoch(log_of(0), 3, 1, PRESETS["kafka-2.1"])
+    assert starts(truncated(elected, 1, PRESETS["kafka-2.1"])) == {0: 0, 3: 1}
+    assert starts(truncated(elected, 1, PRESETS["kafka-4.1"])) == {0: 0}
 
 
 def test_a_follower_cuts_at_the_smaller_of_both_ends_of_the_epoch() -> None:
-    assert truncation_point(log_of(0, 0, 1), (0, 1), KAFKA_2_0_0) == (1, True)
-    assert truncation_point(log_of(0, 0, 1), (0, 5), KAFKA_2_0_0) == (2, True)
+    assert truncation_point(log_of(0, 0, 1), (0, 1), PRESETS["kafka-2.0.0"]) == (1, True)
+    assert truncation_point(log_of(0, 0, 1), (0, 5), PRESETS["kafka-2.0.0"]) == (2, True)
 
 
 def test_a_follower_that_does_not_know_the_leaders_epoch_steps_back_and_asks_again() -> None:
-    assert truncation_point(log_of(0, 0, 3), (2, 5), KAFKA_2_0_0) == (2, False)
+    assert truncation_point(log_of(0, 0, 3), (2, 5), PRESETS["kafka-2.0.0"]) == (2, False)
 
 
 def test_a_follower_whose_epochs_are_all_newer_cuts_where_they_begin() -> None:
-    assert truncation_point(log_of(3, 3), (1, 1), KAFKA_2_1) == (0, True)
-    assert truncation_point(log_of(3, 3), (1, 1), KAFKA_2_0_0) == (1, True), "until 2.0.0 at the leader's end"
+    assert truncation_point(log_of(3, 3), (1, 1), PRESETS["kafka-2.1"]) == (0, True)
+    assert truncation_point(log_of(3, 3), (1, 1), PRESETS["kafka-2.0.0"]) == (1, True), (
+        "until 2.0.0 at the leader's end"
+    )
 
 
 def test_without_an_answer_a_follower_falls_back_to_its_high_watermark() -> None:
-    assert truncation_point(attrs.evolve(log_of(0, 0, 1), high_watermark=1), None, KAFKA_2_0_0) == (1, True)
+    assert truncation_point(attrs.evolve(log_of(0, 0, 1), high_watermark=1), None, PRESETS["kafka-2.0.0"]) == (1, True)
 
 
 def test_with_kip_101_a_follower_looks_at_the_offset_only() -> None:
-    assert truncation_point(log_of(3, 3), (1, 1), KAFKA_0_11) == (1, True)
+    assert truncation_point(log_of(3, 3), (1, 1), PRESETS["kafka-0.11"]) == (1, True)
 
 
 def test_a_log_that_begins_anew_is_empty() -> None:

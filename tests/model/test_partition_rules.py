@@ -17,7 +17,7 @@ from highwater.model.language.declarations import Invariant, StepProperty
 from highwater.model.language.graph_properties import Liveness
 from highwater.model.partition.definition import define
 from highwater.model.partition.protocol import PartitionProtocol
-from highwater.model.partition.releases import KAFKA_2_1, REPAIRED
+from highwater.model.partition.releases import PRESETS, REPAIRED
 from tests.model.partition_story import STEPS
 
 ROOT = Path(__file__).parents[2]
@@ -75,7 +75,7 @@ def test_steps_that_a_protocol_cannot_take_are_left_out() -> None:
     assert {"propose_expansion", "learn_isr"} <= names
     assert not {"expand_isr", "ask_where_to_truncate", "elect_uncleanly", "find_in_sync"} & names
     assert {"expand_isr", "ask_where_to_truncate", "elect_uncleanly"} <= {
-        step.name for step in define(attrs.evolve(KAFKA_2_1, unclean_election=True)).actions
+        step.name for step in define(attrs.evolve(PRESETS["kafka-2.1"], unclean_election=True)).actions
     }
 
 

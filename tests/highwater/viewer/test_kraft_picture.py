@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from highwater.model.kraft.presets import PRESETS
+from highwater.model.kraft.releases import PRESETS
 from highwater.model.kraft.state import Cluster
 from highwater.model.language.records import domain_of
 from highwater.viewer.picture import Picture

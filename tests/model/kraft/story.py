@@ -9,8 +9,8 @@ import attrs
 from highwater.model.kraft.bounds import KraftBounds
 from highwater.model.kraft.definition import ACTIONS
 from highwater.model.kraft.initial import initial_states
-from highwater.model.kraft.presets import PRESETS
 from highwater.model.kraft.protocol import KraftProtocol
+from highwater.model.kraft.releases import PRESETS
 from highwater.model.kraft.state import Broker, Cluster
 
 STEPS = {step.name: step for step in ACTIONS}

@@ -12,7 +12,7 @@ import pytest
 from highwater.model.kraft.partition import UNCHANGED, PartitionChange, PartitionRegistration, merged
 from highwater.model.kraft.partition_change import Election, Rules, Target, change_of
 from highwater.model.kraft.reassignment import Cancelled, Completion, Reassignment, begun, cancelled, completed
-from highwater.model.kraft.releases import KAFKA_3_5, KAFKA_3_6, KAFKA_3_7, KAFKA_3_8, KAFKA_4_1, NEWEST, RULES
+from highwater.model.kraft.releases import RULES
 
 THREE = PartitionRegistration(replicas=(0, 1, 2), isr=(0, 1, 2), leader=0)
 ALONE = PartitionRegistration(replicas=(0, 1, 2), isr=(0,), leader=0)
@@ -20,11 +20,11 @@ ELIGIBLE = PartitionRegistration(replicas=(0, 1, 2), isr=(), leader=None, elr=(1
 LOST = PartitionRegistration(replicas=(0, 1, 2), isr=(), leader=None, last_known_elr=(1,))
 MOVING = PartitionRegistration(replicas=(3, 1, 2, 0), isr=(0, 1), leader=0, removing=(0,), adding=(3,))
 ALL = frozenset({0, 1, 2, 3})
-PARTIAL = attrs.evolve(NEWEST, elects_last_known_leader=False)
+PARTIAL = attrs.evolve(RULES["4.3"], elects_last_known_leader=False)
 
 
 def recorded(
-    partition: PartitionRegistration, rules: Rules = NEWEST, active: frozenset[int] = ALL, **target: Any
+    partition: PartitionRegistration, rules: Rules = RULES["4.3"], active: frozenset[int] = ALL, **target: Any
 ) -> PartitionChange | None:
     return change_of(partition, Target(**target), active.__contains__, rules)
 
@@ -35,12 +35,12 @@ def recorded(
         pytest.param(recorded(THREE), None, id="nothing changes"),
         pytest.param(recorded(THREE, isr=(0, 1)), PartitionChange(isr=(0, 1)), id="a shrink begins no leader epoch"),
         pytest.param(
-            recorded(THREE, KAFKA_3_5, isr=(0, 1)),
+            recorded(THREE, RULES["3.5"], isr=(0, 1)),
             PartitionChange(leader=0, isr=(0, 1)),
             id="until 3.5 a shrink begins a leader epoch",
         ),
         pytest.param(
-            recorded(attrs.evolve(THREE, isr=(0, 1)), KAFKA_3_5, isr=(0, 1, 2)),
+            recorded(attrs.evolve(THREE, isr=(0, 1)), RULES["3.5"], isr=(0, 1, 2)),
             PartitionChange(isr=(0, 1, 2)),
             id="an expansion begins none in any release",
         ),
@@ -56,7 +56,7 @@ def recorded(
         ),
         pytest.param(recorded(attrs.evolve(THREE, leader=2)), None, id="an active leader leads on"),
         pytest.param(
-            recorded(ALONE, KAFKA_3_6, isr=(), active=ALL - {0}),
+            recorded(ALONE, RULES["3.6"], isr=(), active=ALL - {0}),
             PartitionChange(leader=None),
             id="without ELR the last member stays in the ISR, and nobody leads",
         ),
@@ -108,17 +108,17 @@ def recorded(
         ),
         pytest.param(recorded(LOST, active=frozenset({0})), None, id="but not if it is fenced"),
         pytest.param(
-            recorded(LOST, KAFKA_3_8, active=frozenset({0})),
+            recorded(LOST, RULES["3.8"], active=frozenset({0})),
             PartitionChange(leader=1, isr=(1,), last_known_elr=(), recovering=True),
             id="until 4.0 it was elected all the same (KAFKA-19522)",
         ),
         pytest.param(
-            recorded(LOST, KAFKA_3_7, active=frozenset({1})),
+            recorded(LOST, RULES["3.7"], active=frozenset({1})),
             PartitionChange(leader=1, isr=(1,), last_known_elr=(), recovering=True),
             id="3.7 elects the last known leader, too",
         ),
         pytest.param(
-            recorded(ALONE, KAFKA_3_6, isr=(), active=frozenset({2}), election=Election.UNCLEAN),
+            recorded(ALONE, RULES["3.6"], isr=(), active=frozenset({2}), election=Election.UNCLEAN),
             PartitionChange(leader=2, isr=(2,), recovering=True),
             id="an unclean election leaves one member in the ISR and begins recovery",
         ),
@@ -138,7 +138,7 @@ def recorded(
             id="it is complete once what it adds is in the ISR, and leadership leaves the removed replica",
         ),
         pytest.param(
-            recorded(MOVING, KAFKA_4_1, isr=(0, 1, 3)),
+            recorded(MOVING, RULES["4.1"], isr=(0, 1, 3)),
             PartitionChange(isr=(0, 1, 3)),
             id="until 4.2 it waits for a replica that merely stays (KAFKA-19975)",
         ),

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from highwater.model.kraft.image import Partition
-from highwater.model.kraft.presets import PRESETS
+from highwater.model.kraft.releases import PRESETS
 from tests.model.kraft.story import bounds_of, told
 
 PAGE = (Path(__file__).parents[3] / "docs" / "kraft.md").read_text(encoding="utf-8")
