@@ -52,6 +52,7 @@ NAVIGATION = {
         "docs/models.md",
         "docs/properties.md",
         "docs/results.md",
+        "docs/certificates.md",
         "docs/repair.md",
         "docs/explain.md",
         "docs/conform.md",

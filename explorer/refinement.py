@@ -15,9 +15,9 @@ from typing import Any, cast
 
 import attrs
 
-from highwater.explorer.compiler.views import plain
 from highwater.explorer.system import Cut, ModelError, System, successor
 from highwater.explorer.trace import changes
+from highwater.explorer.values import plain
 from highwater.explorer.verdict import Step
 from highwater.model.language.declarations import Instance, Invariant, StepProperty, Truth, Witness
 from highwater.model.language.domain import DomainError, Struct

@@ -1,6 +1,6 @@
-"""Values of a domain in plain Python: their images under an exchange of names, and the bounds that they exceed.
+"""Values of a domain in plain Python: what stands for one, images under an exchange of names, bounds that are exceeded.
 
-What judges a search uses this, and nothing of the search does.
+What judges a search uses this, and shares no more with the search.
 """
 
 from __future__ import annotations
@@ -8,12 +8,31 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import attrs
+
 from highwater.model.language.domain import ArrayOf, Integers, Maybe, SequenceOf, SetOf, Struct, build
 
 Permutation = Mapping[str, Mapping[int, int]]
 """By set of names, which name takes the place of which."""
 Bounds = frozenset[str]
 MOST_REMEMBERED = 1 << 14
+
+
+def plain(value: Any) -> Any:
+    """The plain value behind what stands for one, such as a view, reading all of it; anything else as it is."""
+    if type(value) is int:
+        return value
+    if hasattr(type(value), "__plain__"):
+        return value.__plain__()
+    if isinstance(value, tuple):
+        return tuple(map(plain, value))
+    if isinstance(value, frozenset):
+        return frozenset(map(plain, value))
+    if attrs.has(type(value)):
+        return build(
+            type(value), {field.name: plain(getattr(value, field.name)) for field in attrs.fields(type(value))}
+        )
+    return value
 
 
 def exceeded(domain: Any, before: Any, after: Any) -> Bounds:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
 from typing import Any
 
@@ -85,6 +85,21 @@ class Audit:
     def share(self) -> float:
         """The share of the walked paths that was judged twice."""
         return self.paths / self.walked if self.walked else 1.0
+
+
+@attrs.frozen(kw_only=True)
+class Found:
+    """The states of a search that says "holds".
+
+    Attributes:
+        states: the stored states, level by level.
+        levels: how many are stored of each depth.
+        permutations: the exchanges of names under which they stand for others, the identity first.
+    """
+
+    states: Iterable[Any]
+    levels: tuple[int, ...]
+    permutations: Sequence[Mapping[str, Mapping[int, int]]]
 
 
 @attrs.frozen

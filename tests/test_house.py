@@ -33,6 +33,7 @@ ONLY_IMPORTER = {
         "explorer/analysis/graph.py",
         "explorer/search/plain/plain_python.py",
         "explorer/search/plain/plain_liveness.py",
+        "explorer/search/plain/certifying.py",
         "highwater/api.py",
     ),
     "pyspark": ("spark/",),

@@ -14,7 +14,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from highwater.explorer.compiler.layout import Elements, Fields, Leaf, Members, Presence
-from highwater.explorer.compiler.views import Ordered, Reader, View, outlived, plain
+from highwater.explorer.compiler.views import Ordered, Reader, View, outlived
+from highwater.explorer.values import plain
 
 SLOTS = Leaf | Fields | Elements | Members | Presence
 _OPERATORS = compile("a % b\na %= b\na |= b\na &= b\na -= b\na ^= b", "", "exec")

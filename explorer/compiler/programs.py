@@ -20,10 +20,11 @@ from highwater.explorer.compiler.permutations import Image, families
 from highwater.explorer.compiler.ranks import OrderedLeaves
 from highwater.explorer.compiler.settings import Settings
 from highwater.explorer.compiler.tracing import OutOfBounds, Recorder, Update
-from highwater.explorer.compiler.views import plain, tracing_errors
+from highwater.explorer.compiler.views import tracing_errors
 from highwater.explorer.encoding import NODE, NOTHING, PENDING, UNKNOWN
 from highwater.explorer.opaque import more_than_order, refused_by_order, refusing
 from highwater.explorer.system import RAISED, ModelError, impure, line_of, said_by, where
+from highwater.explorer.values import plain
 from highwater.model.language.declarations import Instance
 
 

@@ -14,9 +14,10 @@ import attrs
 from highwater.explorer.compiler.containers import SLOTS, SetView, TupleView
 from highwater.explorer.compiler.layout import Elements, Fields, Layout, Leaf, Members, Presence
 from highwater.explorer.compiler.ranks import OrderedLeaves
-from highwater.explorer.compiler.views import RecordView, TracingError, View, plain, record_view
+from highwater.explorer.compiler.views import RecordView, TracingError, View, record_view
 from highwater.explorer.opaque import Numbers
 from highwater.explorer.ranks import Group
+from highwater.explorer.values import plain
 from highwater.model.language.domain import DomainError, SequenceOf
 
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import attrs
 
 from highwater.explorer.compiler.layout import Fields, Leaf
+from highwater.explorer.values import plain
 from highwater.model.language.domain import aliases_of, build
 
 _noticed = threading.local()
@@ -58,23 +59,6 @@ class Reader(Protocol):
 
     def in_some_order(self, members: list[Any]) -> list[Any]:
         """The members of a set, in the order in which this run goes through them."""
-
-
-def plain(value: Any) -> Any:
-    """The plain value behind a view, reading all of it; anything else as it is."""
-    if type(value) is int:
-        return value
-    if isinstance(value, View):
-        return value.__plain__()
-    if isinstance(value, tuple):
-        return tuple(map(plain, value))
-    if isinstance(value, frozenset):
-        return frozenset(map(plain, value))
-    if attrs.has(type(value)):
-        return build(
-            type(value), {field.name: plain(getattr(value, field.name)) for field in attrs.fields(type(value))}
-        )
-    return value
 
 
 class View:

@@ -17,11 +17,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from highwater.api import check, check_all, claim, coverage, graph, load, states
+    from highwater.api import check, check_all, claim, coverage, graph, load, states, verify
     from highwater.claims.checking import Status
     from highwater.claims.following import follow
     from highwater.claims.spec import SpecError
     from highwater.explorer.verdict import Verdict, Violation
+    from highwater.explorer.verifier.sums import Refused
     from highwater.model.language.declarations import Transition, Witness, action, invariant, step_property
     from highwater.model.language.definition import Definition, Model, NoToggles, toggle
     from highwater.model.language.domain import BOOLEAN, ArrayOf, DomainError, Integers, Maybe, OneOf, SequenceOf, SetOf
@@ -39,7 +40,8 @@ if TYPE_CHECKING:
 
 _PLACES = {
     "highwater.explorer.verdict": ("Verdict", "Violation"),
-    "highwater.api": ("check", "check_all", "claim", "coverage", "graph", "load", "states"),
+    "highwater.explorer.verifier.sums": ("Refused",),
+    "highwater.api": ("check", "check_all", "claim", "coverage", "graph", "load", "states", "verify"),
     "highwater.claims.checking": ("Status",),
     "highwater.claims.following": ("follow",),
     "highwater.claims.spec": ("SpecError",),
@@ -80,6 +82,7 @@ __all__ = [
     "Model",
     "NoToggles",
     "OneOf",
+    "Refused",
     "Result",
     "SequenceOf",
     "SetOf",
@@ -116,6 +119,7 @@ __all__ = [
     "states",
     "step_property",
     "toggle",
+    "verify",
     "within",
 ]
 

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import attrs
 
 from highwater.claims import own
+from highwater.claims.certifying import Verified, verify_certificate
 from highwater.claims.checking import Engine, check_spec
 from highwater.claims.spec import Spec as AnySpec
 from highwater.claims.spec import SpecError, find_specs, load_spec, make_spec
@@ -48,6 +49,7 @@ def check(
     keep_going: bool = False,
     keep_trees: bool = True,
     audit: str | None = None,
+    certificate: str | PathLike[str] | None = None,
     model_path: Iterable[str | PathLike[str]] = (),
 ) -> Result:
     """Check one claim: a spec file, or what `claim` made.
@@ -61,6 +63,7 @@ def check(
         keep_trees: begin with what earlier checks have learned of the model's functions, and keep what this one learns.
         audit: "none", "quick" or "full": how much of what was found to judge again in plain Python where a search says
             that all is well. "quick" if None.
+        certificate: a file to write what the verdict rests on into, for `verify` to judge.
         model_path: folders with models of your own.
 
     Raises:
@@ -86,7 +89,35 @@ def check(
     budget = Budget(max_depth, max_states, memory)
     options: dict[str, Any] = {"workers": workers, "symmetry": symmetry, "keep_trees": keep_trees}
     options["audit"] = None if audit is None else Auditing(audit)
+    options["certificate"] = None if certificate is None else Path(certificate)
     return _as(Result, check_spec(load(spec), Engine(engine), budget, keep_going=keep_going, **options))
+
+
+def verify(
+    certificate: str | PathLike[str],
+    spec: str | PathLike[str] | None = None,
+    *,
+    symmetry: bool = False,
+    engine: str = "local",
+    model_path: Iterable[str | PathLike[str]] = (),
+) -> Verified:
+    """Judge a certificate in plain Python, without the search that wrote it.
+
+    Args:
+        spec: refuse a certificate that is not of this claim.
+        symmetry: trust that the model treats interchangeable names alike, and judge one state of each orbit.
+        engine: "local", or "spark" to spread the states over executors.
+
+    Raises:
+        Refused: what it says is not so; names the state, the step and the property.
+        SpecError: the file is no certificate, or not of the model as it is now.
+    """
+    if engine not in ("local", "spark"):
+        raise SpecError(f"engine: {shown(engine)} cannot verify; allowed are local, spark")
+    own_folders(model_path)
+    return verify_certificate(
+        Path(certificate), None if spec is None else Path(spec), trust_symmetry=symmetry, on_spark=engine == "spark"
+    )
 
 
 Shown = TypeVar("Shown")

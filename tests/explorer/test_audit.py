@@ -160,9 +160,10 @@ def test_the_judge_sees_the_bounds_that_a_step_exceeds() -> None:
     assert exceeded(system.domain, before, longer) == system.domain.exceeded(longer) == {"queue_max"}
 
 
-def test_the_judge_shares_no_code_with_what_it_judges() -> None:
-    """Neither it nor what it imports knows of trees, packed states and machine code."""
-    reached, left = set(), [JUDGE]
+def reached_by_imports(*files: Path) -> set[Path]:
+    """Some modules, all that they import, and so on."""
+    reached: set[Path] = set()
+    left = list(files)
     while left:
         path = left.pop()
         if path in reached:
@@ -174,6 +175,12 @@ def test_the_judge_shares_no_code_with_what_it_judges() -> None:
             names += [f"{node.module}.{alias.name}" for alias in node.names] if isinstance(node, ast.ImportFrom) else []
             found = (ROOT / f"{name.removeprefix('highwater.').replace('.', '/')}.py" for name in names)
             left += [each for each in found if each.exists()]
+    return reached
+
+
+def test_the_judge_shares_no_code_with_what_it_judges() -> None:
+    """Neither it nor what it imports knows of trees, packed states and machine code."""
+    reached = reached_by_imports(JUDGE)
     folders = {path.relative_to(ROOT).parent.as_posix() for path in reached}
     assert folders == {"explorer", "model/language"}
     assert {path.stem for path in reached if path.parent.name == "explorer"} == {

@@ -7,12 +7,14 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import cast
 
 import attrs
 
 from highwater.explorer.comparisons import refusing_what_is_never_equal
+from highwater.explorer.compiler.comparison import PlainStates
 from highwater.explorer.kernels import arrays
 from highwater.explorer.kernels.making.compile_times import TIMES
 from highwater.explorer.search.audit import audit as audit_of
@@ -34,6 +36,7 @@ from highwater.explorer.verdict import (
     Audit,
     Auditing,
     Budget,
+    Found,
     Outcome,
     Progress,
     Unreached,
@@ -62,6 +65,7 @@ def explore(
     coverage: bool = False,
     keep_trees: bool = False,
     auditing: Auditing = Auditing.NONE,
+    on_found: Callable[[Found], None] | None = None,
 ) -> Outcome:
     """Explore every state that the system reaches, level by level; check each state's invariants and each step's
     properties.
@@ -89,6 +93,7 @@ def explore(
             `highwater.explorer.search.keeping.kept_trees`.
         auditing: how much of what was found to judge a second time if nothing is violated; see
             `highwater.explorer.search.audit`.
+        on_found: called with all states if nothing is violated and every state was seen, or all to the given depth.
 
     Raises:
         ModelError: a function of the model is not a pure function of the state, raised, or gave what lies outside its
@@ -121,6 +126,8 @@ def explore(
             kept.keep()
             kept.keep_size(len(engine.store.table), engine.store.count, engine.store.folded_bytes)
             outcome = attrs.evolve(outcome, warnings=(*outcome.warnings, *filter(None, [kept.warning])))
+        if on_found is not None and outcome.verdict in (Verdict.HOLDS, Verdict.HOLDS_TO_DEPTH):
+            on_found(_found(engine))
         return outcome
 
     return searched(not coverage)  # a search for other properties may have learned in states that this one never sees
@@ -146,6 +153,15 @@ def reach(
     if outcome.reason == "interrupted":
         raise KeyboardInterrupt
     return engine, outcome
+
+
+def _found(engine: Engine) -> Found:
+    ends, plain = engine.store.level_ends, PlainStates(engine.layout)
+    return Found(
+        states=(plain.unpacked(engine.store.words(row)) for row in range(engine.store.count)),
+        levels=tuple(end - begin for begin, end in pairwise(ends)),
+        permutations=engine.permutations or [{}],
+    )
 
 
 class _Search:

@@ -10,11 +10,12 @@ from typing import Any, cast
 
 import attrs
 
+from highwater.claims.certifying import write_certificate
 from highwater.claims.spec import Spec, SpecError
 from highwater.explorer.ranks import Ranks, in_words
 from highwater.explorer.search.keeping.durable import CheckpointError
 from highwater.explorer.system import JudgedOtherwise, ModelError, System, blaming_the_model
-from highwater.explorer.verdict import Auditing, Budget, Outcome, Progress, Verdict, Violation
+from highwater.explorer.verdict import Auditing, Budget, Found, Outcome, Progress, Verdict, Violation
 
 
 class Engine(Enum):
@@ -106,6 +107,7 @@ class SearchOptions:
         workers, coverage: of the local engine, see `highwater.explorer.search.levels.breadth_first.explore`.
         symmetry, keep_trees: of the local engine and of Spark, which the plain-Python engine has no use for.
         checkpoint, resume: of both as well.
+        certificate: of the local engine, where to write what the verdict rests on.
         audit: of both, how much of what was found to judge a second time; `QUICK` if None.
         master, partitions: of Spark, see `highwater.claims.on_spark.explore`.
     """
@@ -117,6 +119,7 @@ class SearchOptions:
     checkpoint: Path | str | None = None
     resume: bool = False
     coverage: bool = False
+    certificate: Path | None = None
     keep_trees: bool = False
     audit: Auditing | None = None
     master: str | None = None
@@ -138,6 +141,7 @@ _OF_ENGINES = {
     "audit": (Engine.LOCAL, Engine.SPARK),
     "workers": (Engine.LOCAL,),
     "coverage": (Engine.LOCAL,),
+    "certificate": (Engine.LOCAL,),
     "checkpoint": (Engine.LOCAL, Engine.SPARK),
     "resume": (Engine.LOCAL, Engine.SPARK),
     "master": (Engine.SPARK,),
@@ -152,20 +156,25 @@ def _locally(spec: Spec, system: System, budget: Budget, options: SearchOptions)
         raise SpecError(
             f"{options.checkpoint}: the local engine keeps checkpoints in folders of this machine; add --engine spark"
         )
-    return breadth_first.explore(
+    found: list[Found] = []
+    outcome = breadth_first.explore(
         system,
         budget,
         check_deadlock=spec.check_deadlock,
         keep_going=options.keep_going,
         on_progress=options.on_progress,
         workers=options.workers,
-        symmetry=options.symmetry,
+        symmetry=options.symmetry and not (options.certificate and system.liveness),  # its ranks are of every state
         checkpoint=None if options.checkpoint is None else Path(options.checkpoint),
         resume=options.resume,
         coverage=options.coverage,
         keep_trees=options.keep_trees,
         auditing=options.audit or Auditing.QUICK,
+        on_found=found.append if options.certificate else None,
     )
+    if options.certificate:
+        write_certificate(options.certificate, spec, outcome, next(iter(found), None))
+    return outcome
 
 
 def _in_plain_python(spec: Spec, system: System, budget: Budget, options: SearchOptions) -> Outcome:

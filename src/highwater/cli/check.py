@@ -76,6 +76,12 @@ from highwater.limits import MOST_WORKERS
     help="Begin with what earlier runs learned of the model, and keep what this one learns.",
 )
 @audit
+@click.option(
+    "--certificate",
+    type=PATH,
+    metavar="FILE",
+    help="Write what the verdict of one spec rests on, for `highwater verify` to judge.",
+)
 @click.option("--keep-going", is_flag=True, help="After a violation, go on until every state is seen.")
 @click.option(
     "--advice/--no-advice",

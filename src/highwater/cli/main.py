@@ -21,6 +21,7 @@ PLACES = {
     "mutate": "highwater.cli.mutate:mutate",
     "repair": "highwater.cli.repair:repair",
     "simulate": "highwater.cli.simulate:simulate",
+    "verify": "highwater.cli.verify:verify",
     "walk": "highwater.cli.walk:walk",
 }
 

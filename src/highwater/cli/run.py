@@ -17,7 +17,7 @@ from highwater.claims.coverage import added_up
 from highwater.claims.spec import Spec, SpecError, find_specs
 from highwater.claims.tables import Wrong
 from highwater.cli.options import INTERRUPTED, MET, UNKNOWN, UNMET, USAGE, complain
-from highwater.cli.outputs import Outputs
+from highwater.cli.outputs import Outputs, try_out
 from highwater.explorer.verdict import Auditing, Budget, Progress, Verdict
 from highwater.files import ReportError
 from highwater.reports.progress import Live, LiveClaims, make_console
@@ -47,6 +47,7 @@ class Wanted:
     keep_trees: bool
     audit: Auditing | None
     coverage: bool
+    certificate: Path | None
     checkpoint: str | None
     resume: bool
     master: str | None
@@ -84,6 +85,7 @@ class Run:
             self._by_release = len(specs) > len(paths)
             self._refuse(len(specs))
             self._outputs.try_out(paths)
+            try_out({"certificate": self._wanted.certificate}, paths)
         except (SpecError, ReportError) as error:
             return self._refused(error, paths)
         try:
@@ -131,6 +133,8 @@ class Run:
             raise SpecError("--resume needs --checkpoint DIR, the folder to go on from")
         if wanted.checkpoint is not None and (specs > 1 or engine is Engine.PYTHON):
             raise SpecError("--checkpoint keeps the search of one spec, by the local engine or on Spark; name one spec")
+        if wanted.certificate is not None and specs > 1:
+            raise SpecError("--certificate is of one spec; name one")
         if engine is Engine.SPARK and (wanted.jobs or 1) > 1:
             raise SpecError("--jobs has no meaning with --engine spark; Spark checks one claim after the other")
         spark: Mapping[str, Any] = {"--master": wanted.master, "--partitions": wanted.partitions}
@@ -145,7 +149,8 @@ class Run:
             )
             refused.append(({"--audit": wanted.audit and wanted.audit.value}, "it is what an audit asks"))
         if engine is not Engine.LOCAL:
-            asked = {"--coverage": wanted.coverage or None, "--raise-bounds": wanted.raise_bounds or None}
+            asked: dict[str, Any] = {"--coverage": wanted.coverage or None, "--certificate": wanted.certificate}
+            asked["--raise-bounds"] = wanted.raise_bounds or None
             refused.append((asked, LOCAL_ONLY))
         for options, why in refused:
             for name, value in options.items():
@@ -247,6 +252,7 @@ class Run:
         return check_spec(
             spec, wanted.engine, budget, keep_going=wanted.keep_going, workers=workers, symmetry=wanted.symmetry,
             checkpoint=wanted.checkpoint, resume=wanted.resume, coverage=wanted.coverage,
+            certificate=wanted.certificate,
             keep_trees=wanted.keep_trees, audit=wanted.audit, master=wanted.master, partitions=wanted.partitions,
             on_progress=on_progress,
         )  # fmt: skip

@@ -1,0 +1,1 @@
+"""What a sceptic reads: certificates of verdicts, and a verifier that shares nothing with what wrote them."""

@@ -1,0 +1,171 @@
+"""The verifier of a verdict that says "violated": each step of each trace is taken again in plain Python, and its end
+is judged.
+
+It is not judged that no shorter trace violates the property, nor how many states there are: such a search ends early.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import attrs
+
+from highwater.explorer.classes import judge_class
+from highwater.explorer.system import Cut, System, judge_end, successor
+from highwater.explorer.verdict import DEADLOCK, Violation
+from highwater.explorer.verifier.certificate import Certificate, Codec
+from highwater.explorer.verifier.rankings import Demand, Waiting, demands_of
+from highwater.explorer.verifier.sums import Refused
+from highwater.model.language.declarations import Instance
+from highwater.model.language.graph_properties import Liveness, Prospect
+
+MOST_BEHIND = 100_000  # states that are looked at for the goal of a prospect
+
+
+def written(system: System, violations: Sequence[Violation]) -> list[dict[str, Any]]:
+    """Counterexamples as a certificate has them: actions by name, states as `Codec` writes them."""
+    codec = Codec(system.domain)
+    return [
+        {
+            "property": each.property + "(" + ", ".join(f"{name} {of}" for name, of in each.arguments.items()) + ")",
+            "back_to": each.back_to,
+            "actions": [str(step.taken) for step in each.trace[1:]],
+            "states": [codec.bytes_of(step.state).hex() for step in each.trace],
+        }
+        for each in violations
+    ]
+
+
+@attrs.frozen
+class Trace:
+    """A trace that was taken again: its states, and its steps' actions."""
+
+    states: tuple[Any, ...]
+    actions: tuple[Instance, ...]
+    back_to: int | None
+
+
+def verify_traces(certificate: Certificate, system: System, *, no_deadlock: bool) -> tuple[list[str], list[str]]:
+    """Judge the counterexamples of a certificate.
+
+    Returns:
+        What was verified, and what was not, in words.
+
+    Raises:
+        Refused: a trace cannot be taken, or violates nothing.
+    """
+    verified, not_verified = [], ["that no shorter trace violates a property", "how many states there are"]
+    if not certificate.traces:
+        raise Refused("there is no trace that violates a property")
+    for each in certificate.traces:
+        name, trace = str(each["property"]), _taken(system, each)
+        length = f"{len(trace.actions)} step{'' if len(trace.actions) == 1 else 's'}"
+        if name == f"{DEADLOCK}()" and no_deadlock:
+            if any(successor(action, trace.states[-1], system.domain) is not None for action in system.actions):
+                _refuse(system, trace, f"{DEADLOCK}: a step is enabled, or cut, at the end of the trace")
+        else:
+            of = next((of for of in system.properties if str(of) == name), None)
+            if of is None:
+                raise Refused(f"{name} is none of the checked properties")
+            if why := _not_violated(system, of, trace):
+                _refuse(system, trace, f"{name}: {why}")
+            if isinstance(of.of, Prospect) and not _out_of_reach(system, of, trace.states[-1]):
+                not_verified.append(f"that the goal of {name} is out of reach at the end: over {MOST_BEHIND:,} states")
+        verified.append(f"a trace of {length} violates {name}")
+    return verified, not_verified
+
+
+def _taken(system: System, each: dict[str, Any]) -> Trace:
+    """A trace, taken step by step."""
+    codec, actions = Codec(system.domain), {str(action): action for action in system.actions}
+    try:
+        states = tuple(codec.state(bytes.fromhex(state)) for state in each["states"])
+    except ValueError as error:
+        raise Refused(f"a state of the trace of {each['property']}: {error}") from None
+    if not states or states[0] not in system.initial or len(each["actions"]) != len(states) - 1:
+        raise Refused(f"the trace of {each['property']} does not begin in an initial state, or lacks steps")
+    for number, (name, before, after) in enumerate(zip(each["actions"], states[:-1], states[1:], strict=True), 1):
+        found = successor(actions[name], before, system.domain) if name in actions else None
+        if found != after:
+            shown = system.domain.show(before)
+            raise Refused(f"step {number} of the trace of {each['property']}: {name} does not lead there from {shown}")
+    back_to = each["back_to"]
+    if back_to is not None and not 0 <= back_to < len(states):
+        raise Refused(f"the trace of {each['property']} has no step {back_to} to come back to")
+    return Trace(states, tuple(actions[name] for name in each["actions"]), back_to)
+
+
+def _not_violated(system: System, of: Instance, trace: Trace) -> str:
+    """Why a trace does not violate a property; empty if it does."""
+    if isinstance(of.of, Liveness):
+        return _not_broken(system, of, trace)
+    before = trace.states[-2] if len(trace.states) > 1 else None
+    return "it is true at the end of the trace" if judge_end(system, of, before, trace.states[-1]) else ""
+
+
+def _not_broken(system: System, of: Instance[Any], trace: Trace) -> str:
+    """The same of a lasso: its cycle must be one, fair, and one on which the property is false."""
+    classes = [system.class_of(state) for state in trace.states]
+    if trace.back_to is None or classes[trace.back_to] != classes[-1]:
+        return "the trace does not come back to where its cycle begins"
+    facts, waiting = of.of.form.facts, Waiting(system, of, [])
+    false = [not judge_class(system, of, state) for state in classes]
+    begins = (waiting.may_begin(state, initial=number == 0) for number, state in enumerate(classes))
+    if facts.stays_false:
+        owed_from = 1 + max((number for number, each in enumerate(false) if not each), default=-1)
+        owed = any(may for number, may in enumerate(begins) if number >= owed_from)
+        if owed_from > trace.back_to or not owed:
+            return "it is true where it should be false, or never owed"
+    elif not any(false[trace.back_to :]):
+        return "it is true all along the cycle"
+    unfair = (demand for demand in demands_of(system, of.of) if not _is_met(system, demand, classes[trace.back_to :]))
+    return "the cycle is not fair" if any(unfair) else ""
+
+
+def _is_met(system: System, demand: Demand, cycle: Sequence[Any]) -> bool:
+    """Whether going round for ever is fair: a demand is met, or cannot be, in some state or in all."""
+    found = [[_leads_to(system, action, state) for action in demand.actions] for state in cycle]
+    can = [any(after is not None for after in each) for each in found]
+    taken = any(then in after for after, then in zip(found[:-1], cycle[1:], strict=True))
+    return taken or not (any(can) if demand.strong else all(can))
+
+
+def _leads_to(system: System, action: Instance, state: Any) -> Any:
+    """The class that a step leads to, or what cuts it; None if it is not enabled, or changes nothing."""
+    after = successor(action, state, system.domain)
+    if after is None or isinstance(after, Cut):
+        return after
+    cut = system.class_domain.exceeded(after)
+    of = Cut(cut) if cut else system.class_of(after)
+    return None if of == state else of
+
+
+def _out_of_reach(system: System, of: Instance[Any], state: Any) -> bool:
+    """Whether no steps that may be relied on lead to the goal; False if there are too many states to say so.
+
+    Raises:
+        Refused: some do, or a bound cuts one.
+    """
+    seen = {system.class_of(state)}
+    todo = list(seen)
+    while todo:
+        before = todo.pop()
+        if judge_class(system, of, before):
+            raise Refused(f"{of}: steps lead from the trace's end to {system.domain.show(before)}, where it is true")
+        for action in system.actions:
+            after = _leads_to(system, action, before) if action.of in of.of.along else None
+            if isinstance(after, Cut):
+                raise Refused(
+                    f"{of}: a bound cuts {action} in {system.domain.show(before)}, which may lead to the goal"
+                )
+            if after is not None and after not in seen:
+                seen.add(after)
+                todo.append(after)
+        if len(seen) > MOST_BEHIND:
+            return False
+    return True
+
+
+def _refuse(system: System, trace: Trace, why: str) -> None:
+    raise Refused(f"{why}; in the state {system.domain.show(trace.states[-1])}")

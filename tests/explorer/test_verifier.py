@@ -1,0 +1,434 @@
+"""Certificates are judged by plain Python alone: what holds is verified, and what was altered is refused."""
+
+from __future__ import annotations
+
+import io
+import random
+from collections.abc import Callable, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import attrs
+import pytest
+from hypothesis import given, settings
+
+from highwater.explorer.search.levels import breadth_first
+from highwater.explorer.search.plain.certifying import certificate_of
+from highwater.explorer.system import System, abstracted
+from highwater.explorer.verdict import Budget, Found, Outcome, Verdict
+from highwater.explorer.verifier import traces
+from highwater.explorer.verifier.certificate import Certificate, Unfit, read, write
+from highwater.explorer.verifier.closed_set import ClosedSet, is_group
+from highwater.explorer.verifier.rankings import KEPT
+from highwater.explorer.verifier.sums import Refused, Sums
+from highwater.explorer.verifier.verdicts import Report, verify
+from highwater.model.language.declarations import action, invariant, step_property
+from highwater.model.language.domain import BOOLEAN, ArrayOf, Integers, Limit
+from highwater.model.language.graph_properties import eventually_always, leads_to, per, prospect
+from highwater.model.language.records import domain_of, evolve, replaced, within
+from tests.explorer.test_audit import Ballot, follow, reached_by_imports, seats_are_fair, the_other_follows, vote
+from tests.explorer.test_engine_in_small import club_of, desk_can_close
+from tests.explorer.test_random_liveness import EXAMPLES, systems, thorough_or_quick
+from tests.explorer.test_random_systems import systems as random_systems
+
+some = settings(parent=thorough_or_quick, max_examples=EXAMPLES or 20)
+VERIFIER = Path(__file__).parents[2] / "explorer" / "verifier"
+DESK = Integers(0, 1, label="d", names="desks")
+
+
+@attrs.frozen
+class Office:
+    """Two desks: what each has done, and whether the lamp is on."""
+
+    done: tuple[int, ...] = within(ArrayOf(Integers(0, Limit(2, "work_max")), 2, by="desks"))
+    lit: bool = within(BOOLEAN)
+
+
+@action(actor="desk", desk=DESK)
+def work(office: Office, desk: int) -> Office | None:
+    return evolve(office, done=replaced(office.done, desk, office.done[desk] + 1)) if office.lit else None
+
+
+@action(actor="desk", desk=DESK)
+def rest(office: Office, desk: int) -> Office | None:
+    return evolve(office, done=replaced(office.done, desk, 0)) if office.done[desk] == 2 and office.lit else None
+
+
+@action(actor="lamp")
+def switch(office: Office) -> Office:
+    return evolve(office, lit=not office.lit)
+
+
+@invariant(desk=DESK)
+def nobody_works_too_much(office: Office, desk: int) -> bool:
+    return office.done[desk] <= 2
+
+
+@invariant()
+def one_of_them_is_idle(office: Office) -> bool:
+    return min(office.done) == 0
+
+
+@step_property()
+def work_is_lost_as_a_whole(before: Office, after: Office) -> bool:
+    return all(now >= then or now == 0 for then, now in zip(before.done, after.done, strict=True))
+
+
+@prospect(along=(work, switch))
+def somebody_can_work(office: Office) -> bool:
+    return max(office.done) > 0
+
+
+@prospect(along=(work, switch))
+def overtime_is_possible(office: Office) -> bool:
+    return max(office.done) > 2
+
+
+@leads_to(lambda office: not office.lit, fair=[per(switch)])
+def darkness_ends(office: Office) -> bool:
+    return office.lit
+
+
+@leads_to(lambda office, desk: office.done[desk] == 0, fair=[switch], strongly_fair=[work], desk=DESK)
+def everybody_works(office: Office, desk: int) -> bool:
+    return office.done[desk] > 0
+
+
+@eventually_always(fair=[switch])
+def work_stays_within_reason(office: Office) -> bool:
+    return max(office.done) <= 2
+
+
+SAFETY = (nobody_works_too_much, work_is_lost_as_a_whole)
+GRAPH = (somebody_can_work, darkness_ends, everybody_works, work_stays_within_reason)
+
+
+@cache
+def office(*properties: Any) -> System:
+    found = [each for of in properties for each in of.instances(None)]
+
+    def of_kind(*kinds: Any) -> Any:
+        return tuple(each for each in found if type(each.of) in map(type, kinds))
+
+    return System(
+        domain_of(Office, None),
+        (Office((0, 0), False),),
+        tuple(each for of in (work, rest, switch) for each in of.instances(None)),
+        of_kind(nobody_works_too_much),
+        {"desks": (0, 1)},
+        of_kind(work_is_lost_as_a_whole),
+        of_kind(somebody_can_work),
+        of_kind(darkness_ends),
+    )
+
+
+def searched(system: System, **options: Any) -> tuple[Outcome, Found | None]:
+    found: list[Found] = []
+    outcome = breadth_first.explore(system, workers=1, on_found=found.append, **options)
+    return outcome, next(iter(found), None)
+
+
+def certified(system: System, **options: Any) -> Certificate:
+    options.setdefault("symmetry", not system.liveness)
+    outcome, found = searched(system, **options)
+    return certificate_of(system, outcome, found, claim="a claim", spec={}, code={})
+
+
+def verified(certificate: Certificate, system: System, **options: Any) -> Report:
+    return verify(certificate, system, **{"no_deadlock": False, **options})
+
+
+def refused(certificate: Certificate, system: System, **options: Any) -> str:
+    with pytest.raises(Refused) as refusal:
+        verified(certificate, system, **options)
+    return str(refusal.value)
+
+
+def test_the_verifier_shares_no_code_with_what_it_judges() -> None:
+    """Neither it nor what it imports is of the compiler, the kernels or the search."""
+    reached = reached_by_imports(*VERIFIER.glob("*.py"))
+    assert {path.parent.name for path in reached} == {"explorer", "verifier", "language"}
+
+
+# --- What is verified
+
+
+@pytest.mark.parametrize("trusts", [False, True], ids=["every image", "one of each orbit"])
+@pytest.mark.parametrize("symmetry", [False, True], ids=["every state", "symmetry"])
+def test_states_and_steps_are_verified_by_plain_python_alone(symmetry: bool, trusts: bool) -> None:
+    system = office(*SAFETY, somebody_can_work)
+    certificate = certified(system, symmetry=symmetry)
+    report = verified(certificate, system, trust_symmetry=trusts)
+    assert report.verified == (
+        "18 states and 36 steps, and no others",
+        "nobody_works_too_much holds",
+        "work_is_lost_as_a_whole holds",
+        "somebody_can_work holds",
+    )
+    assert report.states == (12 if symmetry else 18)
+    assert any("treats its desks alike" in each for each in report.not_verified) == (trusts and symmetry)
+
+
+def test_a_search_to_a_depth_is_verified_to_this_depth() -> None:
+    system = club_of(False, seats_are_fair)
+    report = verified(certified(system, budget=Budget(max_depth=3)), system)
+    assert "what lies deeper than 3 actions" in report.not_verified
+
+
+def test_classes_by_the_order_of_numbers_are_verified(system_of: Callable[..., System]) -> None:
+    system = abstracted(system_of([Ballot(0, 0)], [vote, follow], [the_other_follows]), ["epochs"])
+    assert verified(certified(system), system).states > 1
+
+
+def test_prospects_that_only_a_bound_makes_possible_are_counted() -> None:
+    system = office(overtime_is_possible)
+    certificate = certified(system)
+    assert certificate.counts["held_back"] == {"overtime_is_possible": 18}
+    verified(certificate, system)
+    counts = {**certificate.counts, "held_back": {"overtime_is_possible": 17}}
+    assert "held_back is" in refused(attrs.evolve(certificate, counts=counts), system)
+    nearer = {name: [-1] * len(ranks) for name, ranks in certificate.prospects.items()}
+    assert "no step leads nearer" in refused(attrs.evolve(certificate, prospects=nearer), system)
+
+
+def test_promises_are_verified_by_their_ranks() -> None:
+    system = office(*GRAPH)
+    certificate = certified(system)
+    assert certificate.verdict == "holds"
+    assert {f"{each.name} holds" for each in GRAPH} < set(verified(certificate, system).verified)
+
+
+@some
+@given(systems())
+def test_the_verifier_agrees_about_random_promises(system: System) -> None:
+    """Those that hold have ranks, and those that do not have lassos."""
+    verified(certified(system), system)
+
+
+@some
+@given(random_systems())
+def test_the_verifier_agrees_about_random_systems(system: System) -> None:
+    outcome, found = searched(system, budget=Budget(max_states=300))
+    if outcome.verdict is not Verdict.UNKNOWN:
+        verified(certificate_of(system, outcome, found, claim="", spec={}, code={}), system)
+
+
+# --- What is refused
+
+
+def without_a_state(certificate: Certificate, chance: random.Random) -> Certificate:
+    row = chance.randrange(len(certificate.states))
+    depth = ClosedSet(certificate, office(*SAFETY), no_deadlock=False)._depth(row)
+    levels = [count - (number == depth) for number, count in enumerate(certificate.levels)]
+    return attrs.evolve(certificate, states=[*certificate.states[:row], *certificate.states[row + 1 :]], levels=levels)
+
+
+def with_a_state_changed(certificate: Certificate, chance: random.Random) -> Certificate:
+    row, states = chance.randrange(len(certificate.states)), list(certificate.states)
+    data = bytearray(states[row])
+    data[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
+    return attrs.evolve(certificate, states=[*states[:row], bytes(data), *states[row + 1 :]])
+
+
+def with_states_exchanged(certificate: Certificate, chance: random.Random) -> Certificate:
+    """Two states are at each other's depth."""
+    states = list(certificate.states)
+    first, last = 0, chance.randrange(certificate.levels[0], len(states))
+    states[first], states[last] = states[last], states[first]
+    return attrs.evolve(certificate, states=states)
+
+
+def with_a_count_changed(certificate: Certificate, chance: random.Random) -> Certificate:
+    key, counts = chance.choice(sorted(certificate.counts)), dict(certificate.counts)
+    more = chance.choice([-1, 1])
+    if key == "levels":
+        counts[key] = [count + more * (not number) for number, count in enumerate(counts[key])]
+    elif isinstance(counts[key], dict):
+        name = chance.choice([*counts[key], "a name"])
+        counts[key] = {**counts[key], name: counts[key].get(name, 0) + more}
+    else:
+        counts[key] += more
+    return attrs.evolve(certificate, counts=counts)
+
+
+def with_a_count_left_out(certificate: Certificate, chance: random.Random) -> Certificate:
+    key = chance.choice(sorted(certificate.counts))
+    return attrs.evolve(certificate, counts={name: of for name, of in certificate.counts.items() if name != key})
+
+
+ALTERATIONS = (
+    without_a_state,
+    with_a_state_changed,
+    with_states_exchanged,
+    with_a_count_changed,
+    with_a_count_left_out,
+)
+
+
+@pytest.mark.parametrize("alter", ALTERATIONS, ids=lambda alter: alter.__name__)
+def test_a_certificate_that_was_altered_is_refused(alter: Callable[..., Certificate]) -> None:
+    """A hundred alterations at random, each of a certificate that holds without it."""
+    system, chance = office(*SAFETY), random.Random(alter.__name__)
+    certificate = certified(system)
+    verified(certificate, system)
+    for _ in range(100):
+        altered = alter(certificate, chance)
+        assert refused(altered, system), altered
+
+
+def test_a_property_that_is_false_is_refused_under_any_certificate() -> None:
+    certificate = certified(office(*SAFETY))
+    said = refused(certificate, office(one_of_them_is_idle))
+    assert said == "one_of_them_is_idle() is violated; in the state Office(done (1, 1), lit True)"
+
+
+def test_another_model_is_refused_under_any_certificate() -> None:
+    system = office(*SAFETY)
+    certificate = certified(system)
+    for number in range(len(system.actions)):
+        fewer = attrs.evolve(system, actions=(*system.actions[:number], *system.actions[number + 1 :]))
+        assert refused(certificate, fewer)
+
+
+def test_ranks_that_are_wrong_are_refused() -> None:
+    """A state that is not the goal has no rank 0, none is nearer than its steps lead, and no stack ends early."""
+    system, chance = office(*GRAPH), random.Random(0)
+    certificate = certified(system)
+    for _ in range(100):
+        name, ranks = chance.choice([*certificate.prospects.items()])
+        row = chance.choice([row for row, rank in enumerate(ranks) if rank])
+        wrong = {name: [0 if number == row else rank for number, rank in enumerate(ranks)]}
+        assert "no step leads nearer" in refused(
+            attrs.evolve(certificate, prospects={**certificate.prospects, **wrong}), system
+        )
+        name, stacks = chance.choice([*certificate.liveness.items()])
+        row = chance.choice([row for row, stack in enumerate(stacks) if stack])
+        other = chance.choice([(), ((0, KEPT),), ((0, 99),)])
+        wrong = {name: [other if number == row else stack for number, stack in enumerate(stacks)]}
+        altered = attrs.evolve(certificate, liveness={**certificate.liveness, **wrong})
+        assert name in refused(altered, system)
+
+
+def test_a_deadlock_is_refused_where_none_may_be() -> None:
+    @action(actor="lamp")
+    def burn(office: Office) -> Office | None:
+        return evolve(office, lit=True) if not office.lit else None
+
+    system = System(domain_of(Office, None), (Office((0, 0), False),), tuple(burn.instances(None)))
+    certificate = certified(system)
+    verified(certificate, system)
+    assert "no_deadlock is violated" in refused(certificate, system, no_deadlock=True)
+
+
+def test_exchanges_of_names_must_be_a_group_of_interchangeable_ones() -> None:
+    names = {"desks": (0, 1, 2)}
+    same, turned, back = ({"desks": dict(zip((0, 1, 2), to, strict=True))} for to in ((0, 1, 2), (1, 2, 0), (2, 0, 1)))
+    assert is_group([same], names) and is_group([{}], names) and is_group([same, turned, back], names)
+    for wrong in ([], [turned], [same, turned], [same, same], [same, {"desks": {0: 1, 1: 1, 2: 2}}]):
+        assert not is_group(wrong, names)
+    assert not is_group([same, {"desks": {0: 3, 3: 0}}], names)
+    assert not is_group([{}, {"chairs": {0: 1, 1: 0}}], names)
+
+
+def test_a_model_that_treats_names_differently_is_refused_unless_symmetry_is_trusted() -> None:
+    @action(actor="desk", desk=DESK)
+    def work(office: Office, desk: int) -> Office | None:
+        return evolve(office, done=replaced(office.done, 0, office.done[0] + 1)) if office.lit and not desk else None
+
+    system = attrs.evolve(office(*SAFETY), actions=(*work.instances(None), *switch.instances(None)))
+    outcome, found = searched(attrs.evolve(system, interchangeable={}))
+    certificate = certificate_of(system, outcome, found, claim="", spec={}, code={})
+    symmetric = attrs.evolve(certificate, permutations=[{"desks": {0: 0, 1: 1}}, {"desks": {0: 1, 1: 0}}])
+    assert "leads out of the set" in refused(symmetric, system)
+
+
+# --- Traces
+
+
+def altered_traces(certificate: Certificate, chance: random.Random) -> Certificate:
+    (trace, *others) = certificate.traces
+    trace, number = dict(trace), chance.randrange(len(trace["states"]))
+    match chance.randrange(4):
+        case 0:
+            data = bytearray.fromhex(trace["states"][number])
+            data[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
+            trace["states"] = [*trace["states"][:number], data.hex(), *trace["states"][number + 1 :]]
+        case 1:
+            trace["states"] = trace["states"][:-1]
+        case 2:
+            trace["states"], trace["actions"] = trace["states"][:-1], trace["actions"][:-1]
+        case 3:
+            trace["property"] = "seat_is_not_paid_twice()"
+    return attrs.evolve(certificate, traces=[trace, *others])
+
+
+def test_a_trace_that_was_altered_is_refused() -> None:
+    system = office(one_of_them_is_idle, *SAFETY)
+    certificate, chance = certified(system), random.Random(0)
+    assert verified(certificate, system).verified == ("a trace of 3 steps violates one_of_them_is_idle()",)
+    for _ in range(100):
+        assert refused(altered_traces(certificate, chance), system)
+    assert "there is no trace" in refused(attrs.evolve(certificate, traces=[]), system)
+
+
+def test_a_goal_that_is_lost_is_out_of_reach_at_the_end_of_its_trace(monkeypatch: pytest.MonkeyPatch) -> None:
+    system = club_of(False, desk_can_close)
+    certificate = certified(system)
+    assert certificate.verdict == "violated"
+    assert not any("out of reach" in each for each in verified(certificate, system).not_verified)
+    monkeypatch.setattr(traces, "MOST_BEHIND", 0)
+    assert any("out of reach" in each for each in verified(certificate, system).not_verified)
+
+
+# --- Files
+
+
+def test_a_certificate_is_read_as_it_was_written(tmp_path: Path) -> None:
+    for system in (office(*SAFETY), office(*GRAPH), office(one_of_them_is_idle)):
+        certificate = certified(system)
+        write(certificate, tmp_path / "c")
+        with open(tmp_path / "c", "rb") as file:
+            assert read(file, "c") == certificate
+
+
+def test_a_file_is_not_read_if_it_was_changed(tmp_path: Path) -> None:
+    certificate = certified(office(*SAFETY))
+    write(certificate, tmp_path / "c")
+    data, chance = (tmp_path / "c").read_bytes(), random.Random(0)
+    for length in range(0, len(data), 7):
+        with pytest.raises(Unfit, match="is truncated, or no certificate"):
+            read(io.BytesIO(data[:length]), "c")
+    for _ in range(200):
+        changed = bytearray(data)
+        changed[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
+        try:
+            found = read(io.BytesIO(bytes(changed)), "c")
+        except Unfit:
+            continue
+        assert found == certificate  # what was changed is of the archive, such as a date
+
+
+def test_rows_can_be_judged_anywhere() -> None:
+    """What parts come to adds up to what all of them do."""
+    system = office(*SAFETY)
+    certificate = certified(system)
+
+    def in_parts(closed: ClosedSet) -> Sums:
+        sums = Sums()
+        for part in range(5):
+            sums.add(ClosedSet(certificate, system, no_deadlock=False).judge(range(part, closed.rows, 5)))
+        return sums
+
+    assert verified(certificate, system, judged=in_parts) == verified(certificate, system)
+
+
+def rows_but(certificate: Certificate, row: int) -> Sequence[int]:
+    return [each for each in range(len(certificate.states)) if each != row]
+
+
+def test_a_row_that_nobody_judges_is_missed() -> None:
+    system = office(*SAFETY)
+    certificate = certified(system)
+    for row in range(len(certificate.states)):
+        assert refused(certificate, system, judged=lambda closed, row=row: closed.judge(rows_but(certificate, row)))
