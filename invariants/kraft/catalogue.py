@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from highwater.invariants.kraft import elections, liveness, safety
+from highwater.invariants.kraft import elections, liveness, operating, safety
 from highwater.model.language.definition import Property
 
 KRAFT: tuple[Property, ...] = (
@@ -30,4 +30,9 @@ KRAFT: tuple[Property, ...] = (
     liveness.failed_leaders_are_replaced,
     liveness.preferred_leaders_lead,
     liveness.records_can_be_committed,
+    operating.partitions_stay_led,
+    operating.partitions_stay_writable,
+    operating.partitions_are_writable_once_all_run,
+    operating.reassignments_end,
+    operating.reassignments_end_once_all_run,
 )

@@ -17,7 +17,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from highwater.api import check, check_all, claim, coverage, graph, load, states, verify
+    from highwater.api import ask, check, check_all, claim, coverage, graph, load, states, verify
     from highwater.claims.checking import Status
     from highwater.claims.following import follow
     from highwater.claims.spec import SpecError
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 _PLACES = {
     "highwater.explorer.verdict": ("Verdict", "Violation"),
     "highwater.explorer.verifier.sums": ("Refused",),
-    "highwater.api": ("check", "check_all", "claim", "coverage", "graph", "load", "states", "verify"),
+    "highwater.api": ("ask", "check", "check_all", "claim", "coverage", "graph", "load", "states", "verify"),
     "highwater.claims.checking": ("Status",),
     "highwater.claims.following": ("follow",),
     "highwater.claims.spec": ("SpecError",),
@@ -96,6 +96,7 @@ __all__ = [
     "Witness",
     "action",
     "always_eventually",
+    "ask",
     "bound",
     "brokers",
     "check",

@@ -21,12 +21,16 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import attrs
 
+from highwater.asking.answering import answer
+from highwater.asking.answers import Answer
+from highwater.asking.questions import question_named
+from highwater.asking.settings import settings_for
 from highwater.claims import own
 from highwater.claims.certifying import Verified, verify_certificate
 from highwater.claims.checking import Engine, check_spec
 from highwater.claims.spec import Spec as AnySpec
 from highwater.claims.spec import SpecError, find_specs, load_spec, make_spec
-from highwater.claims.tables import did_you_mean, shown
+from highwater.claims.tables import Wrong, did_you_mean, shown
 from highwater.explorer.verdict import Auditing, Budget
 from highwater.limits import MOST_WORKERS
 from highwater.model.language.definition import Model, Property
@@ -126,6 +130,44 @@ Shown = TypeVar("Shown")
 def _as(kind: type[Shown], found: Any) -> Shown:
     """A result or a spec as the class that shows itself."""
     return kind(**{field.name: getattr(found, field.name) for field in attrs.fields(type(found))})
+
+
+def ask(
+    question: str,
+    *,
+    release: str | None = None,
+    replication_factor: int | None = None,
+    min_isr: int | None = None,
+    acks: str | None = None,
+    unclean: bool | None = None,
+    elr: bool | None = None,
+    during: Iterable[str] = (),
+    alone: bool = False,
+) -> Answer:
+    """Whether something can happen to a cluster: `highwater.ask("rolling-restart", release="3.9.2").says`.
+
+    Args:
+        question: one of `highwater ask --list`.
+        release: of brokers and controllers; the newest that the models speak for if None.
+        replication_factor, min_isr: 1 to 3; 3 and 2 if None.
+        acks: "0", "1" or "all"; "all" if None.
+        unclean: unclean.leader.election.enable; off if None.
+        elr: whether eligible leader replicas are on; as in a new cluster of the release if None.
+        during: what else happens, "controller-fail-over" or "preferred-election".
+        alone: ask neither what would prevent it, nor other releases.
+
+    Raises:
+        SpecError: there is no such question, or a setting is none that can be asked.
+    """
+    given: dict[str, Any] = {"release": release, "replication_factor": replication_factor, "min_isr": min_isr}
+    given |= {"acks": acks, "unclean": unclean, "elr": elr, "during": tuple(during)}
+    try:
+        found = question_named(question)
+        return answer(
+            found, settings_for(found, **{key: each for key, each in given.items() if each is not None}), alone=alone
+        )
+    except Wrong as wrong:
+        raise SpecError(str(wrong)) from None
 
 
 def load(spec: str | PathLike[str] | AnySpec) -> Spec:

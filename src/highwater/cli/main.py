@@ -8,6 +8,7 @@ from highwater.cli.endings import Commands
 from highwater.distribution import NAME, VERSION
 
 PLACES = {
+    "ask": "highwater.cli.ask:ask",
     "check": "highwater.cli.check:check",
     "list": "highwater.cli.list_:list_",
     "trace": "highwater.cli.trace:trace",

@@ -1,0 +1,165 @@
+"""From a question and settings to an answer: what comes about, what prevents it, and which releases do otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import combinations
+
+import attrs
+
+from highwater.asking.answers import Answer
+from highwater.asking.asked import Part, Says, ask_claim, parts_of, spec_of
+from highwater.asking.questions import Question, Seen, findings
+from highwater.asking.settings import FIRST, Settings, others
+from highwater.claims.counterexamples import KnownCounterexamples
+from highwater.claims.resolving import preset_named
+from highwater.explorer.verdict import Progress
+from highwater.model.catalogue import MODELS
+from highwater.model.language.definition import release_number
+
+MOST_STATES_MORE = 120_000
+"""How many states all searches under other settings, or of other releases, may store together."""
+
+Report = Callable[[str, Progress | None], None]
+
+
+def answer(question: Question, settings: Settings, report: Report | None = None, *, alone: bool = False) -> Answer:
+    """Ask the models.
+
+    Args:
+        report: called now and then with what is being asked, in words, and how far its search is.
+        alone: ask neither what else would prevent it, nor other releases.
+
+    Raises:
+        SpecError: a claim of the catalogue is wrong.
+    """
+    report = report or (lambda words, progress: None)
+    found = Answer(question, settings, parts_of(question, settings, lambda progress: report(question.words, progress)))
+    found = attrs.evolve(found, seen=tuple(_seen(found)))
+    if alone or found.decisive is None or found.says is Says.NOT_KNOWN:
+        return found
+    more = _More(found, report)
+    if found.says is Says.YES:
+        prevented, not_prevented = more.prevention()
+        found = attrs.evolve(found, prevented_by=prevented, not_prevented_by=not_prevented)
+    older, newer, compared = more.releases()
+    return attrs.evolve(found, older=older, newer=newer, compared=compared)
+
+
+def _seen(found: Answer) -> Iterator[Seen]:
+    """The findings without whose rule the counterexample is none, and those that are about this very question."""
+    part = found.decisive
+    if part is None or part.result is None:
+        yield from (findings()[name] for name in found.question.seen if not found.parts)
+        return
+    for seen in findings().values():
+        if part.violation is None or not _applies(seen, found):
+            continue
+        if seen.name in found.question.seen or (seen.rule and _rests_on(found, part, seen)):
+            yield seen
+
+
+def _applies(seen: Seen, found: Answer) -> bool:
+    release = release_number(found.settings.release)
+    return release >= release_number(seen.since) and (not seen.until or release < release_number(seen.until))
+
+
+def _rests_on(found: Answer, part: Part, seen: Seen) -> bool:
+    """Whether a counterexample is none once the rule of a finding is set right."""
+    assert part.result is not None and part.violation is not None
+    if seen.model != part.claim.model or part.violation.back_to is not None:
+        return False
+    repaired = attrs.evolve(part.claim, protocol={**part.claim.protocol, **seen.rule})
+    candidate = spec_of(repaired, found.settings)
+    if candidate.protocol == part.result.spec.protocol:
+        return False
+    known = KnownCounterexamples()
+    known.add(part.result.spec, [part.violation])
+    return not known.first_under(candidate)
+
+
+class _More:
+    """What an answer goes on to ask, as long as there are states left to store."""
+
+    def __init__(self, found: Answer, report: Report) -> None:
+        part = found.decisive
+        assert part is not None and part.result is not None
+        self._found, self._part, self._report = found, part, report
+        self._left = MOST_STATES_MORE
+        self._known = KnownCounterexamples()
+        if part.violation is not None and part.violation.back_to is None and not part.claim.takes:
+            self._known.add(part.result.spec, [part.violation])
+
+    def prevention(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """What prevents it, and what does not: single changes first, then two at a time."""
+        settings, ways = self._found.settings, self._found.question.ways
+        single: list[tuple[str, Settings, Mapping[str, int | str]]] = [
+            (way.words, settings, way.bounds) for way in ways
+        ]
+        single += [(words, other, {}) for words, other in others(settings)]
+        prevented, not_prevented = self._tried(single)
+        if not prevented:
+            prevented, _ = self._tried(_pairs(settings))
+        return prevented, not_prevented
+
+    def _tried(
+        self, changes: Iterable[tuple[str, Settings, Mapping[str, int | str]]]
+    ) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        found: dict[Says, list[str]] = {each: [] for each in Says}
+        for words, settings, bounds in changes:
+            found[self._ask(f"with {words}", settings, bounds)].append(words)
+        return tuple(found[Says.NO]), tuple(found[Says.YES])
+
+    def _ask(self, words: str, settings: Settings, more: Mapping[str, int | str]) -> Says:
+        """The same under other settings: a counterexample that is known, or a search that may store what is left."""
+        claim = self._part.claim
+        self._report(f"{self._found.question.words}, {words}", None)
+        if self._known.first_under(spec_of(claim, settings, more)):
+            return Says.YES
+        if self._left <= 0:
+            return Says.NOT_KNOWN
+        part = ask_claim(claim, settings, more, self._left)
+        assert part.result is not None
+        self._left -= part.result.outcome.stored_states
+        if part.violation is not None and part.violation.back_to is None and not claim.takes:
+            self._known.add(part.result.spec, [part.violation])
+        return part.says
+
+    def releases(self) -> tuple[tuple[str, Says] | None, tuple[str, Says] | None, tuple[str, str] | None]:
+        """The nearest older and newer releases that answer otherwise, and how far it was asked."""
+        every = releases_of(self._part.claim.model, self._found.question.since)
+        model = MODELS[self._part.claim.model]
+        here = model.releases[preset_named(model, self._found.settings.release)].first
+        if self._found.settings.elr:
+            every = [each for each in every if release_number(each) >= release_number("4.0")]
+        place = every.index(here) if here in every else 0
+        self._left = max(self._left, MOST_STATES_MORE)
+        older, oldest = self._walk(every[:place][::-1], here)
+        newer, newest = self._walk(every[place + 1 :], here)
+        return older, newer, (oldest, newest)
+
+    def _walk(self, releases: list[str], here: str) -> tuple[tuple[str, Says] | None, str]:
+        """The first release that answers otherwise, and the last one that was asked."""
+        last = here
+        for release in releases:
+            says = self._ask(f"in {release}", attrs.evolve(self._found.settings, release=release), {})
+            if says is Says.NOT_KNOWN:
+                break
+            last = release
+            if says is not self._found.says:
+                return (release, says), last
+        return None, last
+
+
+def _pairs(settings: Settings) -> Iterator[tuple[str, Settings, Mapping[str, int | str]]]:
+    """Two settings that are both other than they are."""
+    for (words, first), (more, _) in combinations(others(settings), 2):
+        for again, both in others(first):
+            if again == more:
+                yield f"{words} together with {more}", both, {}
+
+
+def releases_of(model: str, since: str = FIRST) -> list[str]:
+    """The releases with KRaft in which a rule of a model changed, oldest first."""
+    firsts = [each for each in MODELS[model].releases.values() if each.mode == "kraft"]
+    return [each.first for each in sorted(firsts, key=lambda each: each.number) if each.number >= release_number(since)]

@@ -1,0 +1,136 @@
+"""An answer to an operator, and how it is put."""
+
+from __future__ import annotations
+
+import attrs
+
+from highwater.asking.asked import Part, Says
+from highwater.asking.questions import DURING, Question, Seen
+from highwater.asking.settings import Settings
+from highwater.asking.wording import COUNTED, HARMS, bounds_in_words, counted_by, where_seen
+from highwater.claims.raising import is_size, may_hide
+from highwater.model.language.definition import release_number
+
+
+@attrs.frozen
+class Answer:
+    """An answer, and what it rests on.
+
+    Attributes:
+        parts: what came out of each claim. None if no model could be asked.
+        prevented_by: settings, or what an operator does otherwise, each of which prevents it; of pairs only if none
+            does alone.
+        not_prevented_by: those that do not. Where it is not known, they are in neither.
+        older, newer: the nearest release on each side that answers otherwise, with its answer.
+        compared: the oldest and the newest release that were asked.
+        seen: the findings that it rests on.
+    """
+
+    question: Question
+    settings: Settings
+    parts: tuple[Part, ...]
+    prevented_by: tuple[str, ...] = ()
+    not_prevented_by: tuple[str, ...] = ()
+    older: tuple[str, Says] | None = None
+    newer: tuple[str, Says] | None = None
+    compared: tuple[str, str] | None = None
+    seen: tuple[Seen, ...] = ()
+
+    @property
+    def says(self) -> Says:
+        """Yes if anything of it can come about; no if nothing of it can."""
+        kinds = {part.says for part in self.parts}
+        if Says.YES in kinds:
+            return Says.YES
+        return Says.NO if kinds == {Says.NO} else Says.NOT_KNOWN
+
+    @property
+    def decisive(self) -> Part | None:
+        """The part that decides."""
+        return next((part for part in self.parts if part.says is self.says), None)
+
+    @property
+    def words(self) -> str:
+        """The question in words."""
+        return f"{self.question.words}{''.join(f', {DURING[each]}' for each in self.settings.during)}"
+
+    @property
+    def sentences(self) -> list[str]:
+        """Three sentences or fewer: what comes about and until when; what prevents it, and which releases answer
+        otherwise; and whether it was seen.
+        """
+        match self.says:
+            case Says.YES:
+                found = [self._what, f"{self._prevention} {self._releases}".strip(), self._seen]
+            case Says.NO:
+                found = [f"No, within these bounds: {self._bounds}.", self._releases, self._first_to_raise]
+            case _:
+                found = [f"Not known: {self.why_not_known}.", self._seen if self.seen else ""]
+        return [each for each in found if each]
+
+    def __str__(self) -> str:
+        return "\n".join([self.words, self.settings.in_words(), *self.sentences])
+
+    @property
+    def why_not_known(self) -> str:
+        """Why there is no answer."""
+        part = self.decisive
+        return part.why if part is not None else self.question.why
+
+    @property
+    def workarounds(self) -> str:
+        """What helps, as docs/findings.md has it."""
+        if self.says is Says.NO:
+            return ""
+        found = [self.question.workaround] if self.question.workaround else [each.workaround for each in self.seen]
+        return "; ".join(dict.fromkeys(filter(None, found)))
+
+    @property
+    def _what(self) -> str:
+        found = [HARMS[part.claim.check] for part in self.parts if part.says is Says.YES]
+        note = (
+            f" {self.question.note.words}."
+            if self.question.note and self.question.note.is_of(self.settings.release)
+            else ""
+        )
+        return f"Yes: {'; and '.join(f'{what}, {until}' for what, until in found)}.{note}"
+
+    @property
+    def _prevention(self) -> str:
+        if self.prevented_by:
+            return f"Prevented by {', or by '.join(self.prevented_by)}."
+        return f"Not prevented by {', nor by '.join(self.not_prevented_by)}." if self.not_prevented_by else ""
+
+    @property
+    def _releases(self) -> str:
+        """Which releases answer otherwise."""
+        if self.compared is None:
+            return ""
+        parts = [f"{self.older[0]} says {self.older[1].value}"] if self.older else []
+        parts += [f"{self.newer[1].value} from {self.newer[0]} on"] if self.newer else []
+        if parts:
+            return f"Other releases: {'; '.join(parts)}."
+        oldest, newest = self.compared[0], max(self.compared[1], self.settings.release, key=release_number)
+        return f"The same with the rules of {oldest} to {newest}." if oldest != newest else ""
+
+    @property
+    def _bounds(self) -> str:
+        """What may happen at most, where nothing of it comes about."""
+        return "; ".join(dict.fromkeys(bounds_in_words(part) for part in self.parts))
+
+    @property
+    def _first_to_raise(self) -> str:
+        """Which size may hide something: one that cut the story short, rather than how often something may happen."""
+        part = self.decisive
+        assert part is not None and part.result is not None
+        spec, outcome = part.result.spec, part.result.outcome
+        first = next((each for each in may_hide(spec, outcome) if each in COUNTED and is_size(spec, each)), None)
+        if first is None:
+            return ""
+        return f"Beyond them nothing is known; first allow more than {counted_by(first, spec.file.bounds[first])}."
+
+    @property
+    def _seen(self) -> str:
+        """Whether it was seen on Kafka's classes or a cluster."""
+        seen = [f"Seen {where_seen(each)} (docs/findings.md#{each.name})." for each in self.seen]
+        return " ".join(seen) or "Seen in the model only."

@@ -1,0 +1,122 @@
+"""One claim of the catalogue, asked of its model: a search, and what it says to an operator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from enum import Enum
+from typing import Any
+
+import attrs
+
+from highwater.asking.questions import Claim, Question
+from highwater.asking.settings import Settings, bounds_of, can_ask, number, protocol_of
+from highwater.claims.checking import Result, check_spec
+from highwater.claims.spec import Spec, make_spec
+from highwater.explorer.verdict import Budget, Progress, Verdict, Violation
+from highwater.model.language.definition import release_number
+
+MOST_STATES = 4_000_000
+BEGUN = ("broker", "reassignment", "shutdown")
+"""Harms of what somebody has begun. If no state has it begun, nothing was asked. A partition that never lacks its
+leader is another matter: that is a "no".
+"""
+OnProgress = Callable[[Progress], None]
+
+
+class Says(Enum):
+    """An answer in a word."""
+
+    YES = "yes"
+    NO = "no"
+    NOT_KNOWN = "not known"
+
+
+@attrs.frozen
+class Part:
+    """What came out of one claim.
+
+    Attributes:
+        result: None if its model could not be asked.
+        why: why it is not known.
+    """
+
+    claim: Claim
+    says: Says
+    result: Result | None = None
+    why: str = ""
+
+    @property
+    def violation(self) -> Violation | None:
+        """The counterexample of a "yes"."""
+        return self.result.found if self.result and self.says is Says.YES else None
+
+
+def parts_of(question: Question, settings: Settings, on_progress: OnProgress) -> tuple[Part, ...]:
+    """What the claims of a question say: for each harm the first of them whose model has all that is asked for.
+
+    Raises:
+        SpecError: a claim of the catalogue is wrong.
+    """
+    if release_number(settings.release) < release_number(question.since):
+        return ()
+    by_harm: dict[str, list[Claim]] = {}
+    for claim in question.claims:
+        by_harm.setdefault(claim.harm, []).append(claim)
+    return tuple(_first_asked(claims, settings, on_progress) for claims in by_harm.values())
+
+
+def _first_asked(claims: list[Claim], settings: Settings, on_progress: OnProgress) -> Part:
+    able = next((claim for claim in claims if not can_ask(claim, settings)), None)
+    if able is None:
+        return Part(claims[0], Says.NOT_KNOWN, why=can_ask(claims[0], settings))
+    return ask_claim(able, settings, on_progress=on_progress)
+
+
+def spec_of(claim: Claim, settings: Settings, more: Mapping[str, int | str] | None = None) -> Spec:
+    """A claim of the catalogue as a spec that claims nothing.
+
+    Args:
+        more: bounds in place of the claim's.
+
+    Raises:
+        SpecError: it is wrong.
+    """
+    bounds = bounds_of(claim, settings) | {key: number(value, settings) for key, value in (more or {}).items()}
+    keys: dict[str, Any] = {"model": claim.model, "preset": settings.release, "bounds": bounds, "check": [claim.check]}
+    keys |= {"protocol": protocol_of(claim, settings), "by_order": list(claim.by_order)}
+    spec = make_spec("question", keys)
+    return attrs.evolve(spec, changes=("an operator's question",))
+
+
+def ask_claim(
+    claim: Claim,
+    settings: Settings,
+    more: Mapping[str, int | str] | None = None,
+    most_states: int = MOST_STATES,
+    on_progress: OnProgress = lambda progress: None,
+) -> Part:
+    """What a search says. It is not known where nothing has begun that could end badly.
+
+    Raises:
+        SpecError: the claim is wrong.
+    """
+    result = check_spec(spec_of(claim, settings, more), budget=Budget(max_states=most_states), on_progress=on_progress)
+    if result.verdict is Verdict.VIOLATED:
+        other = "the shortest way to it that the search finds takes another change than the one asked for"
+        is_asked_for = _takes(claim, settings, result)
+        return Part(claim, Says.YES if is_asked_for else Says.NOT_KNOWN, result, "" if is_asked_for else other)
+    if result.verdict is not Verdict.HOLDS:
+        return Part(claim, Says.NOT_KNOWN, result, f"the search ended at {result.outcome.stored_states:,} states")
+    if result.outcome.vacuous and claim.harm in BEGUN:
+        return Part(claim, Says.NOT_KNOWN, result, "within these bounds nothing of the kind comes about at all")
+    return Part(claim, Says.NO, result)
+
+
+def _takes(claim: Claim, settings: Settings, result: Result) -> bool:
+    """Whether a counterexample has the step that the claim asks for, if it asks for one."""
+    wanted = {key: str(number(value, settings)) for key, value in claim.takes.items() if key != "action"}
+    assert result.found is not None, "it is violated"
+    steps = [step.action for step in result.found.trace if step.action is not None]
+    return not claim.takes or any(
+        step.of.name == claim.takes["action"] and wanted.items() <= dict(step.shown).items() for step in steps
+    )

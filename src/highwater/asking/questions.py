@@ -1,0 +1,181 @@
+"""The catalogue of questions: one file for each in `questions/`, and what is known of clusters in `seen.toml`."""
+
+from __future__ import annotations
+
+import functools
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import attrs
+import cattrs
+
+from highwater.claims.resolving import choose
+from highwater.model.language.definition import release_number
+
+FOLDER = Path(__file__).parent / "questions"
+SEEN = Path(__file__).parent / "seen.toml"
+DURING = {
+    "controller-fail-over": "while another controller becomes active",
+    "preferred-election": "while the preferred leader is elected",
+}
+"""What else may happen meanwhile, and how it is put."""
+
+
+@attrs.frozen
+class Older:
+    """Bounds for releases in which the same story takes more epochs.
+
+    Attributes:
+        before: the first release that needs them no more.
+    """
+
+    before: str
+    bounds: Mapping[str, int]
+
+
+@attrs.frozen
+class Claim:
+    """What is asked of a model. Of the claims of a question about one harm, the first one answers whose model has all
+    that is asked for.
+
+    Attributes:
+        harm: what may come about: to "records", "leader", "writable", "shutdown", "reassignment", "broker" or
+            "controller".
+        bounds: numbers, or "replication_factor", "min_isr", and these with "+ 1".
+        protocol: toggles that the question itself sets.
+        takes: an action and its arguments that a counterexample has to have, if the bounds allow others, too.
+        older: other bounds for older releases.
+        by_order: epochs and counts of which only the order is looked at: any number of them.
+    """
+
+    harm: str
+    model: str
+    check: str
+    bounds: Mapping[str, int | str]
+    protocol: Mapping[str, str | bool] = attrs.field(factory=dict)
+    takes: Mapping[str, str] = attrs.field(factory=dict)
+    older: Older | None = None
+    by_order: tuple[str, ...] = ()
+
+
+@attrs.frozen
+class Way:
+    """What an operator can do otherwise: the same story within other bounds."""
+
+    words: str
+    bounds: Mapping[str, int | str]
+
+
+@attrs.frozen
+class Note:
+    """What a "yes" of some releases needs to be said of.
+
+    Attributes:
+        until: the first release that it is not about.
+    """
+
+    words: str
+    until: str
+
+    def is_of(self, release: str) -> bool:
+        """Whether it is about a release."""
+        return release_number(release) < release_number(self.until)
+
+
+@attrs.frozen
+class Question:
+    """One question.
+
+    Attributes:
+        name: the name of its file.
+        words: what happens, such as "one broker loses power".
+        claims: none, if no model can be asked.
+        settings: settings of the cluster that the question is about.
+        ways: what an operator can do otherwise.
+        since: the first release in which it can happen.
+        why: why no model can be asked, or why not before `since`.
+        workaround: what helps, as docs/findings.md has it.
+        seen: findings that are about this question, whatever rule they rest on.
+        note: what a "yes" of some releases needs to be said of.
+    """
+
+    name: str
+    group: str
+    words: str
+    claims: tuple[Claim, ...] = ()
+    settings: Mapping[str, str | int | bool] = attrs.field(factory=dict)
+    ways: tuple[Way, ...] = ()
+    since: str = "3.3"
+    why: str = ""
+    workaround: str = ""
+    seen: tuple[str, ...] = ()
+    note: Note | None = None
+
+
+@attrs.frozen
+class Seen:
+    """A finding of docs/findings.md.
+
+    Attributes:
+        name: its heading there, as an address.
+        words: what it is.
+        model: the model that has its rule.
+        rule: toggles with which it does not happen. A counterexample that they end rests on this finding.
+        clusters, classes: the releases of which clusters, and Kafka's classes, did it.
+        defect: the name by which `highwater reproduce` brings it about.
+        workaround: what helps.
+        since, until: the first release that does it, and the first that does not any more.
+    """
+
+    name: str
+    words: str
+    model: str = ""
+    rule: Mapping[str, str | bool] = attrs.field(factory=dict)
+    clusters: tuple[str, ...] = ()
+    classes: tuple[str, ...] = ()
+    defect: str = ""
+    workaround: str = ""
+    since: str = "3.3"
+    until: str = ""
+
+
+@functools.cache
+def catalogue() -> dict[str, Question]:
+    """All questions by name, in the order of their files."""
+    return {
+        path.stem: _read(Question, path.read_text(encoding="utf-8"), path.stem)
+        for path in sorted(FOLDER.glob("*.toml"))
+    }
+
+
+@functools.cache
+def findings() -> dict[str, Seen]:
+    """All findings by name."""
+    tables = tomllib.loads(SEEN.read_text(encoding="utf-8"))
+    return {name: _CONVERTER.structure({**table, "name": name}, Seen) for name, table in tables.items()}
+
+
+def question_named(name: str) -> Question:
+    """A question of the catalogue.
+
+    Raises:
+        Wrong: there is none of that name.
+    """
+    found: Question = choose(name, catalogue(), "question", "questions")
+    return found
+
+
+def _read(cls: type[Question], text: str, name: str) -> Question:
+    return _CONVERTER.structure({**tomllib.loads(text), "name": name}, cls)
+
+
+def _make_converter() -> cattrs.Converter:
+    converter = cattrs.Converter(forbid_extra_keys=True)
+    converter.register_structure_hook_func(lambda kind: kind in _PLAIN, lambda value, _: value)
+    return converter
+
+
+_PLAIN: tuple[Any, ...] = (int | str, str | bool, str | int | bool)
+_CONVERTER = _make_converter()

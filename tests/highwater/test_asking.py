@@ -1,0 +1,240 @@
+"""`highwater ask`: the catalogue of questions, its answers, and how they are put."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import attrs
+import pytest
+from click.testing import Result
+
+import highwater as front
+from highwater.asking.answering import answer, releases_of
+from highwater.asking.asked import Says, ask_claim, spec_of
+from highwater.asking.questions import catalogue, findings, question_named
+from highwater.asking.settings import Settings, can_ask, others, settings_for
+from highwater.asking.wording import COUNTED, DEEDS, HARMS
+from highwater.claims.spec import load_spec
+from highwater.claims.tables import Wrong
+from highwater.explorer.verdict import Verdict
+from highwater.model.catalogue import MODELS
+from highwater.model.language.definition import release_number
+
+Run = Callable[..., Result]
+DOCS = Path(__file__).parents[2] / "docs"
+RELEASES = ("3.5.2", "3.9.2", "4.4.0")
+
+
+@pytest.mark.parametrize("name", catalogue())
+def test_a_question_can_be_asked_of_each_release_or_says_why_not(name: str) -> None:
+    question = catalogue()[name]
+    assert question.claims or question.why
+    for release in RELEASES:
+        settings = settings_for(question, release=release)
+        for claim in question.claims:
+            if release_number(release) >= release_number(question.since):
+                assert can_ask(claim, settings) or spec_of(claim, settings).properties
+    assert all(claim.check in HARMS for claim in question.claims)
+    assert all(each in findings() for each in question.seen)
+
+
+def test_there_are_questions_of_each_kind_by_names_of_their_own() -> None:
+    assert len(catalogue()) >= 25
+    assert {each.group for each in catalogue().values()} == {"restarts", "failures", "operations", "settings"}
+    assert len({each.words for each in catalogue().values()}) == len(catalogue())
+
+
+def test_words_are_for_actions_bounds_and_properties_that_there_are() -> None:
+    definitions = [MODELS[name].define(next(iter(MODELS[name].presets.values()))) for name in ("kraft", "partition")]
+    actions = {action.name for each in definitions for action in each.actions} | {"elect_uncleanly"}
+    assert DEEDS.keys() <= actions
+    bounds = {field.name for each in definitions for field in attrs.fields(each.bounds)}
+    assert COUNTED.keys() <= bounds
+    assert HARMS.keys() <= {known.name for each in definitions for known in each.known_properties}
+
+
+@pytest.mark.parametrize("name", findings())
+def test_a_finding_is_told_with_the_clusters_that_it_was_seen_on(name: str) -> None:
+    text = (DOCS / "findings.md").read_text(encoding="utf-8")
+    (row,) = re.findall(rf"^\| \[[^\]]+\]\(#{name}\)[^\n]*", text, re.MULTILINE)
+    clusters = row.rsplit("|", 2)[1]
+    assert set(findings()[name].clusters) <= set(re.findall(r"\d+\.\d+\.\d+", clusters))
+    headings = [
+        re.sub(r"[^a-z0-9 -]", "", each.lower()).replace(" ", "-") for each in re.findall(r"^## (.*)", text, re.M)
+    ]
+    assert name in headings
+
+
+KNOWN: list[tuple[str, str, dict[str, Any]]] = [
+    (
+        "emptied-disk",
+        "partition/questions/kafka_3_5_loses_records_to_an_emptied_disk_that_comes_back",
+        {"release": "3.5"},
+    ),
+    (
+        "emptied-disk",
+        "partition/questions/kafka_4_1_keeps_records_when_an_emptied_disk_comes_back",
+        {"release": "4.1.1"},
+    ),
+    (
+        "only-member-restarts",
+        "partition/questions/kafka_4_1_keeps_records_over_a_clean_restart_of_the_only_isr_member",
+        {"release": "4.1.1", "min_isr": 1},
+    ),
+    (
+        "only-member-restarts-with-unclean-election",
+        "partition/questions/kafka_3_9_0_loses_records_if_an_unclean_election_follows",
+        {"release": "3.9.0", "min_isr": 1},
+    ),
+    (
+        "only-member-restarts-with-unclean-election",
+        "partition/questions/kafka_3_5_keeps_records_whatever_its_setting_of_unclean_election",
+        {"release": "3.5", "min_isr": 1},
+    ),
+    ("shutdown-takes-for-ever", "kraft/a_controlled_shutdown_completes", {"release": "4.3.1", "min_isr": 1}),
+    (
+        "shutdown-takes-for-ever",
+        "kraft/kafka_3_3_never_completes_a_controlled_shutdown_while_records_are_appended",
+        {"release": "3.3.0", "min_isr": 1},
+    ),
+    (
+        "running-broker-unregistered",
+        "kraft/a_broker_that_is_unregistered_while_it_runs_never_joins_again",
+        {"release": "4.3.1", "min_isr": 1},
+    ),
+    (
+        "one-in-sync-suffices",
+        "kraft/kafka_4_1_loses_records_if_one_replica_suffices",
+        {"release": "4.1.1", "min_isr": 1},
+    ),
+    (
+        "one-in-sync-suffices",
+        "kraft/kafka_4_1_loses_no_records_if_two_replicas_must_have_them",
+        {"release": "4.1.1", "min_isr": 2},
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "claim", "given"), KNOWN)
+def test_an_answer_agrees_with_the_claim_that_is_known(name: str, claim: str, given: dict[str, Any]) -> None:
+    expect = load_spec(DOCS.parent / "specs" / f"{claim}.toml").file.expect
+    question = question_named(name)
+    found = answer(question, settings_for(question, **given), alone=True)
+    assert found.says is (Says.YES if expect.verdict is Verdict.VIOLATED else Says.NO)
+
+
+@pytest.mark.parametrize("min_isr", [1, 2])
+def test_two_models_that_can_be_asked_the_same_give_one_answer(min_isr: int) -> None:
+    question = question_named("one-in-sync-suffices")
+    settings = settings_for(question, release="4.1.1", min_isr=min_isr)
+    says = {claim.model: ask_claim(claim, settings).says for claim in question.claims}
+    assert says.keys() == {"partition", "kraft"} and len(set(says.values())) == 1, says
+
+
+def test_of_two_models_the_second_stands_in_for_what_the_first_has_not() -> None:
+    question = question_named("one-in-sync-suffices")
+    settings = settings_for(question, release="4.1.1", during=("controller-fail-over",))
+    (part,) = answer(question, settings, alone=True).parts
+    assert part.claim.model == "kraft"
+    found = front.ask("emptied-disk", during=["controller-fail-over"])
+    assert found.says is Says.NOT_KNOWN and "one controller that never fails" in str(found)
+
+
+def test_an_answer_has_until_when_what_prevents_it_and_which_releases_do_otherwise() -> None:
+    found = front.ask("only-member-restarts-with-unclean-election", release="3.9.2", min_isr=1)
+    assert found.says is Says.YES
+    assert "unclean.leader.election.enable=false" in found.prevented_by
+    assert found.older == ("3.8.0", Says.NO) and found.newer is None
+    assert "for good" in found.sentences[0] and "3.8.0 says no" in str(found)
+    kept = front.ask("emptied-disk", release="4.4.0", alone=True)
+    assert kept.sentences[0] == (
+        "No, within these bounds: 2 records, 1 power failure, 2 new leader epochs, 4 changes of leader or ISR."
+    )
+
+
+def test_a_finding_is_named_only_where_the_way_to_it_rests_on_its_rule() -> None:
+    name = "a-leader-forgets-its-proposal-when-metadata-repeat-the-isr"
+    found = front.ask("slow-follower", release="3.9.2", alone=True)
+    assert [each.name for each in found.seen] == [name]
+    found = front.ask("emptied-disk", release="3.9.2", alone=True)
+    assert found.says is Says.YES and not found.seen and found.sentences[-1] == "Seen in the model only."
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (["power-los"], 'question: "power-los" is not one of the questions (did you mean "power-loss"?)'),
+        (["power-loss", "--replication-factor", "7"], "--replication-factor: 7 is out of range; allowed are 1..3"),
+        (["power-loss", "--release", "5.0"], '--release: "5.0" is no release of Kafka with KRaft'),
+        (["power-loss", "--release", "new"], '--release: "new" is no release'),
+        (["power-loss", "--release", "3.9"], "--release: the rules changed within 3.9; name one release"),
+        (
+            ["power-loss", "--min-isr", "3", "--replication-factor", "2"],
+            "--min-isr: 3 is above the replication factor 2",
+        ),
+        (["power-loss", "--release", "3.9.2", "--elr"], "--elr: Kafka 3.9.2 has no eligible leader replicas"),
+        (["power-loss", "--acks", "2"], '--acks: "2" is not one of the values of acks'),
+        (["power-loss", "--during", "rain"], '--during: "rain" is not one of the disturbances'),
+    ],
+)
+def test_a_wrong_question_or_setting_is_one_line(highwater: Run, given: list[str], message: str) -> None:
+    done = highwater("ask", *given)
+    assert done.exit_code == 2
+    (line,) = done.stderr.splitlines()
+    assert line.startswith(f"highwater: {message}")
+
+
+def test_nobody_at_the_terminal_is_asked_for_nothing(highwater: Run) -> None:
+    done = highwater("ask")
+    assert done.exit_code == 2 and "name a QUESTION, or --list them all" in done.stderr
+
+
+def test_the_list_names_every_question(highwater: Run) -> None:
+    done = highwater("ask", "--list")
+    assert done.exit_code == 0
+    assert all(name in done.stdout for name in catalogue())
+    assert max(map(len, done.stdout.splitlines())) <= 120
+
+
+def test_the_command_prints_three_sentences_and_writes_page_and_data(highwater: Run, tmp_path: Path) -> None:
+    page, data = tmp_path / "page.html", tmp_path / "answer.json"
+    asked = ("ask", "emptied-disk", "--release", "3.9.2", "--alone", "--html", page, "--json", data)
+    done = highwater(*asked, "--expect", "yes")
+    assert done.exit_code == 0
+    assert done.stdout.splitlines()[2].startswith("yes        Yes: a record that was acknowledged is lost, for good.")
+    assert "b0 loses power" in done.stdout
+    assert "crash_with_loss" in page.read_text(encoding="utf-8")
+    found = json.loads(data.read_text(encoding="utf-8"))
+    assert (found["answer"], found["claims"][0]["model"], found["settings"]["release"]) == ("yes", "partition", "3.9.2")
+    assert highwater(*asked, "--expect", "no").exit_code == 1
+
+
+def test_a_question_without_a_model_says_why_and_where_it_was_seen(highwater: Run) -> None:
+    done = highwater("ask", "slow-voter-removed")
+    assert done.exit_code == 0
+    words = " ".join(done.stdout.split())
+    assert "Not known: no model has the requests" in words and "clusters of 3.9.1, 4.1.1, 4.3.1, 4.4.0" in words
+    assert "with acks=0 nothing is acknowledged" in " ".join(highwater("ask", "acks-0").stdout.split())
+
+
+def test_other_settings_are_those_that_an_operator_has() -> None:
+    settings = Settings(release="4.1.1", min_isr=1, replication_factor=2, acks="1", unclean=True)
+    assert [words.partition(" (")[0] for words, _ in others(settings)] == [
+        "acks=all",
+        "unclean.leader.election.enable=false",
+        "min.insync.replicas=2",
+        "replication factor 3",
+        "eligible leader replicas off",
+    ]
+    assert releases_of("partition", "3.9")[0] == "3.9.0"
+
+
+def test_settings_of_the_library_are_refused_as_on_the_command_line() -> None:
+    with pytest.raises(front.SpecError, match="--replication-factor: 7 is out of range"):
+        front.ask("power-loss", replication_factor=7)
+    with pytest.raises(Wrong, match="question"):
+        question_named("nothing of the kind")
