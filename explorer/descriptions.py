@@ -37,7 +37,8 @@ import numpy as np
 from highwater.explorer.code_objects import once_for_code, place_of, uses_of
 from highwater.explorer.objects import NOTHING, WRAPPER, Content, Objects, is_of_attrs, resolved, taken
 from highwater.explorer.sources import KNOWN, Origin, noted, origin_of
-from highwater.model.language.domain import ArrayOf, Domain, Integers, Limit, Maybe, OneOf, SequenceOf, SetOf
+from highwater.model.language.domain import ArrayOf, Integers, Limit, Maybe, OneOf, SequenceOf, SetOf
+from highwater.model.language.shape import Domain
 
 PURE = {
     "__future__", "abc", "array", "base64", "binascii", "bisect", "builtins", "cmath", "collections", "contextlib",

@@ -19,7 +19,6 @@ from typing import Any
 from highwater.explorer.ranks import Group, Ranks, in_words
 from highwater.explorer.system import RAISED, ModelError, line_of, where
 from highwater.model.language.declarations import Instance
-from highwater.model.language.domain import ArrayOf, Integers, Maybe, SequenceOf, Struct, build
 
 _noticed = threading.local()
 
@@ -235,15 +234,9 @@ def seen_in(ranks: Ranks, domain: Any, value: Any, numbers: Numbers) -> Any:
 
 def written_in(ranks: Ranks, domain: Any, value: Any, numbers: Numbers) -> Any:
     """The plain value of what a function has returned. What is in no domain stays as it is."""
-    match domain:
-        case Integers():
-            return numbers.written(ranks.declared(domain), value)
-        case Maybe(of=of):
-            return None if value is None else written_in(ranks, of, value, numbers)
-        case SequenceOf(of=of) | ArrayOf(of=of) if isinstance(value, tuple):
-            return tuple(written_in(ranks, of, element, numbers) for element in value)
-        case Struct(cls=cls, fields=fields) if type(value) is cls:
-            return build(
-                cls, {name: written_in(ranks, of, getattr(value, name), numbers) for name, of in fields.items()}
-            )
-    return value if type(value) is not OrderedNumber else numbers.written(None, value)
+    group = ranks.declared(domain)
+    if group is not None:
+        return numbers.written(group, value)
+    if not (domain.has_places and domain.is_like(value)):
+        return value if type(value) is not OrderedNumber else numbers.written(None, value)
+    return domain.rebuilt(value, [written_in(ranks, of, part, numbers) for of, part in domain.parts(value)])

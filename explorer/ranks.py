@@ -20,7 +20,8 @@ from typing import Any
 
 import attrs
 
-from highwater.model.language.domain import ArrayOf, Integers, Limit, Maybe, SequenceOf, SetOf, Struct, build
+from highwater.model.language.domain import Integers, Limit, Struct
+from highwater.model.language.shape import Shape
 
 ROOM = 4095
 """The largest number in a state that is shown: traces are in real numbers, and no bound cuts them before."""
@@ -99,7 +100,7 @@ class Ranks:
 
     def declared(self, domain: Any) -> Group | None:
         """The group of the numbers of a domain."""
-        return self.groups.get(domain.order) if isinstance(domain, Integers) else None
+        return self.groups.get(domain.order)
 
     def group_of(self, domain: Any) -> Group | None:
         """The group of the numbers of a domain, if any may be renamed."""
@@ -121,50 +122,31 @@ class Ranks:
     def _collect(self, domain: Any, value: Any, found: Mapping[str, set[int]]) -> None:
         if not self._has_numbers(domain):
             return
-        match domain:
-            case Integers():
-                group = self.declared(domain)
-                if group is not None and value >= group.first:
-                    found[group.name].add(value)
-            case Maybe(of=of):
-                if value is not None:
-                    self._collect(of, value, found)
-            case SequenceOf(of=of) | ArrayOf(of=of):
-                for element in value:
-                    self._collect(of, element, found)
-            case Struct(fields=fields):
-                for name, of in fields.items():
-                    self._collect(of, getattr(value, name), found)
+        group = self.declared(domain)
+        if group is not None and value >= group.first:
+            found[group.name].add(value)
+        for of, part in domain.parts(value):
+            self._collect(of, part, found)
 
     def mapped(self, domain: Any, value: Any, number: Callable[[Group, int], Any]) -> Any:
         """A value in which each number of a group is replaced by what a function gives for it."""
         if not self._has_numbers(domain):
             return value
-        match domain:
-            case Integers():
-                group = self.declared(domain)
-                return value if group is None else number(group, value)
-            case Maybe(of=of):
-                return None if value is None else self.mapped(of, value, number)
-            case SequenceOf(of=of) | ArrayOf(of=of):
-                return tuple(self.mapped(of, element, number) for element in value)
-            case Struct(cls=cls, fields=fields):
-                return build(cls, {name: self.mapped(of, getattr(value, name), number) for name, of in fields.items()})
-        return value
+        group = self.declared(domain)
+        if group is not None:
+            return number(group, value)
+        return domain.rebuilt(value, [self.mapped(of, part, number) for of, part in domain.parts(value)])
 
 
-def ordered_in(domain: Any, path: str = "", in_set: bool = False) -> Iterator[tuple[str, Integers, bool]]:
-    """The fields inside a domain that declare an order, each with where it is, and whether that is inside a set."""
-    match domain:
-        case Integers(order=order) if order:
-            yield path, domain, in_set
-        case SetOf(of=of):
-            yield from ordered_in(of, path, True)
-        case Maybe(of=of) | SequenceOf(of=of) | ArrayOf(of=of):
-            yield from ordered_in(of, path, in_set)
-        case Struct(fields=fields):
-            for name, of in fields.items():
-                yield from ordered_in(of, f"{path}.{name}" if path else name, in_set)
+def ordered_in(domain: Any, path: str = "", inside: Any = None) -> Iterator[tuple[str, Integers, Any]]:
+    """The fields inside a domain that declare an order, each with where it is, and the outermost domain around it that
+    cannot hold it, such as that of a set.
+    """
+    if domain.order:
+        yield path, domain, inside
+    for name, of in domain.inside().items():
+        where = f"{path}.{name}" if path and name else path or name
+        yield from ordered_in(of, where, inside or (None if domain.has_places else domain))
 
 
 def ranks_of(domain: Struct, names: Sequence[str]) -> Ranks:
@@ -174,9 +156,10 @@ def ranks_of(domain: Struct, names: Sequence[str]) -> Ranks:
         RankError: there is no such group, or its fields do not fit together.
     """
     declared: dict[str, list[tuple[str, Integers]]] = {}
-    for path, each, in_set in ordered_in(domain):
-        if in_set and each.order in names:
-            raise RankError(f"{path}: a set cannot hold {in_words(each.order)}, of which only the order matters")
+    for path, each, inside in ordered_in(domain):
+        if inside is not None and each.order in names:
+            what = "set" if inside.shape is Shape.SET else type(inside).__name__
+            raise RankError(f"{path}: a {what} cannot hold {in_words(each.order)}, of which only the order matters")
         declared.setdefault(each.order, []).append((path, each))
     for name in names:
         if name not in declared:
@@ -215,14 +198,9 @@ def _group(name: str, fields: Sequence[tuple[str, Integers]]) -> Group:
 
 def roomy(domain: Any, ranks: Ranks) -> Any:
     """The domain of real states: the same, with room for as many numbers as a trace may need."""
-    match domain:
-        case Integers(high=high) if ranks.group_of(domain) is not None:
-            return attrs.evolve(domain, high=Limit(ROOM, high.key) if isinstance(high, Limit) else ROOM)
-        case Maybe(of=of) | SequenceOf(of=of) | ArrayOf(of=of):
-            return attrs.evolve(domain, of=roomy(of, ranks))
-        case Struct(fields=fields):
-            return attrs.evolve(domain, fields={name: roomy(of, ranks) for name, of in fields.items()})
-    return domain
+    if ranks.group_of(domain) is not None:
+        return attrs.evolve(domain, high=Limit(ROOM, domain.high.key) if isinstance(domain.high, Limit) else ROOM)
+    return domain.with_inside(lambda of: roomy(of, ranks)) if domain.has_places else domain
 
 
 def named_in(domain: Any, names: Collection[str]) -> Iterator[str]:

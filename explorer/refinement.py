@@ -20,7 +20,8 @@ from highwater.explorer.trace import changes
 from highwater.explorer.values import plain
 from highwater.explorer.verdict import Step
 from highwater.model.language.declarations import Instance, Invariant, StepProperty, Truth, Witness
-from highwater.model.language.domain import DomainError, Struct
+from highwater.model.language.domain import Struct
+from highwater.model.language.shape import DomainError
 
 MOST_REMEMBERED = 1 << 14
 Map = Callable[[Any], Any]

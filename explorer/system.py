@@ -16,8 +16,9 @@ from highwater.explorer.ranks import RankError, Ranks, named_in, ranks_of, roomy
 from highwater.explorer.sources import HOUSE
 from highwater.explorer.sources import is_machinery as is_of_house
 from highwater.model.language.declarations import Instance, Quantified, StepProperty, Transition, Witness
-from highwater.model.language.domain import ArrayOf, DomainError, Maybe, OneOf, SequenceOf, SetOf, Struct
+from highwater.model.language.domain import OneOf, Struct, domains_in
 from highwater.model.language.graph_properties import Liveness, Prospect
+from highwater.model.language.shape import DomainError
 
 Beside = Mapping[type, Sequence[Any]]
 
@@ -161,7 +162,7 @@ class System:
         found: dict[type, list[Any]] = {}
         given = {id(domain): domain for each in self.functions for domain in each.domains.values()}
         for domain in (self.domain, *given.values()):
-            for members in _choices_in(domain):
+            for members in (each.members for each in domains_in(domain) if isinstance(each, OneOf)):
                 kinds = dict.fromkeys(map(type, members))
                 for kind in kinds if len(kinds) > 1 else ():
                     found.setdefault(kind, []).extend(each for each in members if type(each) is not kind)
@@ -216,17 +217,6 @@ def relied_on(of: Quantified) -> tuple[Any, ...]:
     """The actions that a property of the graph names: those it goes along, or is fair to."""
     fair = (*getattr(of, "fair", ()), *getattr(of, "strongly_fair", ()))
     return (*getattr(of, "along", ()), *(each.action for each in fair))
-
-
-def _choices_in(domain: Any) -> Iterator[tuple[Any, ...]]:
-    match domain:
-        case OneOf(members=members):
-            yield members
-        case Struct(fields=fields):
-            for of in fields.values():
-                yield from _choices_in(of)
-        case Maybe(of=of) | SetOf(of=of) | SequenceOf(of=of) | ArrayOf(of=of):
-            yield from _choices_in(of)
 
 
 def _refuse_equal_names(kind: str, instances: Iterable[Instance]) -> None:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, assert_never
 
 import attrs
 
 from highwater.explorer.system import RAISED, Contradiction, ModelError, System, judge_end, successor, where
 from highwater.explorer.verdict import DEADLOCK, Step, Violation
 from highwater.model.language.declarations import Instance, Witness
-from highwater.model.language.domain import ArrayOf, Maybe, OneOf, SequenceOf, SetOf, Struct
+from highwater.model.language.domain import OneOf
+from highwater.model.language.shape import Domain, Shape
 
 
 def retrace(system: System, path: Sequence[Any]) -> tuple[Step, ...]:
@@ -103,41 +104,38 @@ def changes(domain: Any, before: Any, after: Any, path: str = "") -> list[Change
     """The smallest parts that differ. Records and arrays are entered; small sets and scalars are shown whole."""
     if before == after:
         return []
-    match domain:
-        case Struct(fields=fields):
-            return [
-                change
-                for name, of in fields.items()
-                for change in changes(
-                    of, getattr(before, name), getattr(after, name), f"{path}.{name}" if path else name
-                )
-            ]
-        case ArrayOf(of=of):
-            return [
-                change
-                for i, (old, new) in enumerate(zip(before, after, strict=True))
-                for change in changes(of, old, new, element_path(domain, path, i))
-            ]
-        case Maybe(of=Struct() as of) if before is not None and after is not None:
-            return changes(of, before, after, path)
-        case SequenceOf(of=of):
-            shared = min(len(before), len(after))
-            gained, lost = after[shared:], before[shared:]
-            if before[:shared] != after[:shared]:
-                gained, lost = _without(after, before), _without(before, after)
-            if _without(after, gained) == _without(before, lost) or before[:shared] == after[:shared]:
-                shown = (" ".join(map(of.show, elements)) for elements in (gained, lost))
-                return [Change(path, domain.show(before), domain.show(after), *shown)]
-        case SetOf(of=OneOf(members=members)) if len(members) > SHOWN_WHOLE:
-            moved = (domain.show(after - before)[1:-1], domain.show(before - after)[1:-1])
-            return [Change(path, domain.show(before), domain.show(after), *moved)]
-    return [Change(path, domain.show(before), domain.show(after))]
+    names, again = domain.paths(before, path), domain.paths(after, path)
+    if names is not None and again is not None:
+        both = zip(domain.parts(before), domain.parts(after), names, strict=True)
+        return [change for (of, old), (_, new), name in both for change in changes(of, old, new, name)]
+    return [Change(path, domain.show(before), domain.show(after), *_gained_and_lost(domain, before, after))]
 
 
-def element_path(domain: ArrayOf, path: str, i: int) -> str:
-    """What an element of an array is called: b1 says enough of replicas[b1], but not of b0.followers[b1]."""
-    alone = domain.label and isinstance(domain.of, Struct) and "." not in path
-    return f"{domain.label}{i}" if alone else f"{path}[{domain.label}{i}]"
+def _gained_and_lost(domain: Domain, before: Any, after: Any) -> tuple[str, str]:
+    """What a list, or a set too large to be shown whole, has gained and lost; empty for what is shown whole."""
+    match domain.shape:
+        case Shape.LIST:
+            return _moved(domain, *([part for _, part in domain.parts(each)] for each in (before, after)))
+        case Shape.SET:
+            of = domain.inside()[""]
+            is_large = isinstance(of, OneOf) and len(of.members) > SHOWN_WHOLE
+            return (domain.show(after - before)[1:-1], domain.show(before - after)[1:-1]) if is_large else ("", "")
+        case Shape.NUMBER | Shape.TRUTH | Shape.NAME | Shape.OPTION | Shape.RECORD:
+            return "", ""
+    assert_never(domain.shape)
+
+
+def _moved(domain: Domain, before: list[Any], after: list[Any]) -> tuple[str, str]:
+    """What came to a list and what left it, if it only changed at its end or the others kept their order."""
+    shared = min(len(before), len(after))
+    grows = before[:shared] == after[:shared]
+    gained, lost = after[shared:], before[shared:]
+    if not grows:
+        gained, lost = _without(after, before), _without(before, after)
+    if not grows and _without(after, gained) != _without(before, lost):
+        return "", ""
+    show = domain.inside()[""].show
+    return " ".join(map(show, gained)), " ".join(map(show, lost))
 
 
 def _without(elements: Sequence[Any], others: Sequence[Any]) -> list[Any]:

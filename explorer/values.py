@@ -5,12 +5,13 @@ What judges a search uses this, and shares no more with the search.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import itertools
+from collections.abc import Mapping
 from typing import Any
 
 import attrs
 
-from highwater.model.language.domain import ArrayOf, Integers, Maybe, SequenceOf, SetOf, Struct, build
+from highwater.model.language.domain import build, domains_in
 
 Permutation = Mapping[str, Mapping[int, int]]
 """By set of names, which name takes the place of which."""
@@ -44,14 +45,11 @@ def exceeded(domain: Any, before: Any, after: Any) -> Bounds:
     """
     if after is before:
         return frozenset()
-    match domain:
-        case Struct(cls=cls, fields=fields) if type(after) is type(before) is cls:
-            parts = [(of, getattr(before, name), getattr(after, name)) for name, of in fields.items()]
-        case ArrayOf(of=of, length=length) if type(after) is type(before) is tuple and len(after) == length:
-            parts = [(of, *both) for both in zip(before, after, strict=True)]
-        case _:
-            return frozenset(domain.exceeded(after))
-    return frozenset().union(*(exceeded(of, old, new) for of, old, new in parts if new is not old))
+    if domain.has_places and domain.is_like(before) and domain.is_like(after):
+        both = list(itertools.zip_longest(domain.parts(before), domain.parts(after)))
+        if all(old and new for old, new in both):
+            return frozenset().union(*(exceeded(of, old, new) for (of, old), (_, new) in both if new is not old))
+    return frozenset(domain.exceeded(after))
 
 
 class Renaming:
@@ -66,7 +64,7 @@ class Renaming:
         return self._of(self._domain, value)
 
     def _of(self, domain: Any, value: Any) -> Any:
-        if isinstance(domain, Integers):
+        if domain.names:
             return self._permutation.get(domain.names, {}).get(value, value)
         if value is None or self._stays(domain):
             return value
@@ -78,36 +76,15 @@ class Renaming:
         return self._met[key]
 
     def _made(self, domain: Any, value: Any) -> Any:
-        match domain:
-            case Maybe(of=of):
-                return self._of(of, value)
-            case SetOf(of=of):
-                return frozenset(self._of(of, member) for member in value)
-            case SequenceOf(of=of):
-                return tuple(self._of(of, element) for element in value)
-            case ArrayOf(of=of, by=by):
-                goes_to, image = self._permutation.get(by, {}), list(value)
-                for position, element in enumerate(value):
-                    image[goes_to.get(position, position)] = self._of(of, element)
-                return tuple(image)
-            case Struct(cls=cls, fields=fields):
-                return build(cls, {name: self._of(of, getattr(value, name)) for name, of in fields.items()})
-        return value
+        image = [self._of(of, part) for of, part in domain.parts(value)]
+        goes_to = self._permutation.get(domain.by, {})
+        moved = {goes_to.get(position, position): part for position, part in enumerate(image)}
+        return domain.rebuilt(value, [moved[position] for position in range(len(image))])
 
     def _stays(self, domain: Any) -> bool:
         """Whether no value of a domain has a part that moves."""
         found = self._stay.get(id(domain))
         if found is None:
-            by = getattr(domain, "by", None) in self._permutation
-            named = getattr(domain, "names", None) in self._permutation
-            found = self._stay[id(domain)] = not by and not named and all(map(self._stays, _inside(domain)))
+            found = not any({each.by, each.names} & self._permutation.keys() for each in domains_in(domain))
+            self._stay[id(domain)] = found
         return found
-
-
-def _inside(domain: Any) -> Iterable[Any]:
-    match domain:
-        case Struct(fields=fields):
-            return fields.values()
-        case Maybe(of=of) | SetOf(of=of) | SequenceOf(of=of) | ArrayOf(of=of):
-            return (of,)
-    return ()

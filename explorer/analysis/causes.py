@@ -15,20 +15,19 @@ what it changes, so that what it writes is looked at before it, too.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence, Set
-from typing import Any, cast
+from typing import Any, assert_never, cast
 
 import attrs
 
 from highwater.explorer.analysis.outlook import outlook
-from highwater.explorer.compiler.layout import Elements, Fields, Layout, Leaf, Presence
+from highwater.explorer.compiler.layout import Elements, Fields, Layout, Leaf, Members, Presence, Slot
 from highwater.explorer.compiler.tracing import Recorder, Update
 from highwater.explorer.search.graph_properties.fairness import Demand, demands_of
 from highwater.explorer.search.graph_properties.lassos import is_lasso, wait_begins
 from highwater.explorer.system import RAISED, ModelError, System, judge, judge_end, said_by, successor, where
-from highwater.explorer.trace import element_path
 from highwater.explorer.verdict import Step
 from highwater.model.language.declarations import Action, Instance, StepProperty, Transition
-from highwater.model.language.domain import ArrayOf
+from highwater.model.language.domain import ArrayOf, element_path
 from highwater.model.language.graph_properties import Form, Liveness, Prospect
 
 START = 0
@@ -103,19 +102,21 @@ def part_names(layout: Layout) -> dict[Leaf, str]:
     """For each leaf the smallest part of the state that changes name, as `highwater.explorer.trace.changes` does."""
     names: dict[Leaf, str] = {}
 
-    def visit(slot: Any, path: str) -> None:
+    def visit(slot: Slot, path: str) -> None:
         match slot:
             case Fields(slots=slots):
                 for name, inner in slots.items():
                     visit(inner, f"{path}.{name}" if path else name)
-            case Elements(domain=domain, length=None, slots=slots):
-                for i, inner in enumerate(slots):
-                    visit(inner, element_path(cast("ArrayOf", domain), path, i))
+            case Elements(domain=domain, length=None, slots=elements):
+                for i, inner in enumerate(elements):
+                    visit(inner, element_path(cast(ArrayOf, domain), path, i))
             case Presence(bit=bit, slot=Fields() as inner):
                 names[bit] = path
                 visit(inner, path)
-            case _:
+            case Leaf() | Members() | Elements() | Presence():
                 names.update(dict.fromkeys(slot.leaves(), path))
+            case _:
+                assert_never(slot)
 
     visit(layout.root, "")
     return names

@@ -8,9 +8,9 @@ most parts of a next state are the objects of the state before: neither are made
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, assert_never
 
-from highwater.explorer.compiler.layout import Elements, Fields, Layout, Leaf, Presence
+from highwater.explorer.compiler.layout import Elements, Fields, Layout, Leaf, Members, Presence, Slot
 from highwater.explorer.compiler.views import has_rules_of_its_own
 from highwater.explorer.system import Cut
 from highwater.model.language.domain import build, classes_in
@@ -45,7 +45,7 @@ class PlainStates:
             met[key] = self._made(slot, words)
         return met[key]
 
-    def _made(self, slot: Any, words: Sequence[int]) -> Any:
+    def _made(self, slot: Slot, words: Sequence[int]) -> Any:
         match slot:
             case Fields():
                 return build(slot.domain.cls, {name: self._value(of, words) for name, of in slot.slots.items()})
@@ -54,7 +54,9 @@ class PlainStates:
                 return tuple([self._value(of, words) for of in slot.slots[:length]])
             case Presence():
                 return self._value(slot.slot, words) if slot.bit.unpack(words) else None
-        return slot.unpack(words)
+            case Leaf() | Members():
+                return slot.unpack(words)
+        assert_never(slot)
 
     def packed(self, words: Sequence[int], before: Any, after: Any) -> tuple[int, ...] | Cut:
         """The words of the state after a step, or what cuts it; `words` are those of the state before.
@@ -67,7 +69,7 @@ class PlainStates:
         self._pack(self._root, before, after, changed, cut)
         return Cut(frozenset(cut)) if cut else tuple(changed)
 
-    def _pack(self, slot: Any, before: Any, after: Any, words: list[int], cut: set[str]) -> None:
+    def _pack(self, slot: Slot, before: Any, after: Any, words: list[int], cut: set[str]) -> None:
         if after is before:
             return
         match slot:
@@ -78,8 +80,10 @@ class PlainStates:
                 len(after) == len(before)
             ):
                 self._pack_elements(slot, before, after, words, cut)
-            case _:
+            case Leaf() | Members() | Elements() | Fields() | Presence():
                 self._pack_whole(slot, after, words, cut)
+            case _:
+                assert_never(slot)
 
     def _pack_elements(
         self, slot: Elements, before: tuple[Any, ...], after: tuple[Any, ...], words: list[int], cut: set[str]

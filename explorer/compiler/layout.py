@@ -8,28 +8,36 @@ words. The layout follows from the domain alone: it is the same on every machine
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
-from typing import Any
+import itertools
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, TypeAlias
 
 import attrs
 
 from highwater.explorer.system import ModelError
-from highwater.model.language.domain import (
-    BOOLEAN,
-    ArrayOf,
-    Integers,
-    Maybe,
-    SequenceOf,
-    SetOf,
-    Struct,
-    build,
-    is_scalar,
-)
+from highwater.model.language.domain import BOOLEAN, ArrayOf, Integers, Maybe, SequenceOf, SetOf, Struct, build
+from highwater.model.language.shape import Domain
 
 WORD_BITS = 64
 MOST_WORDS = 32
 ROUNDED = 4
 """Longer states take whole multiples of so many words, as kernels are compiled for each length anew."""
+
+
+Slot: TypeAlias = "Leaf | Members | Elements | Fields | Presence"
+"""Where a value is packed. Each has
+
+    leaves: its leaves, in one order,
+    inside: the slots that it is made of,
+    places: for each of these, the number of the one where its image is under an exchange of names,
+    holders: the leaves that may be absent, each with the innermost one that says so.
+"""
+Holder = tuple["Leaf", int]
+"""A leaf that says whether others are there, and the most that it holds where they are not; it is 0 where it is absent
+itself.
+"""
+Image = Callable[["Domain | str", Any], Any]
+"""The image of a value of a domain, or of a position that is one of a set of names."""
 
 
 @attrs.frozen(eq=False)
@@ -69,6 +77,16 @@ class Leaf:
     def leaves(self) -> list[Leaf]:
         return [self]
 
+    def inside(self) -> tuple[Slot, ...]:
+        return ()
+
+    def places(self, image: Image) -> Iterable[int]:
+        return ()
+
+    def holders(self, holder: Holder | None) -> Iterator[tuple[Leaf, Holder]]:
+        if holder is not None:
+            yield self, holder
+
 
 @attrs.frozen(eq=False)
 class Members:
@@ -89,6 +107,15 @@ class Members:
     def leaves(self) -> list[Leaf]:
         return list(self.bits)
 
+    def inside(self) -> tuple[Slot, ...]:
+        return self.bits
+
+    def places(self, image: Image) -> Iterable[int]:
+        return (self.position[image(self.domain.of, member)] for member in self.members)
+
+    def holders(self, holder: Holder | None) -> Iterator[tuple[Leaf, Holder]]:
+        return iter(())  # no member is itself packed
+
 
 @attrs.frozen(eq=False)
 class Elements:
@@ -96,7 +123,7 @@ class Elements:
 
     domain: SequenceOf | ArrayOf
     length: Leaf | None
-    slots: tuple[Any, ...]
+    slots: tuple[Slot, ...]
 
     def pack(self, value: tuple[Any, ...], words: list[int]) -> None:
         if self.length is not None:
@@ -109,7 +136,19 @@ class Elements:
         return tuple(slot.unpack(words) for slot in self.slots[:length])
 
     def leaves(self) -> list[Leaf]:
-        return ([] if self.length is None else [self.length]) + [leaf for slot in self.slots for leaf in slot.leaves()]
+        return [leaf for slot in self.inside() for leaf in slot.leaves()]
+
+    def inside(self) -> tuple[Slot, ...]:
+        return self.slots if self.length is None else (self.length, *self.slots)
+
+    def places(self, image: Image) -> Iterable[int]:
+        first = len(self.inside()) - len(self.slots)
+        elements = (first + image(self.domain.by, position) for position in range(len(self.slots)))
+        return (*range(first), *elements)
+
+    def holders(self, holder: Holder | None) -> Iterator[tuple[Leaf, Holder]]:
+        for position, slot in enumerate(self.slots):
+            yield from slot.holders(holder if self.length is None else (self.length, position))
 
 
 @attrs.frozen(eq=False)
@@ -117,7 +156,7 @@ class Fields:
     """A record: one slot per field."""
 
     domain: Struct
-    slots: dict[str, Any]
+    slots: dict[str, Slot]
 
     def pack(self, value: Any, words: list[int]) -> None:
         for name, slot in self.slots.items():
@@ -129,6 +168,15 @@ class Fields:
     def leaves(self) -> list[Leaf]:
         return [leaf for slot in self.slots.values() for leaf in slot.leaves()]
 
+    def inside(self) -> tuple[Slot, ...]:
+        return tuple(self.slots.values())
+
+    def places(self, image: Image) -> Iterable[int]:
+        return range(len(self.slots))
+
+    def holders(self, holder: Holder | None) -> Iterator[tuple[Leaf, Holder]]:
+        return itertools.chain.from_iterable(slot.holders(holder) for slot in self.slots.values())
+
 
 @attrs.frozen(eq=False)
 class Presence:
@@ -136,7 +184,7 @@ class Presence:
 
     domain: Maybe
     bit: Leaf
-    slot: Any
+    slot: Slot
 
     def pack(self, value: Any, words: list[int]) -> None:
         if value is not None:
@@ -148,6 +196,15 @@ class Presence:
 
     def leaves(self) -> list[Leaf]:
         return [self.bit, *self.slot.leaves()]
+
+    def inside(self) -> tuple[Slot, ...]:
+        return self.bit, self.slot
+
+    def places(self, image: Image) -> Iterable[int]:
+        return range(2)
+
+    def holders(self, holder: Holder | None) -> Iterator[tuple[Leaf, Holder]]:
+        return self.slot.holders((self.bit, 0))
 
 
 class Layout:
@@ -193,9 +250,9 @@ class Layout:
         return both
 
     def _slot(self, domain: Any, path: str) -> Any:
-        if is_scalar(domain):
-            return self._leaf(domain, path)
         match domain:
+            case Domain(is_scalar=True):
+                return self._leaf(domain, path)
             case Struct(fields=fields):
                 return Fields(
                     domain, {name: self._slot(of, f"{path}.{name}" if path else name) for name, of in fields.items()}
@@ -207,9 +264,7 @@ class Layout:
                     domain, self._leaf(Integers(0, length), f"len({path})"), self._elements(of, length, path)
                 )
             case SetOf(of=of):
-                self._refuse_unless(
-                    self._count(of) <= WORD_BITS * MOST_WORDS, path, "a set with that many possible members"
-                )
+                self._refuse_unless(of.count <= WORD_BITS * MOST_WORDS, path, "a set with that many possible members")
                 members = tuple(of.values())
                 bits = tuple(self._leaf(BOOLEAN, f"{of.show(member)} in {path}") for member in members)
                 return Members(domain, members, bits, {member: i for i, member in enumerate(members)})
@@ -236,25 +291,6 @@ class Layout:
         return Leaf(path, domain, word, shift if width else 0, width)
 
     @staticmethod
-    def _count(domain: Any) -> int:
-        """How many values a domain has, without listing them."""
-        match domain:
-            case SetOf(of=of):
-                return 1 << min(Layout._count(of), 64)
-            case ArrayOf(of=of, length=length):
-                return int(Layout._count(of) ** min(length, 64))
-            case SequenceOf(of=of, max_length=length):
-                return sum(int(Layout._count(of) ** n) for n in range(min(length, 64) + 1))
-            case Struct(fields=fields):
-                total = 1
-                for of in fields.values():
-                    total *= Layout._count(of)
-                return total
-            case Maybe(of=of):
-                return Layout._count(of) + 1
-        return int(domain.size)
-
-    @staticmethod
     def _refuse_unless(fits: bool, path: str, what: str) -> None:
         if not fits:
             raise ModelError(
@@ -263,18 +299,6 @@ class Layout:
             )
 
 
-def holders(slot: Any, holder: tuple[Leaf, int] | None = None) -> Iterator[tuple[Leaf, tuple[Leaf, int]]]:
-    """The leaves that may be absent, each with the innermost leaf that says so; that one is 0 where it is absent
-    itself.
-    """
-    match slot:
-        case Leaf() if holder is not None:
-            yield slot, holder
-        case Fields():
-            for part in slot.slots.values():
-                yield from holders(part, holder)
-        case Elements():
-            for position, part in enumerate(slot.slots):
-                yield from holders(part, holder if slot.length is None else (slot.length, position))
-        case Presence():
-            yield from holders(slot.slot, (slot.bit, 0))
+def holders(slot: Slot) -> Iterator[tuple[Leaf, Holder]]:
+    """The leaves that may be absent, each with its holder."""
+    return slot.holders(None)

@@ -9,56 +9,42 @@ this is so.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import attrs
 
-from highwater.explorer.compiler.layout import Elements, Fields, Layout, Leaf, Members, Presence, holders
+from highwater.explorer.compiler.layout import Layout, Leaf, holders
 from highwater.explorer.compiler.tracing import OutOfBounds, Update
 from highwater.model.language.declarations import Instance
-from highwater.model.language.domain import ArrayOf, Integers, Maybe, SequenceOf, SetOf, Struct, build
+from highwater.model.language.shape import Domain
 
 Permutation = Mapping[str, Mapping[int, int]]
 
 
 def permuted(domain: Any, value: Any, permutation: Permutation) -> Any:
     """The image of a plain value under a permutation of names."""
-    match domain:
-        case Integers(names=names):
-            return permutation.get(names, {}).get(value, value)
-        case Maybe(of=of):
-            return None if value is None else permuted(of, value, permutation)
-        case SetOf(of=of):
-            return frozenset(permuted(of, member, permutation) for member in value)
-        case SequenceOf(of=of):
-            return tuple(permuted(of, element, permutation) for element in value)
-        case ArrayOf(of=of, by=by):
-            image = list(value)
-            for position, element in enumerate(value):
-                image[permutation.get(by, {}).get(position, position)] = permuted(of, element, permutation)
-            return tuple(image)
-        case Struct(cls=cls, fields=fields):
-            return build(cls, {name: permuted(of, getattr(value, name), permutation) for name, of in fields.items()})
-    return value
+    if domain.names:
+        return permutation.get(domain.names, {}).get(value, value)
+    image = [permuted(of, part, permutation) for of, part in domain.parts(value)]
+    goes_to = permutation.get(domain.by, {}) if domain.by else {}
+    if goes_to:
+        moved = {goes_to.get(position, position): part for position, part in enumerate(image)}
+        image = [moved[position] for position in range(len(image))]
+    return domain.rebuilt(value, image)
 
 
 def names_in(domain: Any, path: str = "") -> Iterator[tuple[str, str, str, range]]:
     """The places of names inside a domain: where it is, whether names are values or positions there, of which set, and
     which ones.
     """
-    match domain:
-        case Integers(low=low, high=high, names=names) if names:
-            yield path, "room", names, range(low, high + 1)
-        case Maybe(of=of) | SetOf(of=of) | SequenceOf(of=of):
-            yield from names_in(of, path)
-        case ArrayOf(of=of, length=length, by=by):
-            if by:
-                yield path, "places", by, range(length)
-            yield from names_in(of, path)
-        case Struct(fields=fields):
-            for name, of in fields.items():
-                yield from names_in(of, f"{path}.{name}" if path else name)
+    if domain.names:
+        yield path, "room", domain.names, range(domain.low, domain.high + 1)
+    if domain.by:
+        yield path, "places", domain.by, range(domain.length)
+    for name, of in domain.inside().items():
+        yield from names_in(of, f"{path}.{name}" if path and name else path or name)
 
 
 @attrs.frozen(eq=False)
@@ -137,27 +123,16 @@ def _inverse(codes: Sequence[int]) -> Sequence[int] | Mapping[int, int]:
 def _moves(
     source: Any, target: Any, permutation: Permutation, codes: Callable[[Any], Sequence[int]]
 ) -> Iterator[tuple[Leaf, tuple[Leaf, Sequence[int]]]]:
-    match source:
-        case Leaf(domain=domain):
-            yield source, (target, codes(domain))
-        case Fields():
-            for name, slot in source.slots.items():
-                yield from _moves(slot, target.slots[name], permutation, codes)
-        case Elements():
-            if source.length is not None:
-                yield from _moves(source.length, target.length, permutation, codes)
-            places = permutation.get(getattr(source.domain, "by", ""), {})
-            for position, slot in enumerate(source.slots):
-                yield from _moves(slot, target.slots[places.get(position, position)], permutation, codes)
-        case Members():
-            for member, bit in zip(source.members, source.bits, strict=True):
-                yield (
-                    bit,
-                    (target.bits[target.position[permuted(source.domain.of, member, permutation)]], codes(bit.domain)),
-                )
-        case Presence():
-            yield from _moves(source.bit, target.bit, permutation, codes)
-            yield from _moves(source.slot, target.slot, permutation, codes)
+    if isinstance(source, Leaf):
+        yield source, (target, codes(source.domain))
+    images = target.inside()
+    for part, place in zip(source.inside(), source.places(functools.partial(_image, permutation)), strict=True):
+        yield from _moves(part, images[place], permutation, codes)
+
+
+def _image(permutation: Permutation, of: Domain | str, value: Any) -> Any:
+    """The image of a value of a domain, or of a position from a set of names."""
+    return permutation.get(of, {}).get(value, value) if isinstance(of, str) else permuted(of, value, permutation)
 
 
 def _raw(leaf: Leaf, words: Sequence[int]) -> int:
@@ -189,5 +164,8 @@ def renamed(instance: Instance, permutation: Permutation) -> tuple[Any, ...]:
     """What an instance is an instance of, and the images of its arguments."""
     return (
         instance.of,
-        *(permuted(instance.domains.get(name), value, permutation) for name, value in instance.arguments.items()),
+        *(
+            permuted(instance.domains[name], value, permutation) if name in instance.domains else value
+            for name, value in instance.arguments.items()
+        ),
     )

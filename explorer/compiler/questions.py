@@ -29,7 +29,8 @@ from highwater.explorer.comparisons import is_never_equal, never_equal
 from highwater.explorer.sources import Origin, changed_last, origin_of, stamp_of
 from highwater.explorer.system import Beside, ModelError, System, is_machinery
 from highwater.model.language.declarations import Instance, Quantified
-from highwater.model.language.domain import ArrayOf, Maybe, OneOf, SequenceOf, SetOf, Struct, classes_in, is_scalar
+from highwater.model.language.domain import OneOf, classes_in, domains_in
+from highwater.model.language.shape import Domain, Shape
 
 GIVEN = ("protocol", "bounds")
 OF_A_TYPE = ("mro", "__mro__", "__base__", "__bases__", "__dict__", "__subclasses__", "__slots__")
@@ -161,7 +162,7 @@ def _example(kind: Any) -> Any:
     if isinstance(kind, _Known):
         return kind.value
     domain = kind.domain if isinstance(kind, _Part) else None
-    domain = domain.of if isinstance(domain, Maybe) else domain
+    domain = _there(domain)
     members = domain.members if isinstance(domain, OneOf) else ()
     return members[0] if members and len(set(map(type, members))) == 1 else None
 
@@ -209,8 +210,10 @@ class _Part:
     domain: Any = None
 
     @property
-    def is_scalar(self) -> bool:
-        return self.domain is not None and is_scalar(self.domain)
+    def has_identity(self) -> bool:
+        """Whether its values are the same objects each time."""
+        domain = _there(self.domain)
+        return isinstance(domain, Domain) and domain.is_scalar and not domain.inside()
 
 
 class _TypeOf:
@@ -239,14 +242,14 @@ class _Parts:
         numbers = [] if system.ranks is None else [int]  # which are opaque
         self.kinds = {*self.classes, tuple, frozenset, *numbers}
         self.fields: dict[str, list[Any]] = {}
-        for domain in _structs_in(self.state):
-            for name, of in domain.fields.items():
+        for domain in domains_in(self.state):
+            for name, of in domain.inside().items() if domain.shape is Shape.RECORD else ():
                 self.fields.setdefault(name, []).append(of)
 
     def field(self, name: str) -> Any:
         """The domain of the fields of a name: one that is no scalar if any of them is none."""
         found = self.fields[name]
-        return next((each for each in found if not is_scalar(each)), found[0])
+        return next((each for each in found if not each.is_scalar), found[0])
 
 
 def _toggles(protocol: Any) -> dict[str, OneOf]:
@@ -255,16 +258,6 @@ def _toggles(protocol: Any) -> dict[str, OneOf]:
         return {}
     found = {field.name: getattr(protocol, field.name, None) for field in attrs.fields(type(protocol))}
     return {name: OneOf(type(value)) for name, value in found.items() if isinstance(value, Enum)}
-
-
-def _structs_in(domain: Any) -> Iterator[Struct]:
-    match domain:
-        case Struct(fields=fields):
-            yield domain
-            for of in fields.values():
-                yield from _structs_in(of)
-        case Maybe(of=of) | SetOf(of=of) | SequenceOf(of=of) | ArrayOf(of=of):
-            yield from _structs_in(of)
 
 
 class _Reader:
@@ -304,8 +297,9 @@ class _Reader:
 
     @staticmethod
     def _values_of(kind: Any, only_tables: bool) -> tuple[Any, ...]:
-        if isinstance(kind, _Part) and isinstance(kind.domain, SetOf) and isinstance(kind.domain.of, OneOf):
-            return () if only_tables else kind.domain.of.members
+        inside = kind.domain.inside().get("") if _is_of(kind, Shape.SET) else None
+        if isinstance(inside, OneOf):
+            return () if only_tables else inside.members
         if isinstance(kind, _Known) and isinstance(kind.value, dict if only_tables else set | frozenset | dict):
             return tuple(kind.value)
         return ()
@@ -368,8 +362,8 @@ class _Reader:
             return _Unknown()
         if isinstance(base, _Part):
             text = f"{base.text}.{name}"
-            if isinstance(base.domain, Struct):
-                of = base.domain.fields.get(name)
+            if _is_of(base, Shape.RECORD):
+                of = base.domain.inside().get(name)
                 return _Unknown() if of is None else _Part(text, of)
         if name in self._parts.fields:
             return _Part(text, self._parts.field(name))
@@ -378,12 +372,22 @@ class _Reader:
 
 def _parameter(name: str, declared: Any) -> Any:
     """What an action's parameter stands for: no part of the state, and a scalar if it is declared as one."""
-    return _Part(name, declared) if isinstance(declared, type) or is_scalar(declared) else _Unknown()
+    is_scalar = isinstance(declared, type) or (isinstance(declared, Domain) and declared.is_scalar)
+    return _Part(name, declared) if is_scalar else _Unknown()
 
 
 def _element(of: _Part, text: str) -> _Part:
-    domain = of.domain.of if isinstance(of.domain, Maybe) else of.domain
-    return _Part(text, domain.of if isinstance(domain, SetOf | SequenceOf | ArrayOf) else None)
+    domain = _there(of.domain)
+    return _Part(text, domain.inside().get("") if isinstance(domain, Domain) else None)
+
+
+def _there(domain: Any) -> Any:
+    """The domain of what is there, if something is."""
+    return domain.inside()[""] if isinstance(domain, Domain) and domain.shape is Shape.OPTION else domain
+
+
+def _is_of(kind: Any, shape: Shape) -> bool:
+    return isinstance(kind, _Part) and isinstance(kind.domain, Domain) and kind.domain.shape is shape
 
 
 def _stands_for(kind: Any, *objects: Any) -> bool:
@@ -438,7 +442,7 @@ def _hint_for_identity(left: Any, right: Any, parts: _Parts) -> str | None:
 
 def _has_identity(kind: Any) -> bool:
     """Whether which object it is does not depend on how a state is kept."""
-    return _is_one_object(kind) or isinstance(kind, _Given) or (isinstance(kind, _Part) and kind.is_scalar)
+    return _is_one_object(kind) or isinstance(kind, _Given) or (isinstance(kind, _Part) and kind.has_identity)
 
 
 def _identities(node: ast.Compare) -> list[tuple[ast.expr, ast.expr]]:

@@ -7,18 +7,19 @@ looked at.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from typing import Any, cast
+from typing import Any, assert_never, cast
 
 import attrs
 
 from highwater.explorer.compiler.containers import SLOTS, SetView, TupleView
-from highwater.explorer.compiler.layout import Elements, Fields, Layout, Leaf, Members, Presence
+from highwater.explorer.compiler.layout import Elements, Fields, Layout, Leaf, Members, Presence, Slot
 from highwater.explorer.compiler.ranks import OrderedLeaves
 from highwater.explorer.compiler.views import RecordView, TracingError, View, record_view
 from highwater.explorer.opaque import Numbers
 from highwater.explorer.ranks import Group
 from highwater.explorer.values import plain
-from highwater.model.language.domain import DomainError, SequenceOf
+from highwater.model.language.domain import SequenceOf
+from highwater.model.language.shape import DomainError
 
 
 @attrs.frozen
@@ -134,19 +135,21 @@ class Recorder:
                 self._views[slot] = found
         return found
 
-    def _view(self, slot: Any) -> Any:
-        kind = type(slot)
-        if kind is Leaf:
-            value = slot.domain.decode(self.raw(slot))
-            group = self.group_of(slot)
-            return value if group is None or value is None else cast("Numbers", self.numbers).number(group, value)
-        if kind is Fields:
-            return record_view(slot.domain.cls)(self, slot, {})
-        if kind is Elements:
-            return tuple(TupleView(self, slot, None)) if slot in self._whole else TupleView(self, slot, None)
-        if kind is Members:
-            return SetView(self, slot, slot.bits)
-        return self.view(slot.slot) if self.raw(slot.bit) else None
+    def _view(self, slot: Slot) -> Any:
+        match slot:
+            case Leaf():
+                value = slot.domain.decode(self.raw(slot))
+                group = self.group_of(slot)
+                return value if group is None or value is None else cast("Numbers", self.numbers).number(group, value)
+            case Fields():
+                return record_view(slot.domain.cls)(self, slot, {})
+            case Elements():
+                return tuple(TupleView(self, slot, None)) if slot in self._whole else TupleView(self, slot, None)
+            case Members():
+                return SetView(self, slot, slot.bits)
+            case Presence():
+                return self.view(slot.slot) if self.raw(slot.bit) else None
+        assert_never(slot)
 
     def group_of(self, leaf: Leaf) -> Group | None:
         """The group of the number that a leaf holds, if only the order of that matters."""
@@ -199,12 +202,14 @@ class _Writer:
         self.cut: set[str] = set()
         self._recorder = recorder
 
-    def assign(self, slot: Any, value: Any) -> None:
+    def assign(self, slot: Slot, value: Any) -> None:
         """Write a value, or the slot that it is copied from, into a slot."""
         if slot is value:
             return
         if isinstance(value, View) and value.__recorder__ is not self._recorder:
             raise TracingError("the next state holds a part of another run's state (a cache or a global?)")
+        if isinstance(value, SLOTS) and type(slot) is not Leaf:
+            value = self._recorder.view(value)
         match slot:
             case Leaf():
                 self._leaf(slot, value)
@@ -216,6 +221,8 @@ class _Writer:
                 self._members(slot, value)
             case Presence():
                 self._presence(slot, value)
+            case _:
+                assert_never(slot)
 
     def clear(self, slot: Any) -> None:
         """Write 0 to each leaf of what becomes absent, also where it is 0 already: a name that is 0 is another name in
@@ -249,8 +256,6 @@ class _Writer:
             self.constants[leaf] = raw
 
     def _fields(self, slot: Fields, value: Any) -> None:
-        if isinstance(value, Fields):
-            value = self._recorder.view(value)
         cls = slot.domain.cls
         if isinstance(value, RecordView) and value.__slot__ is slot:
             for name, changed in value.__changes__.items():
@@ -267,8 +272,6 @@ class _Writer:
             raise DomainError(f"{value!r} is not a {cls.__name__}")
 
     def _elements(self, slot: Elements, value: Any) -> None:
-        if isinstance(value, Elements):
-            value = self._recorder.view(value)
         if isinstance(value, TupleView):
             if value.__made__ is None and value.__slot__ is slot:
                 return
@@ -300,8 +303,6 @@ class _Writer:
             self._constant(cast("Leaf", slot.length), length)
 
     def _members(self, slot: Members, value: Any) -> None:
-        if isinstance(value, Members):
-            value = self._recorder.view(value)
         if isinstance(value, SetView) and value.__slot__.members == slot.members:
             for target, cell in zip(slot.bits, value.__cells__, strict=True):
                 self.assign(target, cell)
@@ -315,8 +316,6 @@ class _Writer:
             self._constant(bit, int(member in members))
 
     def _presence(self, slot: Presence, value: Any) -> None:
-        if isinstance(value, Presence):
-            value = self._recorder.view(value)
         self._constant(slot.bit, int(value is not None))
         if value is None:
             self.clear(slot.slot)

@@ -2,22 +2,25 @@
 
 A domain knows its values in one fixed order, so that an engine can pack a state into bits. It also knows which values
 are too large for the bounds (a step to one is cut) and which are wrong under any bounds (the model is wrong).
+What every domain says of itself is in `highwater.model.language.shape`.
 """
 
 from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import Enum
 from types import FunctionType, GenericAlias
 from typing import Any
 
 import attrs
 
+from highwater.model.language.shape import Atom, Collection, Domain, DomainError, Shape, Tuples
 
-class DomainError(ValueError):
-    """A value lies outside its domain and no bound explains it: the model is wrong."""
+MOST_COUNTED = 64
+"""Where values are counted, exponents above this one are taken for it: the count is beyond all limits."""
 
 
 class Limit(int):
@@ -42,19 +45,7 @@ class Limit(int):
         return int(self), self.key
 
 
-class Domain:
-    """The values that a part of a state may have."""
-
-    __slots__ = ()
-
-    def __iter__(self) -> Iterator[Any]:
-        raise TypeError(
-            f"{type(self).__name__}(...) is a domain and no collection of values; the domain of sets is SetOf(...), "
-            "that of tuples SequenceOf(...) or ArrayOf(...)"
-        )
-
-
-def as_domain(given: Any) -> Any:
+def as_domain(given: Any) -> Domain:
     """A domain as it is; that of `bool`, and of an enum class, for the class.
 
     Raises:
@@ -64,7 +55,7 @@ def as_domain(given: Any) -> Any:
         return BOOLEAN
     if isinstance(given, type) and issubclass(given, Enum):
         return OneOf(given)
-    if not isinstance(given, type) and hasattr(given, "exceeded"):
+    if isinstance(given, Domain):
         return given
     raise TypeError(f"{_named(given)} is no domain; {_instead_of(given)}")
 
@@ -102,7 +93,7 @@ def _members(given: Any) -> tuple[Any, ...]:
 
 
 @attrs.frozen
-class Integers(Domain):
+class Integers(Atom):
     """The whole numbers low..high, both included.
 
     Attributes:
@@ -131,8 +122,12 @@ class Integers(Domain):
             )
 
     @property
-    def size(self) -> int:
+    def size(self) -> int:  # type: ignore[override]  # it cannot be set
         return max(0, int(self.high) - int(self.low) + 1)
+
+    @property
+    def shape(self) -> Shape:
+        return Shape.NUMBER
 
     def values(self) -> Iterator[int]:
         return iter(range(self.low, self.high + 1))
@@ -155,9 +150,12 @@ class Integers(Domain):
     def show(self, value: int) -> str:
         return f"{self.label}{value}" if value >= 0 or not self.label else "none"
 
+    def shown_as_none(self) -> Iterator[int]:
+        return iter((-1,) if self.label and self.low < 0 else ())
+
 
 @attrs.frozen
-class OneOf(Domain):
+class OneOf(Atom):
     """One of a few values: the members of an enum, booleans, names.
 
     Attributes:
@@ -184,8 +182,15 @@ class OneOf(Domain):
         object.__setattr__(self, "separator", next(free, " | "))
 
     @property
-    def size(self) -> int:
+    def size(self) -> int:  # type: ignore[override]  # it cannot be set
         return len(self.members)
+
+    @property
+    def shape(self) -> Shape:
+        if all(type(member) is int for member in self.members):
+            return Shape.NUMBER
+        are_truths = all(type(member) is bool for member in self.members) and self.members == (False, True)
+        return Shape.TRUTH if are_truths else Shape.NAME
 
     def values(self) -> Iterator[Any]:
         return iter(self.members)
@@ -209,18 +214,36 @@ BOOLEAN = OneOf((False, True))
 
 
 @attrs.frozen
-class Maybe(Domain):
+class Maybe(Collection):
     """A value of another domain, or None."""
 
     of: Any = attrs.field(converter=as_domain)
 
+    has_places = True
+
     def __attrs_post_init__(self) -> None:
-        for value in _shown_as_none(self.of):
+        for value in self.of.shown_as_none():
             raise TypeError(f"Maybe: {value!r} and None are both shown as none; give it another name")
 
     @property
+    def is_scalar(self) -> bool:
+        return bool(self.of.is_scalar)
+
+    @property
+    def shape(self) -> Shape:
+        return Shape.OPTION
+
+    @property
+    def separator(self) -> str:  # type: ignore[override]  # it cannot be set
+        return str(self.of.separator)
+
+    @property
     def size(self) -> int:
-        return int(self.of.size) + 1
+        return int(self.of.count) + 1
+
+    @property
+    def count(self) -> int:
+        return int(self.of.count) + 1
 
     def values(self) -> Iterator[Any]:
         return itertools.chain((None,), self.of.values())
@@ -231,34 +254,38 @@ class Maybe(Domain):
     def decode(self, index: int) -> Any:
         return self.of.decode(index - 1) if index else None
 
+    def parts(self, value: Any) -> Sequence[tuple[Domain, Any]]:
+        return () if value is None else ((self.of, value),)
+
+    def rebuilt(self, value: Any, parts: Sequence[Any]) -> Any:
+        return parts[0] if parts else None
+
     def exceeded(self, value: Any) -> frozenset[str]:
         return frozenset() if value is None else self.of.exceeded(value)
 
     def show(self, value: Any) -> str:
         return "none" if value is None else self.of.show(value)
 
+    def shown_as_none(self) -> Iterator[Any]:
+        return iter((None,))
 
-def _shown_as_none(of: Any) -> Iterator[Any]:
-    """The values of a scalar domain that are shown as None is."""
-    match of:
-        case Maybe():
-            yield None
-        case Integers(low=low, label=label) if label and low < 0:
-            yield -1
-        case OneOf(members=members):
-            yield from (member for member in members if of.show(member) == "none")
-
-
-def _separator(of: Any) -> str:
-    """What goes between values of a domain, such that one does not look like two."""
-    return getattr(of.of if isinstance(of, Maybe) else of, "separator", " ")
+    def paths(self, value: Any, path: str) -> Sequence[str] | None:
+        return [path] if value is not None and self.of.shape is Shape.RECORD else None
 
 
 @attrs.frozen
-class SetOf(Domain):
+class SetOf(Collection):
     """A frozenset of values of another domain. Keep that domain small: a state spends one bit per possible member."""
 
     of: Any = attrs.field(converter=as_domain)
+
+    @property
+    def shape(self) -> Shape:
+        return Shape.SET
+
+    @property
+    def count(self) -> int:
+        return 1 << min(int(self.of.count), MOST_COUNTED)
 
     def values(self) -> Iterator[frozenset[Any]]:
         members = tuple(self.of.values())
@@ -269,17 +296,30 @@ class SetOf(Domain):
             raise DomainError(f"{value!r} is not a frozenset")
         return frozenset().union(*(self.of.exceeded(member) for member in value))
 
+    def rebuilt(self, value: frozenset[Any], parts: Sequence[Any]) -> frozenset[Any]:
+        return frozenset(parts)
+
+    def in_order(self, value: frozenset[Any]) -> Sequence[tuple[Domain, Any]]:
+        return [(self.of, member) for member in self.of.values() if member in value]
+
+    def is_like(self, value: Any) -> bool:
+        return isinstance(value, frozenset)
+
     def show(self, value: frozenset[Any]) -> str:
         shown = (self.of.show(member) for member in self.of.values() if member in value)
-        return "{" + _separator(self.of).join(shown) + "}"
+        return f"{{{self.of.separator.join(shown)}}}"
 
 
 @attrs.frozen
-class SequenceOf(Domain):
+class SequenceOf(Tuples):
     """A tuple of values of another domain, at most `max_length` long."""
 
     of: Any = attrs.field(converter=as_domain)
     max_length: int = attrs.field(validator=_whole)
+
+    @property
+    def count(self) -> int:
+        return sum(self.of.count**n for n in range(min(self.max_length, MOST_COUNTED) + 1))
 
     def values(self) -> Iterator[tuple[Any, ...]]:
         members = tuple(self.of.values())
@@ -294,11 +334,11 @@ class SequenceOf(Domain):
         return Integers(0, self.max_length).exceeded(length)
 
     def show(self, value: tuple[Any, ...]) -> str:
-        return "[" + _separator(self.of).join(map(self.of.show, value)) + "]"
+        return f"[{self.of.separator.join(map(self.of.show, value))}]"
 
 
 @attrs.frozen
-class ArrayOf(Domain):
+class ArrayOf(Tuples):
     """A tuple of exactly `length` values of another domain, such as one per broker.
 
     Attributes:
@@ -311,6 +351,10 @@ class ArrayOf(Domain):
     label: str = ""
     by: str = ""
 
+    @property
+    def count(self) -> int:
+        return int(self.of.count ** min(self.length, MOST_COUNTED))
+
     def values(self) -> Iterator[tuple[Any, ...]]:
         return itertools.product(tuple(self.of.values()), repeat=self.length)
 
@@ -322,6 +366,9 @@ class ArrayOf(Domain):
     def show(self, value: tuple[Any, ...]) -> str:
         return "(" + ", ".join(map(self.of.show, value)) + ")"
 
+    def paths(self, value: Any, path: str) -> Sequence[str]:
+        return [element_path(self, path, position) for position in range(self.length)]
+
 
 @attrs.frozen
 class Struct(Domain):
@@ -329,6 +376,37 @@ class Struct(Domain):
 
     cls: type
     fields: Mapping[str, Any] = attrs.field(hash=False)
+    has_places = True
+
+    @property
+    def is_scalar(self) -> bool:
+        return False
+
+    @property
+    def shape(self) -> Shape:
+        return Shape.RECORD
+
+    @property
+    def count(self) -> int:
+        return math.prod(of.count for of in self.fields.values())
+
+    def inside(self) -> Mapping[str, Domain]:
+        return self.fields
+
+    def with_inside(self, change: Callable[[Domain], Domain]) -> Struct:
+        return attrs.evolve(self, fields={name: change(of) for name, of in self.fields.items()})
+
+    def parts(self, value: Any) -> Sequence[tuple[Domain, Any]]:
+        return [(of, getattr(value, name)) for name, of in self.fields.items()]
+
+    def rebuilt(self, value: Any, parts: Sequence[Any]) -> Any:
+        return build(self.cls, dict(zip(self.fields, parts, strict=True)))
+
+    def is_like(self, value: Any) -> bool:
+        return type(value) is self.cls
+
+    def paths(self, value: Any, path: str) -> Sequence[str]:
+        return [f"{path}.{name}" if path else name for name in self.fields]
 
     def values(self) -> Iterator[Any]:
         every = itertools.product(*(tuple(of.values()) for of in self.fields.values()))
@@ -368,17 +446,19 @@ def build(cls: type, fields: Mapping[str, Any]) -> Any:
     return cls(**{aliases[name]: value for name, value in fields.items()})
 
 
-def classes_in(domain: Any) -> Iterator[type]:
+def element_path(domain: ArrayOf, path: str, position: int) -> str:
+    """What an element of an array is called: b1 says enough of replicas[b1], but not of b0.followers[b1]."""
+    alone = domain.label and domain.of.shape is Shape.RECORD and "." not in path
+    return f"{domain.label}{position}" if alone else f"{path}[{domain.label}{position}]"
+
+
+def domains_in(domain: Domain) -> Iterator[Domain]:
+    """A domain, and all domains inside it."""
+    yield domain
+    for of in domain.inside().values():
+        yield from domains_in(of)
+
+
+def classes_in(domain: Domain) -> Iterator[type]:
     """The attrs classes of which a domain's values, and the parts of these, are instances."""
-    match domain:
-        case Struct(cls=cls, fields=fields):
-            yield cls
-            for of in fields.values():
-                yield from classes_in(of)
-        case Maybe(of=of) | SetOf(of=of) | SequenceOf(of=of) | ArrayOf(of=of):
-            yield from classes_in(of)
-
-
-def is_scalar(domain: Any) -> bool:
-    """Whether a value of the domain is packed as one number."""
-    return isinstance(domain, Integers | OneOf) or (isinstance(domain, Maybe) and is_scalar(domain.of))
+    return (each.cls for each in domains_in(domain) if isinstance(each, Struct))

@@ -10,13 +10,14 @@ actions from an initial state.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, assert_never
 
 from pyspark.sql import DataFrame, SparkSession
 
-from highwater.explorer.compiler.layout import Elements, Fields, Layout, Leaf, Members, Presence
+from highwater.explorer.compiler.layout import Elements, Fields, Layout, Leaf, Members, Presence, Slot
 from highwater.explorer.system import ModelError
-from highwater.model.language.domain import ArrayOf, Integers, Maybe, OneOf, SequenceOf, SetOf, Struct
+from highwater.model.language.domain import Integers, Maybe
+from highwater.model.language.shape import Domain, Shape
 from highwater.spark.levels import Levels
 
 RESERVED = ("depth", "orbit")
@@ -39,7 +40,7 @@ def states(spark: SparkSession, levels: Levels, layout: Layout) -> DataFrame:
     return stored.selectExpr(*columns, *RESERVED)
 
 
-def decoded(slot: Any) -> str:
+def decoded(slot: Slot) -> str:
     """The SQL expression for the value of a slot of the layout, in terms of the columns of words."""
     match slot:
         case Leaf():
@@ -62,45 +63,38 @@ def decoded(slot: Any) -> str:
             return elements if slot.length is None else f"slice({elements}, 1, {decoded(slot.length)})"
         case Presence():
             return f"IF({decoded(slot.bit)}, {decoded(slot.slot)}, NULL)"
-    raise ModelError(f"{slot!r} cannot be put in SQL")
+    assert_never(slot)
 
 
 def _scalar(domain: Any, raw: str) -> str:
     """The SQL expression for the value of a scalar's domain at an index."""
-    match domain:
-        case Integers(low=low):
-            return raw if low == 0 else f"({raw} + {low})"
-        case OneOf(members=(False, True)):
-            return f"({raw} = 1)"
-        case OneOf(members=members):
-            names = ", ".join(literal(domain, member) for member in members)
-            return f"element_at(array({names}), {raw} + 1)"
-        case Maybe(of=of):
-            return f"IF({raw} = 0, NULL, {_scalar(of, f'({raw} - 1)')})"
-    raise ModelError(f"{domain!r} cannot be put in SQL")
+    if isinstance(domain, Integers):
+        return raw if domain.low == 0 else f"({raw} + {domain.low})"
+    if isinstance(domain, Maybe):
+        return f"IF({raw} = 0, NULL, {_scalar(domain.of, f'({raw} - 1)')})"
+    if domain.shape is Shape.TRUTH:
+        return f"({raw} = 1)"
+    return f"element_at(array({', '.join(literal(domain, value) for value in domain.values())}), {raw} + 1)"
 
 
-def literal(domain: Any, value: Any) -> str:
+def literal(domain: Domain, value: Any) -> str:
     """A value of a domain in SQL, of the type that `decoded` gives it."""
-    if value is None:
-        return "NULL"
-    match domain:
-        case Integers():
+    parts = [literal(of, part) for of, part in domain.in_order(value)]
+    match domain.shape:
+        case Shape.NUMBER:
             return str(int(value))
-        case OneOf(members=members):
-            if members == (False, True):
-                return str(value).upper()
-            return str(value) if all(type(member) is int for member in members) else _text(domain.show(value))
-        case Maybe(of=of):
-            return literal(of, value)
-        case Struct(fields=fields):
-            named = (f"{_text(name)}, {literal(of, getattr(value, name))}" for name, of in fields.items())
-            return f"named_struct({', '.join(named)})"
-        case SetOf(of=of):
-            return f"array({', '.join(literal(of, member) for member in of.values() if member in value)})"
-        case SequenceOf(of=of) | ArrayOf(of=of):
-            return f"array({', '.join(literal(of, element) for element in value)})"
-    raise ModelError(f"{value!r} cannot be put in SQL")
+        case Shape.TRUTH:
+            return str(value).upper()
+        case Shape.NAME:
+            return "NULL" if value is None else _text(domain.show(value))
+        case Shape.OPTION:
+            return parts[0] if parts else "NULL"
+        case Shape.RECORD:
+            fields = (f"{_text(name)}, {part}" for name, part in zip(domain.inside(), parts, strict=True))
+            return f"named_struct({', '.join(fields)})"
+        case Shape.SET | Shape.LIST:
+            return f"array({', '.join(parts)})"
+    assert_never(domain.shape)
 
 
 def quoted(name: str) -> str:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from highwater.explorer.verifier.sums import Refused
     from highwater.model.language.declarations import Transition, Witness, action, invariant, step_property
     from highwater.model.language.definition import Definition, Model, NoToggles, toggle
-    from highwater.model.language.domain import BOOLEAN, ArrayOf, DomainError, Integers, Maybe, OneOf, SequenceOf, SetOf
+    from highwater.model.language.domain import BOOLEAN, ArrayOf, Integers, Maybe, OneOf, SequenceOf, SetOf
     from highwater.model.language.graph_properties import (
         always_eventually,
         eventually,
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         prospect,
     )
     from highwater.model.language.records import bound, evolve, records, replaced, within
+    from highwater.model.language.shape import DomainError
     from highwater.model.log import brokers, epochs, offsets
     from highwater.notebooks import Coverage, Result, Spec, Trace
 
@@ -51,7 +52,6 @@ _PLACES = {
     "highwater.model.language.domain": (
         "BOOLEAN",
         "ArrayOf",
-        "DomainError",
         "Integers",
         "Maybe",
         "OneOf",
@@ -67,6 +67,7 @@ _PLACES = {
         "prospect",
     ),
     "highwater.model.language.records": ("bound", "evolve", "records", "replaced", "within"),
+    "highwater.model.language.shape": ("DomainError",),
     "highwater.model.log": ("brokers", "epochs", "offsets"),
 }
 _PLACE_OF = {name: place for place, names in _PLACES.items() for name in names}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, assert_never
 
 from highwater.claims.spec import Spec, SpecError
 from highwater.distribution import installing
@@ -10,7 +10,7 @@ from highwater.explorer.search.engine.engine import Engine
 from highwater.explorer.search.levels import breadth_first
 from highwater.explorer.system import blaming_the_model
 from highwater.explorer.verdict import Budget, lines_by_file
-from highwater.model.language.domain import ArrayOf, Integers, Maybe, OneOf, SequenceOf, SetOf, Struct
+from highwater.model.language.shape import Domain, Shape
 
 RESERVED = ("depth", "orbit")
 
@@ -50,26 +50,27 @@ def table_of(spec: Spec, max_states: int, symmetry: bool) -> Any:
     return pyarrow.table(columns, pyarrow.schema(list(types.items())))
 
 
-def column_type(domain: Any) -> Any:
+def column_type(domain: Domain) -> Any:
     """The Arrow type of a domain's values as `highwater.explorer.analysis.plain_values.plain` has them, whichever are
     reached.
     """
     import pyarrow
 
-    match domain:
-        case Integers():
+    inside = [(name, column_type(of)) for name, of in domain.inside().items()]
+    match domain.shape:
+        case Shape.NUMBER:
             return pyarrow.int64()
-        case OneOf(members=members):
-            if all(type(member) is int for member in members):
-                return pyarrow.int64()
-            return pyarrow.bool_() if members == (False, True) else pyarrow.string()
-        case Maybe(of=of):
-            return column_type(of)
-        case Struct(fields=fields):
-            return pyarrow.struct([(name, column_type(of)) for name, of in fields.items()])
-        case SetOf(of=of) | SequenceOf(of=of) | ArrayOf(of=of):
-            return pyarrow.list_(column_type(of))
-    raise TypeError(f"{type(domain).__name__} is no domain that a column can hold")
+        case Shape.TRUTH:
+            return pyarrow.bool_()
+        case Shape.NAME:
+            return pyarrow.string()
+        case Shape.OPTION:
+            return inside[0][1]
+        case Shape.RECORD:
+            return pyarrow.struct(inside)
+        case Shape.SET | Shape.LIST:
+            return pyarrow.list_(inside[0][1])
+    assert_never(domain.shape)
 
 
 def lines_of(spec: Spec, max_states: int) -> dict[str, dict[int, int]]:

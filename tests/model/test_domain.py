@@ -15,7 +15,6 @@ from highwater.model.language.declarations import Action, Invariant, Witness, ac
 from highwater.model.language.domain import (
     BOOLEAN,
     ArrayOf,
-    DomainError,
     Integers,
     Limit,
     Maybe,
@@ -23,9 +22,9 @@ from highwater.model.language.domain import (
     SequenceOf,
     SetOf,
     Struct,
-    is_scalar,
 )
 from highwater.model.language.records import bound, domain_of, evolve, records, replaced, within
+from highwater.model.language.shape import DomainError
 
 
 class Colour(Enum):
@@ -99,7 +98,7 @@ def test_scalars_are_numbered_from_zero_in_the_order_of_their_values(domain: Any
     values = list(domain.values())
     assert [domain.encode(value) for value in values] == list(range(domain.size))
     assert [domain.decode(index) for index in range(domain.size)] == values
-    assert is_scalar(domain)
+    assert domain.is_scalar
 
 
 @pytest.mark.parametrize("domain", DOMAINS, ids=repr)
@@ -133,7 +132,7 @@ def test_domains_have_as_many_values_as_they_should(domain: Any, count: int) -> 
     "domain", [SetOf(BOOLEAN), SequenceOf(BOOLEAN, 1), ArrayOf(BOOLEAN, 1), Maybe(SetOf(BOOLEAN)), PLACE], ids=repr
 )
 def test_composites_are_no_scalars(domain: Any) -> None:
-    assert not is_scalar(domain)
+    assert not domain.is_scalar
 
 
 @pytest.mark.parametrize(

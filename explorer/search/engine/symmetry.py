@@ -44,7 +44,7 @@ def permutations_of(system: System, layout: Layout) -> list[Permutation]:
     whether it is lost is asked of one state after the other, and an image of the state says nothing of it.
 
     Of a set of more than five names the last five are permuted, or fewer where the kernel's tables would become too
-    large; none where a name takes more bits than these tables look at.
+    large; none where what holds a name takes more bits than these tables look at.
 
     Raises:
         ModelError: a field or parameter has no place for all of the names.
@@ -52,6 +52,8 @@ def permutations_of(system: System, layout: Layout) -> list[Permutation]:
     _refuse_lack_of_places(system)
     bytes_each = 8 * layout.words * len(list(_chunks(layout))) << MOST_CHUNK_BITS
     wide = {names for _, _, names, places in names_in(system.domain) if len(places) >= 1 << MOST_CHUNK_BITS}
+    leaves = [leaf for leaf in layout.root.leaves() if leaf.width > MOST_CHUNK_BITS]
+    wide |= {names for leaf in leaves for _, _, names, _ in names_in(leaf.domain)}
     movable = {of: names[-MOST_NAMES:] if of not in wide else () for of, names in system.interchangeable.items()}
     while bytes_each * math.prod(math.factorial(len(names)) for names in movable.values()) > MOST_BYTES and any(
         movable.values()

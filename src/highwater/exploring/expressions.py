@@ -12,14 +12,14 @@ from __future__ import annotations
 import ast
 import builtins
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from enum import Enum
 from typing import Any
 
 import attrs
 
 from highwater.claims.tables import did_you_mean
-from highwater.model.language.domain import ArrayOf, Integers, Maybe, OneOf, SequenceOf, SetOf, Struct, classes_in
+from highwater.model.language.domain import ArrayOf, OneOf, Struct, classes_in, domains_in
 
 LONGEST = 2_000
 DEEPEST = 60
@@ -84,7 +84,7 @@ class Names:
 
 def names_of(domain: Struct) -> Names:
     """What an expression over the states of a domain may name."""
-    parts = list(_domains(domain))
+    parts = list(domains_in(domain))
     elements: dict[str, list[tuple[str, Struct]]] = {}
     for name, of in domain.fields.items():
         if isinstance(of, ArrayOf) and of.label and isinstance(of.of, Struct):
@@ -97,20 +97,10 @@ def names_of(domain: Struct) -> Names:
     return Names(
         tuple(domain.fields),
         elements,
-        frozenset(part.label for part in parts if isinstance(part, ArrayOf | Integers) and part.label),
+        frozenset(part.label for part in parts if part.label),
         enums,
         frozenset({name for name in known if not name.startswith("_")} | {"name", "value"}),
     )
-
-
-def _domains(domain: Any) -> Iterator[Any]:
-    yield domain
-    match domain:
-        case Struct(fields=fields):
-            for of in fields.values():
-                yield from _domains(of)
-        case Maybe(of=of) | SetOf(of=of) | SequenceOf(of=of) | ArrayOf(of=of):
-            yield from _domains(of)
 
 
 def condition(text: str, domain: Struct) -> Callable[[Any], bool]:

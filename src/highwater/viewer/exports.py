@@ -7,9 +7,9 @@ import io
 import json
 import re
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, assert_never
 
-from highwater.model.language.domain import ArrayOf, Integers, Maybe, OneOf, SequenceOf, SetOf, Struct
+from highwater.model.language.shape import Domain, Shape
 from highwater.viewer.shown import Arrow, Counterexample, Delivery, ShownStep
 from highwater.visible import visible
 
@@ -48,27 +48,25 @@ def itf(trace: Counterexample) -> str:
     return json.dumps({"#meta": meta, "vars": list(domain.fields), "states": states, **loop}, indent=1) + "\n"
 
 
-def _itf_value(domain: Any, value: Any) -> Any:
-    match domain:
-        case Struct(fields=fields):
-            return {name: _itf_value(of, getattr(value, name)) for name, of in fields.items()}
-        case SetOf(of=of):
-            return {"#set": [_itf_value(of, member) for member in of.values() if member in value]}
-        case ArrayOf(of=of, label=label):
-            if label:
-                return {"#map": [[f"{label}{i}", _itf_value(of, element)] for i, element in enumerate(value)]}
-            return [_itf_value(of, element) for element in value]
-        case SequenceOf(of=of):
-            return [_itf_value(of, element) for element in value]
-        case Maybe(of=Integers(names=names)) if names:
-            return domain.show(value)
-        case Maybe(of=of):
-            return {"#set": [] if value is None else [_itf_value(of, value)]}
-        case Integers(names=names) if names:
-            return domain.show(value)
-        case OneOf() if not isinstance(value, bool | int):
-            return domain.show(value)
-    return value
+def _itf_value(domain: Domain, value: Any) -> Any:
+    inside = domain.inside()
+    parts = [_itf_value(of, part) for of, part in domain.in_order(value)]
+    match domain.shape:
+        case Shape.RECORD:
+            return dict(zip(inside, parts, strict=True))
+        case Shape.SET:
+            return {"#set": parts}
+        case Shape.LIST if domain.label:
+            return {"#map": [[f"{domain.label}{i}", part] for i, part in enumerate(parts)]}
+        case Shape.LIST:
+            return parts
+        case Shape.OPTION:
+            return domain.show(value) if any(of.names for of in inside.values()) else {"#set": parts}
+        case Shape.NUMBER | Shape.TRUTH:
+            return domain.show(value) if domain.names else value
+        case Shape.NAME:
+            return value if isinstance(value, bool | int) else domain.show(value)
+    assert_never(domain.shape)
 
 
 def mermaid(trace: Counterexample) -> str:

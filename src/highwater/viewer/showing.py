@@ -12,11 +12,11 @@ from highwater.explorer.analysis.causes import Causes, causes, instance_of, inst
 from highwater.explorer.analysis.outlook import is_deadlock, outlook
 from highwater.explorer.search.graph_properties.lassos import waiting
 from highwater.explorer.system import ModelError, System, judge_end
-from highwater.explorer.trace import changes, element_path
+from highwater.explorer.trace import changes
 from highwater.explorer.verdict import DEADLOCK, Step, Violation
 from highwater.model.language.declarations import Instance, Quantified
-from highwater.model.language.domain import ArrayOf, Maybe, Struct
 from highwater.model.language.graph_properties import GraphProperty, Liveness, Prospect
+from highwater.model.language.shape import Domain
 from highwater.reports.replaying import Subject
 from highwater.viewer.abstract import with_abstract
 from highwater.viewer.cells import arrows_of, cell_of, lane_of, lane_of_part, pictures_alike
@@ -206,16 +206,11 @@ def value_at(values: Mapping[str, str], part: str) -> str:
     return known or '""'
 
 
-def part_values(domain: Any, value: Any, path: str = "") -> Iterator[tuple[str, str]]:
+def part_values(domain: Domain, value: Any, path: str = "") -> Iterator[tuple[str, str]]:
     """The parts of a state as `highwater.explorer.trace.changes` names them, each with its value as shown."""
-    match domain:
-        case Struct(fields=fields):
-            for name, of in fields.items():
-                yield from part_values(of, getattr(value, name), f"{path}.{name}" if path else name)
-        case ArrayOf(of=of):
-            for i, element in enumerate(value):
-                yield from part_values(of, element, element_path(domain, path, i))
-        case Maybe(of=Struct() as of) if value is not None:
-            yield from part_values(of, value, path)
-        case _:
-            yield path, domain.show(value)
+    names = domain.paths(value, path)
+    if names is None:
+        yield path, domain.show(value)
+        return
+    for (of, part), name in zip(domain.parts(value), names, strict=True):
+        yield from part_values(of, part, name)

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from highwater.model.language.domain import ArrayOf, Integers, Maybe, SequenceOf, SetOf, Struct
+from highwater.model.language.shape import Domain
 from highwater.viewer.picture import Badge, Block, Drawing, Fact, Lane, Log, Message, NameSet, Picture, Tone
 
 STATE = "state"
@@ -152,14 +153,14 @@ def _as_messages(path: str, domain: Any, value: Any) -> list[Message] | None:
     such records.
     """
     of: Any = domain
-    while isinstance(of, SetOf | SequenceOf | ArrayOf | Maybe):
-        of = of.of
+    while set(of.inside()) == {""}:
+        of = of.inside()[""]
     if not isinstance(of, Struct):
         return None
     sender, receiver = (next((name for name in names if name in of.fields), None) for names in (SENDERS, RECEIVERS))
     if sender is None and receiver is None:
         return None
-    return [_message(key, message, of, sender, receiver) for key, message in _flat(value, path)]
+    return [_message(key, message, of, sender, receiver) for key, message in _flat(domain, value, path)]
 
 
 def _message(key: str, message: Any, domain: Struct, sender: str | None, receiver: str | None) -> Message:
@@ -176,15 +177,15 @@ def _message(key: str, message: Any, domain: Struct, sender: str | None, receive
     return Message((key, message), kind, text, begin, end, epoch)
 
 
-def _flat(value: Any, key: str) -> Iterator[tuple[str, Any]]:
+def _flat(domain: Domain, value: Any, key: str) -> Iterator[tuple[str, Any]]:
     """The records in a collection. The place in a sequence is no part of the key, so that a message may move up."""
-    if isinstance(value, tuple | frozenset):
-        seen: dict[Any, int] = {}
-        for element in value:
-            seen[element] = seen.get(element, 0) + 1
-            yield from _flat(element, key if seen[element] == 1 else f"{key}#{seen[element]}")
-    elif value is not None:
+    if isinstance(domain, Struct):
         yield key, value
+        return
+    seen: dict[Any, int] = {}
+    for of, element in domain.parts(value):
+        seen[element] = seen.get(element, 0) + 1
+        yield from _flat(of, element, key if seen[element] == 1 else f"{key}#{seen[element]}")
 
 
 def _shown(domain: Any, value: Any) -> str:
