@@ -29,6 +29,7 @@ from highwater.model.language.declarations import Action, Invariant, StepPropert
 from highwater.model.language.domain import BOOLEAN, ArrayOf, Integers, Limit, Maybe, SequenceOf, SetOf, Struct
 from highwater.model.language.graph_properties import Prospect
 from highwater.model.language.records import domain_of, evolve, records, replaced, within
+from tests.multiset import BagOf
 
 PARTS = pytest.mark.parametrize(
     "part", [*range(4), *(pytest.param(each, marks=pytest.mark.slow) for each in range(4, 10))]
@@ -78,8 +79,19 @@ BY_NOBODY = (
     SetOf(TICKET),
     TICKET,
     TABLE,
+    BagOf(GUEST, 2),
+    BagOf(GUEST, Limit(3, "bag")),
 )
-BY_GUEST = (COUNT, BOOLEAN, Maybe(GUEST), SetOf(GUEST), SequenceOf(GUEST, 2), Maybe(TICKET), SequenceOf(TICKET, 1))
+BY_GUEST = (
+    BagOf(GUEST, 1),
+    COUNT,
+    BOOLEAN,
+    Maybe(GUEST),
+    SetOf(GUEST),
+    SequenceOf(GUEST, 2),
+    Maybe(TICKET),
+    SequenceOf(TICKET, 1),
+)
 FIELDS = (*BY_NOBODY, *(ArrayOf(of, GUESTS, by="guests") for of in BY_GUEST))
 
 
@@ -251,6 +263,12 @@ class Grammar:
                 return Term(domain, f"({element.text},) * {length}", lambda s, names: (element.get(s, names),) * length)
             case Struct():
                 return self.record(domain, depth, whole)
+            case BagOf(of=of):
+                if whole is None or self.random.randint(0, 5) == 0:
+                    return constant(domain, ())
+                one, change = self.term(of, depth - 1), self.pick((domain.put, domain.put, domain.taken))
+                text = f"{change.__name__}({whole.text}, {one.text})"
+                return Term(domain, text, lambda s, names: change(whole.get(s, names), one.get(s, names)))
         return self.guard(depth)  # of booleans
 
     def nothing(self, domain: Any) -> Term:
@@ -342,7 +360,7 @@ class Grammar:
             return Term(BOOLEAN, f"({a.text} == {b.text})", lambda s, names: a.get(s, names) == b.get(s, names))
         if (
             self.guests
-            and (holding := [p for p in self.among(SetOf, SequenceOf) if p.domain.of == GUEST])
+            and (holding := [p for p in self.among(SetOf, SequenceOf, BagOf) if p.domain.of == GUEST])
             and self.chance()
         ):
             guest, whole = self.pick(self.guests), self.pick(holding)
@@ -354,7 +372,7 @@ class Grammar:
         match of:
             case Maybe() if self.chance():
                 return Term(BOOLEAN, f"({place.text} is None)", lambda s, names: place.get(s, names) is None)
-            case SetOf() | SequenceOf() if self.chance():
+            case SetOf() | SequenceOf() | BagOf() if self.chance():
                 size = self.random.randint(0, 2)
                 return Term(
                     BOOLEAN, f"(len({place.text}) == {size})", lambda s, names: len(place.get(s, names)) == size

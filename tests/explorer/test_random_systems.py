@@ -28,6 +28,7 @@ from highwater.model.language.declarations import Action, Invariant, StepPropert
 from highwater.model.language.domain import BOOLEAN, ArrayOf, Integers, Limit, Maybe, OneOf, SequenceOf, SetOf, Struct
 from highwater.model.language.graph_properties import Prospect
 from highwater.model.language.records import domain_of, evolve, replaced, within
+from tests.multiset import BagOf
 
 EXAMPLES = int(os.environ.get("HIGHWATER_EXAMPLES", "0"))
 MOST_STATES = 300
@@ -78,7 +79,8 @@ class Box:
 
 POINT = domain_of(Point, None)
 BOX = domain_of(Box, None)
-SCALARS = (SMALL, LARGE, SIGNED, FREE, BOOLEAN, COLOURS, NAMES, Maybe(FREE), Maybe(SMALL), Maybe(COLOURS))
+BAGS = (BagOf(FREE, 2), BagOf(SMALL, Limit(2, "bag")))
+SCALARS = (SMALL, LARGE, SIGNED, FREE, BOOLEAN, COLOURS, NAMES, Maybe(FREE), Maybe(SMALL), Maybe(COLOURS), *BAGS)
 COMPOSITES = (
     POINT,
     BOX,
@@ -101,6 +103,8 @@ COMPOSITES = (
     ArrayOf(FREE, 3),
     ArrayOf(POINT, 2),
     ArrayOf(BOX, 2),
+    ArrayOf(BAGS[1], 2),
+    Maybe(BAGS[0]),
 )
 
 
@@ -188,7 +192,7 @@ def assignable(source: Any, target: Any) -> bool:
             return fits and assignable(source.of, target.of)
         case ArrayOf(), ArrayOf():
             return source.length == target.length and assignable(source.of, target.of)
-    return isinstance(source, Struct) and source == target
+    return isinstance(source, Struct | BagOf) and source == target
 
 
 def fitted(domain: Integers, text: str, get: Callable[[Any, Any], int]) -> Term:
@@ -254,6 +258,8 @@ class Grammar:
                 return tuple(self.value(of) for _ in range(self.draw(st.integers(0, int(most)))))
             case ArrayOf(of=of, length=length):
                 return tuple(self.value(of) for _ in range(length))
+            case BagOf():
+                return self.pick(domain.values())
         return domain.cls(**{name: self.value(of) for name, of in domain.fields.items()})
 
     def term(self, domain: Any, depth: int = 2) -> Term:
@@ -296,6 +302,11 @@ class Grammar:
                     f"(({values}[p],) + {place.text})[:{most}]",
                     lambda s, p: ((values[p],) + place.get(s, p))[:most],
                 )
+            case BagOf():
+                values = [self.value(of.of) for _ in range(3)]
+                change = self.pick((of.put, of.put, of.taken))
+                text = f"{change.__name__}({place.text}, {values}[p])"
+                return Term(of, text, lambda s, p: change(place.get(s, p), values[p]))
             case ArrayOf():
                 index = self.draw(st.integers(0, of.length - 1))
                 return self.with_element(place, index, self.moved(element(place, index)))
@@ -324,10 +335,15 @@ class Grammar:
                 return self.sequence(domain, depth)
             case ArrayOf():
                 return self.array(domain, depth)
+            case BagOf(of=of):
+                a, one = self.term(domain, depth), self.term(of, depth)
+                change = self.pick((domain.put, domain.taken))
+                text = f"{change.__name__}({a.text}, {one.text})"
+                return Term(domain, text, lambda s, p: change(a.get(s, p), one.get(s, p)))
         return self.record(domain, depth)
 
     def integer(self, domain: Integers, depth: int) -> Term:
-        numbers, sized = self.among(Integers), self.among((SetOf, SequenceOf, ArrayOf))
+        numbers, sized = self.among(Integers), self.among((SetOf, SequenceOf, ArrayOf, BagOf))
         match self.draw(st.integers(0, 7)):
             case 0 | 1 | 5 | 6 | 7 if numbers:
                 number, by = self.pick(numbers), self.pick((1, 1, -1, 2))
@@ -462,12 +478,12 @@ class Grammar:
                 return compared(place, sign, other)
             case Maybe(), 0:
                 return Term(BOOLEAN, f"({place.text} is None)", lambda s, p: place.get(s, p) is None)
-            case SetOf() | SequenceOf() | ArrayOf(), 0:
+            case SetOf() | SequenceOf() | ArrayOf() | BagOf(), 0:
                 member = self.term(place.domain.of, 0)
                 return Term(
                     BOOLEAN, f"({member.text} in {place.text})", lambda s, p: member.get(s, p) in place.get(s, p)
                 )
-            case SetOf() | SequenceOf() | ArrayOf(), 1:
+            case SetOf() | SequenceOf() | ArrayOf() | BagOf(), 1:
                 other = self.pick(
                     [e for e in self.places if assignable(e.domain, place.domain.of)] or [constant(FREE, 0)]
                 )
@@ -479,7 +495,7 @@ class Grammar:
                 )
             case SetOf(), 2:
                 return compared(place, self.pick(("<", "<=", ">", ">=")), self.pick(self.among(SetOf)))
-            case ((SequenceOf() | ArrayOf()), 2):
+            case ((SequenceOf() | ArrayOf() | BagOf()), 2):
                 return Term(BOOLEAN, f"len(set({place.text})) == 1", lambda s, p: len(set(place.get(s, p))) == 1)
         alike = [
             other

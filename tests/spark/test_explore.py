@@ -28,6 +28,7 @@ from highwater.spark.driver import cluster
 from highwater.spark.driver.explore import explore
 from highwater.spark.driver.session import ClusterError
 from highwater.spark.worker.tasks import DamagedBlock, admit_task, expand_task, received, sent
+from tests.multiset import cloakroom
 
 KIP_101 = functools.partial(
     toys.reference, "kip-101", "strong_isr", brokers=2, log_length_max=2, records_max=2, leader_epoch_max=2
@@ -50,6 +51,14 @@ def test_everything_that_is_told_is_that_of_the_local_engine(
     make = functools.partial(toys.reference, "kip-320-first-try", brokers=brokers)
     outcome = explore(make, spark=spark, partitions=partitions, symmetry=symmetry, keep_going=True, check_deadlock=True)
     assert told(outcome) == told(breadth_first.explore(make(), symmetry=symmetry, keep_going=True, check_deadlock=True))
+
+
+def test_a_kind_of_domain_from_outside_the_house_is_searched_as_locally(
+    spark: Any, told: Callable[..., Any], all_on_the_cluster: None
+) -> None:
+    outcome = explore(cloakroom, Budget(max_depth=2), spark=spark, partitions=2, keep_going=True)
+    assert outcome.stored_states < outcome.distinct_states
+    assert told(outcome) == told(breadth_first.explore(cloakroom(), Budget(max_depth=2), keep_going=True))
 
 
 def test_the_same_is_told_where_shards_fold_their_rows(

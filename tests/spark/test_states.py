@@ -25,6 +25,7 @@ from highwater.model.language.records import domain_of, within
 from highwater.spark.driver.explore import explore
 from highwater.spark.driver.states import decoded, quoted, states
 from highwater.spark.levels import Levels
+from tests.multiset import BagOf
 
 
 class Colour(Enum):
@@ -58,6 +59,8 @@ class Everything:
     queue: tuple = within(lambda bounds: SequenceOf(domain_of(Inner, bounds), 3))
     array: tuple = within(lambda bounds: ArrayOf(SequenceOf(Integers(0, 3), 2), 2))
     inners: frozenset = within(lambda bounds: SetOf(domain_of(Inner, bounds)))
+    bag: tuple = within(BagOf(OneOf(tuple(Colour)), 2))
+    maybe_bag: tuple | None = within(Maybe(BagOf(Integers(-1, 1), 2)))
 
 
 def values_of(domain: Any) -> st.SearchStrategy:
