@@ -23,12 +23,12 @@ from highwater.explorer.analysis.outlook import outlook
 from highwater.explorer.compiler.layout import Elements, Fields, Layout, Leaf, Members, Presence, Slot
 from highwater.explorer.compiler.tracing import Recorder, Update
 from highwater.explorer.search.graph_properties.fairness import Demand, demands_of
-from highwater.explorer.search.graph_properties.lassos import is_lasso, wait_begins
-from highwater.explorer.system import RAISED, ModelError, System, judge, judge_end, said_by, successor, where
+from highwater.explorer.search.graph_properties.lassos import is_lasso, truths, wait_begins
+from highwater.explorer.system import RAISED, ModelError, System, judge_end, said_by, successor, where
 from highwater.explorer.verdict import Step
 from highwater.model.language.declarations import Action, Instance, StepProperty, Transition
 from highwater.model.language.domain import ArrayOf, element_path
-from highwater.model.language.graph_properties import Form, Liveness, Prospect
+from highwater.model.language.graph_properties import EVERYWHERE, Liveness, Prospect
 
 START = 0
 
@@ -207,7 +207,7 @@ class _LassoLooks:
         self._words = [layout.pack(step.state) for step in trace]
         self._around = range(back_to, len(trace))
         begin = wait_begins(system, violated, trace, back_to)
-        self.waiting = {at: self._by(violated, at) for at in range(begin + 1, back_to + 1)}
+        self.waiting = {at: self._by_truth(at) for at in range(begin + 1, back_to + 1)}
         self.looked_at = self._by_the_property(begin) | self._by_fairness()
         self.cycle = {at: self._by_step(at) for at in self._around[1:]}
         if trace[back_to].state != trace[-1].state:  # the same up to the order of epochs, of which any may matter
@@ -219,14 +219,22 @@ class _LassoLooks:
 
     def _by_the_property(self, begin: int) -> Looks:
         of = self._of
-        if of.of.form is Form.EVENTUALLY_ALWAYS:
-            lacking = (at for at in reversed(self._around) if not self._is_true(at))
-            return self._by(of, next(lacking))
-        looks = frozenset().union(*(self._by(of, at) for at in {begin, *self._around}))
+        form = of.of.form
+        if form.stays == EVERYWHERE:
+            returns = (at for at in reversed(self._around) if self._truths(at) in form.returns)
+            return self._by_truth(next(returns))
+        looks = frozenset().union(*(self._by_truth(at) for at in {begin, *self._around}))
         return looks if of.premise is None else looks | self._by(of.premise, begin)
 
-    def _is_true(self, at: int) -> bool:
-        return bool(judge(self._of, self._trace[at].state, self._system.domain))
+    def _by_truth(self, at: int) -> Looks:
+        """What decides that a path may stay, by the function and, if that matters, the premise."""
+        of, form = self._of, self._of.of.form
+        by_premise = {truth for premise, truth in form.stays if premise} != {t for p, t in form.stays if not p}
+        looks = self._by(of, at)
+        return looks | self._by(of.premise, at) if of.premise is not None and by_premise else looks
+
+    def _truths(self, at: int) -> tuple[bool, bool]:
+        return truths(self._system, self._of, self._trace[at].state)
 
     def _by_fairness(self) -> Looks:
         """What decides that each action to which behaviours are fair is not enabled, where none is taken: somewhere on

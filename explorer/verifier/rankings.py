@@ -30,7 +30,7 @@ from highwater.explorer.classes import judge_class
 from highwater.explorer.system import Cut, System
 from highwater.explorer.verifier.certificate import Stack
 from highwater.model.language.declarations import Instance
-from highwater.model.language.graph_properties import Begins, Liveness, Prospect
+from highwater.model.language.graph_properties import Liveness, Prospect
 
 KEPT = -1
 """In place of a demand: in states of this number the property is true."""
@@ -88,21 +88,24 @@ class Waiting:
         self._system, self._of, self._stacks = system, each, stacks
         self._demands = demands_of(system, each.of)
         self._relied_on = frozenset().union(*(demand.actions for demand in self._demands))
-        self._facts = each.of.form.facts
+        self._form = each.of.form
+
+    def truths(self, state: Any) -> tuple[bool, bool]:
+        """Whether the premise is true in a state, and whether the function is."""
+        premise = self._of.premise is not None and bool(judge_class(self._system, self._of.premise, state))
+        return premise, bool(judge_class(self._system, self._of, state))
 
     def may_wait(self, state: Any) -> bool:
         """Whether a behaviour that breaks the property may lead through a state."""
-        return not (self._facts.stays_false and judge_class(self._system, self._of, state))
+        return self.truths(state) in self._form.stays
 
     def may_begin(self, state: Any, *, initial: bool) -> bool:
         """Whether the property may begin to be owed there."""
-        match self._facts.begins:
-            case Begins.AT_FIRST:
-                return initial
-            case Begins.AFTER_PREMISE:
-                assert self._of.premise is not None
-                return bool(judge_class(self._system, self._of.premise, state))
-        return True
+        return (initial or not self._form.at_first) and self.truths(state) in self._form.begins
+
+    def returns(self, state: Any) -> bool:
+        """Whether a behaviour that breaks the property comes to a state again and again."""
+        return self.truths(state) in self._form.returns
 
     def is_held_back(self, row: int, steps: Sequence[Step]) -> bool:
         """Whether bounds cut all that a state waits for."""
@@ -123,7 +126,7 @@ class Waiting:
         if any(demand == KEPT or not self._demands[demand].strong for _, demand in above):
             yield "a demand for weak fairness is followed by another"
         if last == KEPT:
-            if not judge_class(self._system, self._of, state):
+            if self.returns(state):
                 yield "the property is false where it should be kept"
         elif not any(step.action in self._demands[last].actions for step in steps):
             yield "a fair behaviour may stay here for ever"

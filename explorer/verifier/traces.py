@@ -109,15 +109,13 @@ def _not_broken(system: System, of: Instance[Any], trace: Trace) -> str:
     classes = [system.class_of(state) for state in trace.states]
     if trace.back_to is None or classes[trace.back_to] != classes[-1]:
         return "the trace does not come back to where its cycle begins"
-    facts, waiting = of.of.form.facts, Waiting(system, of, [])
-    false = [not judge_class(system, of, state) for state in classes]
+    waiting = Waiting(system, of, [])
+    waits = [waiting.may_wait(state) for state in classes]
     begins = (waiting.may_begin(state, initial=number == 0) for number, state in enumerate(classes))
-    if facts.stays_false:
-        owed_from = 1 + max((number for number, each in enumerate(false) if not each), default=-1)
-        owed = any(may for number, may in enumerate(begins) if number >= owed_from)
-        if owed_from > trace.back_to or not owed:
-            return "it is true where it should be false, or never owed"
-    elif not any(false[trace.back_to :]):
+    owed_from = 1 + max((number for number, each in enumerate(waits) if not each), default=-1)
+    if owed_from > trace.back_to or not any(may for number, may in enumerate(begins) if number >= owed_from):
+        return "it is true where it should be false, or never owed"
+    if not any(map(waiting.returns, classes[trace.back_to :])):
         return "it is true all along the cycle"
     unfair = (demand for demand in demands_of(system, of.of) if not _is_met(system, demand, classes[trace.back_to :]))
     return "the cycle is not fair" if any(unfair) else ""

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from enum import Enum
 from typing import Any, Self
 
 import attrs
@@ -63,57 +62,57 @@ def per(action: Action, *parameters: str) -> Per:
     return Per(action, parameters)
 
 
-class Form(Enum):
-    """What a liveness property asks of a behaviour.
-
-    With q for the property's function and p for its premise, temporal logic writes EVENTUALLY as <>q, LEADS_TO as
-    [](p => <>q), ALWAYS_EVENTUALLY as []<>q, and EVENTUALLY_ALWAYS as <>[]q.
-    """
-
-    EVENTUALLY = "eventually"
-    LEADS_TO = "leads_to"
-    ALWAYS_EVENTUALLY = "always_eventually"
-    EVENTUALLY_ALWAYS = "eventually_always"
-
-    @property
-    def facts(self) -> Facts:
-        """What engines have to know of it."""
-        return FACTS[self]
-
-
-class Begins(Enum):
-    """Where a path may begin on which a property is owed."""
-
-    AT_FIRST = "in an initial state"
-    AFTER_PREMISE = "where the premise is true"
-    ANYWHERE = "anywhere"
+Truths = frozenset[tuple[bool, bool]]
+"""States, by what is true there: the premise, and the function. Without a premise, that counts as false."""
+EVERYWHERE: Truths = frozenset((premise, truth) for premise in (False, True) for truth in (False, True))
+WHERE_FALSE: Truths = frozenset((premise, truth) for premise, truth in EVERYWHERE if not truth)
 
 
 @attrs.frozen
-class Facts:
-    """What engines have to know of a form.
+class Form:
+    """What a liveness property asks of a behaviour, by the paths that break it. Engines know no more of it.
+
+    With q for the property's function and p for its premise, temporal logic writes `EVENTUALLY` as <>q, `LEADS_TO` as
+    [](p => <>q), `ALWAYS_EVENTUALLY` as []<>q, and `EVENTUALLY_ALWAYS` as <>[]q.
 
     Attributes:
-        begins: where a path may begin on which the property is owed.
-        stays_false: whether the function is false all along a path that breaks the property, so that such a path leads
-            through states only where it is. If not, it is false again and again: in one state at least of the
-            component in which the path stays.
+        name: of the form.
+        begins: where such a path begins: in an initial state if `at_first`, else in any reachable one.
+        stays: where it leads, from there on for ever.
+        returns: where it is again and again.
         kept: what a trace that does not break the property shows.
     """
 
-    begins: Begins
-    stays_false: bool
+    name: str
+    begins: Truths
+    stays: Truths
+    returns: Truths
     kept: str
+    at_first: bool = False
+
+    def __attrs_post_init__(self) -> None:
+        if not (self.begins <= self.stays and self.returns <= self.stays):
+            raise TypeError(f"{self.name}: a path begins, and returns to, where it stays")
+
+    @property
+    def asks_to_return(self) -> bool:
+        """Whether it matters where a path comes again and again, beside where it stays."""
+        return self.returns != self.stays
+
+    @property
+    def may_begin_late(self) -> bool:
+        """Whether a path that stays has begun as late as one likes."""
+        return self.begins == self.stays and not self.at_first
 
 
-FACTS = {
-    Form.EVENTUALLY: Facts(Begins.AT_FIRST, True, "it is true in one of the states"),
-    Form.LEADS_TO: Facts(
-        Begins.AFTER_PREMISE, True, "after every state in which the premise is true, it is true once more"
-    ),
-    Form.ALWAYS_EVENTUALLY: Facts(Begins.ANYWHERE, True, "it is true on the cycle"),
-    Form.EVENTUALLY_ALWAYS: Facts(Begins.ANYWHERE, False, "it is true all along the cycle"),
-}
+EVENTUALLY = Form("eventually", WHERE_FALSE, WHERE_FALSE, WHERE_FALSE, "it is true in one of the states", at_first=True)
+LEADS_TO = Form(
+    "leads_to", frozenset({(True, False)}), WHERE_FALSE, WHERE_FALSE,
+    "after every state in which the premise is true, it is true once more",
+)  # fmt: skip
+ALWAYS_EVENTUALLY = Form("always_eventually", WHERE_FALSE, WHERE_FALSE, WHERE_FALSE, "it is true on the cycle")
+EVENTUALLY_ALWAYS = Form("eventually_always", EVERYWHERE, EVERYWHERE, WHERE_FALSE, "it is true all along the cycle")
+FORMS = (EVENTUALLY, LEADS_TO, ALWAYS_EVENTUALLY, EVENTUALLY_ALWAYS)
 
 
 @attrs.define(eq=False, slots=False)
@@ -131,10 +130,10 @@ class Liveness(Quantified[Taken, Returned]):
         form: what is asked of the behaviour.
         fair, strongly_fair: the actions that behaviours are fair to. Each of their instances is owed fairness on its
             own, unless `per` groups them.
-        premise: for `leads_to`, the states after which the function must become true.
+        premise: a second function, such as where `leads_to` begins to ask.
     """
 
-    form: Form = attrs.field(default=Form.EVENTUALLY, kw_only=True)
+    form: Form = attrs.field(default=EVENTUALLY, kw_only=True)
     fair: tuple[Per, ...] = attrs.field(default=(), kw_only=True)
     strongly_fair: tuple[Per, ...] = attrs.field(default=(), kw_only=True)
     premise: Callable[..., Any] | None = attrs.field(default=None, kw_only=True)
@@ -180,7 +179,7 @@ def eventually(
     """Declare what is true at least once on every fair behaviour, for every value of the parameters; `needs` as for
     `action`.
     """
-    return _liveness(Form.EVENTUALLY, fair, strongly_fair, needs, parameters)
+    return _liveness(EVENTUALLY, fair, strongly_fair, needs, parameters)
 
 
 def leads_to(
@@ -195,21 +194,21 @@ def leads_to(
 
     The premise takes what the declared function takes, and returns True or False.
     """
-    return _liveness(Form.LEADS_TO, fair, strongly_fair, needs, parameters, premise)
+    return _liveness(LEADS_TO, fair, strongly_fair, needs, parameters, premise)
 
 
 def always_eventually(
     *, fair: Fairness = (), strongly_fair: Fairness = (), needs: Callable[[Any], Any] = always, **parameters: object
 ) -> Callable[[Callable[Given, Result]], Liveness[Given, Result]]:
     """Declare what is true again and again on every fair behaviour."""
-    return _liveness(Form.ALWAYS_EVENTUALLY, fair, strongly_fair, needs, parameters)
+    return _liveness(ALWAYS_EVENTUALLY, fair, strongly_fair, needs, parameters)
 
 
 def eventually_always(
     *, fair: Fairness = (), strongly_fair: Fairness = (), needs: Callable[[Any], Any] = always, **parameters: object
 ) -> Callable[[Callable[Given, Result]], Liveness[Given, Result]]:
     """Declare what is true from some state on for ever on every fair behaviour."""
-    return _liveness(Form.EVENTUALLY_ALWAYS, fair, strongly_fair, needs, parameters)
+    return _liveness(EVENTUALLY_ALWAYS, fair, strongly_fair, needs, parameters)
 
 
 def _liveness(

@@ -37,7 +37,7 @@ from highwater.spark.driver.cluster import Cluster
 from highwater.spark.driver.tables import Rows, Tables, Waiting
 from highwater.spark.driver.traces import Traces
 from highwater.spark.levels import Level, Levels, Part
-from highwater.spark.worker.graph import LACKS
+from highwater.spark.worker.graph import RETURNS
 
 ROWS_IN_THE_DRIVER = 1 << 22
 
@@ -165,6 +165,6 @@ class _Trimmed:
         hold(engine, [self._worker.rows_of(left.words)], [0, len(left)])
         edges = Edges(engine, rows_of(engine), every, (exact.demands >= 0).astype(np.uint8), engine.store.room)
         graph = StoredGraph(engine, edges, cast("Marks", SimpleNamespace(allowed=every, born=every)), exact)
-        needs = not of.of.form.facts.stays_false
-        needed = (left.says & LACKS).astype(np.uint8) if needs else np.zeros(0, np.uint8)
+        needs = of.of.form.asks_to_return
+        needed = (left.says & RETURNS != 0).astype(np.uint8) if needs else np.zeros(0, np.uint8)
         return graph, FairRows(engine, of, graph, needed)

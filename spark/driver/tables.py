@@ -20,10 +20,10 @@ from pyspark.sql import functions as sql
 
 from highwater.explorer.system import ModelError
 from highwater.model.language.declarations import Instance
-from highwater.model.language.graph_properties import Begins, Liveness
+from highwater.model.language.graph_properties import Liveness
 from highwater.spark.driver.cluster import Cluster
 from highwater.spark.levels import Level
-from highwater.spark.worker.graph import BEGINS, ENDS, HELD_BACK, LACKS, Wanted
+from highwater.spark.worker.graph import BEGINS, ENDS, HELD_BACK, RETURNS, STAYS, Wanted
 
 STEPS_IN_THE_DRIVER = 1 << 22  # the driver has room for so many steps and their states
 WORTH_A_ROUND = 1000  # a round that removes fewer than one step in so many is the last
@@ -123,7 +123,7 @@ class Tables:
 
 
 class Waiting:
-    """Where one property waits, by the length of the shortest path to each state on which it is owed and stays false.
+    """Where one property waits, by the length of the shortest path to each state on which it is owed.
 
     Attributes:
         held_back: how many states wait where only bounds cut what the property relies on.
@@ -138,14 +138,12 @@ class Waiting:
             position: the property's position among those of the tables.
         """
         self._tables, self._flag, self._name, self.rounds = tables, f"p{position}", str(of), 0
-        facts = of.of.form.facts
-        self._everywhere = not facts.stays_false
-        allowed = tables.states if self._everywhere else tables.states.where(self._says(LACKS))
-        if facts.begins is Begins.ANYWHERE:  # a path may begin wherever it may lead
+        allowed = tables.states.where(self._says(STAYS))
+        if of.of.form.may_begin_late:  # a path may begin wherever it may lead
             self._states = allowed.withColumn("distance", sql.col("level"))
         else:
             self._states = self._measured(allowed)
-        self._may_end = self._says(ENDS) & self._says(LACKS)
+        self._may_end = self._says(ENDS) & self._says(RETURNS)
         held_back = sql.sum(sql.when(self._says(HELD_BACK), sql.col("orbit")))
         nearest_end = sql.min(sql.when(self._may_end, sql.col("distance")))
         (found,) = self._do("looking where it waits", self._states.agg(held_back, nearest_end).collect)

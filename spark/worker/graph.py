@@ -24,9 +24,9 @@ from highwater.spark.worker.level import LARGEST_BLOCK
 from highwater.spark.worker.shard import Shard
 from highwater.spark.worker.tasks import Search, Task, engine_of, exhaust, ready_for_more, received, sent, shard_of
 
-# What a property says of a state: it is false there; a path may begin there on which it is owed and stays false; no
+# What a property says of a state. A path that breaks it may stay there; may begin there; is there again and again. No
 # step that it relies on is possible there, so that a behaviour may end; bounds cut all of these steps.
-LACKS, BEGINS, ENDS, HELD_BACK = 1, 2, 4, 8
+STAYS, BEGINS, RETURNS, ENDS, HELD_BACK = 1, 2, 4, 8, 16
 STEPS = pa.schema([("source", pa.int64()), ("target", pa.int64())])
 STEPS_IN_SPARK = "source bigint, target bigint"
 ROWS_AT_ONCE = 1 << 16
@@ -37,8 +37,8 @@ class Wanted:
     """Which part of the graph.
 
     Attributes:
-        properties: the positions of liveness properties. The states are those where a path may lead on which one of
-            them stays false.
+        properties: the positions of liveness properties. The states are those where a path may lead that breaks one of
+            them.
         below: instead of these, all states of levels before this one.
     """
 
@@ -125,8 +125,9 @@ class _Part:
         """By property, what it says of each row whose steps were listed."""
         for marks, notes in zip(self._marks, self.notes, strict=True):
             yield (
-                LACKS * marks.lacking
+                STAYS * marks.allowed
                 + BEGINS * marks.born
+                + RETURNS * marks.returned
                 + ENDS * (notes == 0).astype(np.uint8)
                 + HELD_BACK * (notes == ONLY_CUT).astype(np.uint8)
             ).astype(np.int8)

@@ -22,7 +22,8 @@ from highwater.explorer.verdict import Budget, Outcome, Verdict
 from highwater.model.language.declarations import Action, Witness, action
 from highwater.model.language.domain import BOOLEAN, ArrayOf, Integers, Limit, Maybe, OneOf, SequenceOf
 from highwater.model.language.graph_properties import (
-    FACTS,
+    EVERYWHERE,
+    WHERE_FALSE,
     Form,
     Liveness,
     Per,
@@ -33,6 +34,7 @@ from highwater.model.language.graph_properties import (
     per,
 )
 from highwater.model.language.records import evolve, replaced, within
+from tests.until import until
 
 Fair = Iterable[Action | Per]
 
@@ -341,8 +343,36 @@ def named(function: Any, name: str) -> Any:
     return function
 
 
-def test_every_form_says_what_engines_have_to_know_of_it() -> None:
-    assert set(FACTS) == set(Form)
+def test_a_form_from_outside_the_house_is_judged_by_every_engine(
+    explore: Callable[..., Any], system_of: Callable[..., Any]
+) -> None:
+    """Low until high holds if counting is fair; if it is not, the clock may stop. Off until high breaks at the first
+    toggle, and even until high at the first count.
+    """
+    premises = {
+        "low": lambda counter: counter.count < 2,
+        "off": lambda counter: not counter.on,
+        "even": lambda counter: counter.count % 2 == 0,
+    }
+    broken = {}
+    for name, premise in premises.items():
+        for fair in ([], [count]):
+            halves = until(premise, named(lambda counter: counter.count >= 2, "high"), fair)
+            found = explore(system_of([ZERO], [count, toggle], halves), keep_going=True).violations
+            broken[name, bool(fair)] = {each.property: each.trace_length for each in found}
+    assert broken == {
+        ("low", False): {"high": 0},
+        ("low", True): {},
+        ("off", False): {"high": 0, "high_comes_first": 1},
+        ("off", True): {"high_comes_first": 1},
+        ("even", False): {"high": 0, "high_comes_first": 1},
+        ("even", True): {"high_comes_first": 1},
+    }
+
+
+def test_a_form_whose_paths_leave_where_they_stay_is_refused() -> None:
+    with pytest.raises(TypeError, match="late: a path begins, and returns to, where it stays"):
+        Form("late", EVERYWHERE, WHERE_FALSE, WHERE_FALSE, "nothing")
 
 
 def test_a_step_that_a_bound_cuts_does_not_count_as_taken(

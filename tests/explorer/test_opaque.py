@@ -28,7 +28,7 @@ from highwater.explorer.system import Cut, ModelError, System, abstracted, judge
 from highwater.explorer.verdict import Outcome, Verdict
 from highwater.model.language.declarations import Action, Invariant, StepProperty, Transition, Witness
 from highwater.model.language.domain import BOOLEAN, ArrayOf, Integers, Limit, Maybe, SequenceOf
-from highwater.model.language.graph_properties import Form, Liveness, Per, Prospect
+from highwater.model.language.graph_properties import ALWAYS_EVENTUALLY, EVENTUALLY, LEADS_TO, Liveness, Per, Prospect
 from highwater.model.language.records import domain_of, evolve, within
 
 EXAMPLES = int(os.environ.get("HIGHWATER_EXAMPLES", "0"))
@@ -160,7 +160,7 @@ def as_promise(question: Callable[[State], Any]) -> tuple[list[Action], list[Any
     def asks(s: State) -> bool:
         return bool(question(s))
 
-    return [], [Liveness(asks, {}, form=Form.ALWAYS_EVENTUALLY, fair=(Per(up, ()),))]
+    return [], [Liveness(asks, {}, form=ALWAYS_EVENTUALLY, fair=(Per(up, ()),))]
 
 
 def as_premise(question: Callable[[State], Any]) -> tuple[list[Action], list[Any]]:
@@ -170,7 +170,7 @@ def as_premise(question: Callable[[State], Any]) -> tuple[list[Action], list[Any
     def comes(s: State) -> bool:
         return False
 
-    return [], [Liveness(comes, {}, form=Form.LEADS_TO, fair=(Per(up, ()),), premise=asks)]
+    return [], [Liveness(comes, {}, form=LEADS_TO, fair=(Per(up, ()),), premise=asks)]
 
 
 KINDS = [as_action, as_invariant, as_step_property, as_prospect, as_promise, as_premise]
@@ -531,7 +531,7 @@ def test_what_every_fair_behaviour_reaches_is_not_said_to_be_violated(explore: E
     def four(s: State) -> bool:
         return s.a == 4
 
-    promise = Liveness(four, {}, form=Form.EVENTUALLY, fair=(Per(up, ()),))
+    promise = Liveness(four, {}, form=EVENTUALLY, fair=(Per(up, ()),))
     with pytest.raises(ModelError, match=r"four looks at more than the order of epochs: it compares one .* with 4"):
         explore(abstracted(system_of((up,), [promise]), ["epochs"]))
 
@@ -727,10 +727,10 @@ def systems(draw: Any) -> System:
         case "prospect":
             properties = [Prospect(asking("rule"), {}, along=tuple(actions[2:]))]
         case "promise":
-            properties = [Liveness(asking("rule"), {}, form=Form.ALWAYS_EVENTUALLY, fair=(Per(actions[-1], ()),))]
+            properties = [Liveness(asking("rule"), {}, form=ALWAYS_EVENTUALLY, fair=(Per(actions[-1], ()),))]
         case _:
             premise = asking("asked")
-            properties = [Liveness(asking("rule"), {}, form=Form.LEADS_TO, fair=(Per(up, ()),), premise=premise)]
+            properties = [Liveness(asking("rule"), {}, form=LEADS_TO, fair=(Per(up, ()),), premise=premise)]
     return system_of(actions, properties, Sizes(7, 3))
 
 

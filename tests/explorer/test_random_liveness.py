@@ -23,8 +23,9 @@ from highwater.explorer.search.plain import plain_python
 from highwater.explorer.system import Cut, System, judge
 from highwater.model.language.declarations import Action, Instance
 from highwater.model.language.domain import BOOLEAN, ArrayOf, Integers, Limit, Maybe, SetOf
-from highwater.model.language.graph_properties import Form, Liveness, Per
+from highwater.model.language.graph_properties import EVENTUALLY, EVENTUALLY_ALWAYS, FORMS, LEADS_TO, Liveness, Per
 from highwater.model.language.records import domain_of, evolve, replaced, within
+from tests.until import UNTIL
 
 EXAMPLES = int(os.environ.get("HIGHWATER_EXAMPLES", "0"))
 MOST_WAITING = 9
@@ -97,7 +98,7 @@ def systems(draw: Any) -> System:
         return for_one if of_one else for_some
 
     def promise(number: int, actions: list[Action]) -> Liveness:
-        of_one, form = draw(st.integers(0, 3)) == 0, draw(st.sampled_from(list(Form)))
+        of_one, form = draw(st.integers(0, 3)) == 0, draw(st.sampled_from((*FORMS, UNTIL)))
         function = quantified(of_one)
         function.__name__ = f"promise{number}"
         fair: dict[str, list[Per]] = {"fair": [], "strongly_fair": [], "unfair": []}
@@ -111,7 +112,7 @@ def systems(draw: Any) -> System:
             form=form,
             fair=tuple(fair["fair"]),
             strongly_fair=tuple(fair["strongly_fair"]),
-            premise=quantified(of_one) if form is Form.LEADS_TO else None,
+            premise=quantified(of_one) if form in (LEADS_TO, UNTIL) else None,
         )
 
     actions = [step(number) for number in range(draw(st.integers(2, 6)))]
@@ -179,13 +180,15 @@ def can_stay(system: System, of: Instance) -> bool | None:
     graph = reachable(system)
     false = {state for state in graph if not judge(of, state, system.domain)}
     waiting, starts = set(false), set(false)
-    match of.of.form:
-        case Form.EVENTUALLY:
-            starts &= set(system.initial)
-        case Form.LEADS_TO:
-            starts = {state for state in false if judge(of.premise, state, system.domain)}
-        case Form.EVENTUALLY_ALWAYS:
-            waiting = starts = set(graph)
+    asked = {state for state in graph if of.premise is None or judge(of.premise, state, system.domain)}
+    if of.of.form == EVENTUALLY:
+        starts &= set(system.initial)
+    elif of.of.form == LEADS_TO:
+        starts &= asked
+    elif of.of.form == UNTIL:
+        waiting = starts = false & asked
+    elif of.of.form == EVENTUALLY_ALWAYS:
+        waiting = starts = set(graph)
     inside = graph.subgraph(waiting)
     reached = set().union(*(networkx.descendants(inside, state) | {state} for state in starts), set())
     if len(reached) > MOST_WAITING:
@@ -193,7 +196,7 @@ def can_stay(system: System, of: Instance) -> bool | None:
     sets = (set(chosen) for size in range(1, len(reached) + 1) for chosen in itertools.combinations(reached, size))
     return any(
         networkx.is_strongly_connected(inside.subgraph(chosen))
-        and (of.of.form is not Form.EVENTUALLY_ALWAYS or bool(chosen & false))
+        and (of.of.form != EVENTUALLY_ALWAYS or bool(chosen & false))
         and not owes(system, of, graph, chosen)
         for chosen in sets
     )

@@ -27,8 +27,9 @@ from highwater.explorer.system import ModelError, System, abstracted, judge, suc
 from highwater.explorer.verdict import Budget, Outcome, Verdict, Violation
 from highwater.model.language.declarations import Action, Invariant, StepProperty, Transition, action, invariant
 from highwater.model.language.domain import BOOLEAN, ArrayOf, Integers, Limit, Maybe, SequenceOf, SetOf
-from highwater.model.language.graph_properties import Form, Liveness, Per, always_eventually
+from highwater.model.language.graph_properties import FORMS, LEADS_TO, Liveness, Per, always_eventually
 from highwater.model.language.records import domain_of, evolve, replaced, within
+from tests.until import UNTIL
 
 EXAMPLES = int(os.environ.get("HIGHWATER_EXAMPLES", "0"))
 thorough_or_quick = settings(
@@ -497,11 +498,11 @@ def quorums(draw: Any) -> System:
     effects = ["begins", *(draw(st.sampled_from(sorted(EFFECTS))) for _ in range(draw(st.integers(1, 5))))]
     actions = [step(number, effect) for number, effect in enumerate(effects)]
     fair = [[Per(each, ("node",)) for each in actions if draw(st.booleans())] for _ in range(2)]
-    form = draw(st.sampled_from(list(Form)))
+    form = draw(st.sampled_from((*FORMS, UNTIL)))
     promise = Liveness(
         quantified("promise"), {}, form=form, fair=tuple(fair[0]),
         strongly_fair=tuple(each for each in fair[1] if each not in fair[0]),
-        premise=quantified("premise") if form is Form.LEADS_TO else None,
+        premise=quantified("premise") if form in (LEADS_TO, UNTIL) else None,
     )  # fmt: skip
     sizes = Sizes(ENOUGH)
     return System(

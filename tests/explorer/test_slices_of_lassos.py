@@ -22,8 +22,20 @@ from highwater.explorer.system import Cut, System, successor
 from highwater.explorer.verdict import Step
 from highwater.model.language.declarations import Action, Instance, Invariant, action
 from highwater.model.language.domain import BOOLEAN, Integers, Limit
-from highwater.model.language.graph_properties import Form, Liveness, Per, Prospect, eventually, leads_to
+from highwater.model.language.graph_properties import (
+    ALWAYS_EVENTUALLY,
+    EVENTUALLY,
+    EVENTUALLY_ALWAYS,
+    FORMS,
+    LEADS_TO,
+    Liveness,
+    Per,
+    Prospect,
+    eventually,
+    leads_to,
+)
 from highwater.model.language.records import domain_of, evolve, records, within
+from tests.until import UNTIL
 
 EXAMPLES = int(os.environ.get("HIGHWATER_EXAMPLES", "0"))
 SIDE = Integers(0, 1)
@@ -99,7 +111,7 @@ def systems(draw: Any) -> System:
         return Action(done, {"side": SIDE}, "somebody")
 
     actions = [step(number) for number in range(draw(st.integers(2, 5)))]
-    wanted, asked, form = condition(), condition(), draw(st.sampled_from(list(Form)))
+    wanted, asked, form = condition(), condition(), draw(st.sampled_from((*FORMS, UNTIL)))
     fair: dict[str, list[Per]] = {"fair": [], "strongly_fair": [], "unfair": []}
     for each in actions:
         per = Per(each, draw(st.sampled_from([("side",), ()])))
@@ -110,7 +122,7 @@ def systems(draw: Any) -> System:
         form=form,
         fair=tuple(fair["fair"]),
         strongly_fair=tuple(fair["strongly_fair"]),
-        premise=(lambda board: asked(board)) if form is Form.LEADS_TO else None,
+        premise=(lambda board: asked(board)) if form in (LEADS_TO, UNTIL) else None,
     )
     return system_of(actions, promise)
 
@@ -145,16 +157,14 @@ def breaks(system: System, of: Instance, states: Sequence[Any], taken: Sequence[
         return False
     true = [bool(of.of.function(state)) for state in states]
     around = range(back_to, len(states))
-    match of.of.form:
-        case Form.EVENTUALLY:
-            broken = not any(true)
-        case Form.LEADS_TO:
-            starts = [at for at, state in enumerate(states) if of.of.premise(state)]
-            broken = any(not any(true[at:]) and not any(true[back_to:]) for at in starts)
-        case Form.ALWAYS_EVENTUALLY:
-            broken = not any(true[at] for at in around)
-        case Form.EVENTUALLY_ALWAYS:
-            broken = not all(true[at] for at in around)
+    asked = [of.of.premise is None or bool(of.of.premise(state)) for state in states]
+    broken = {
+        EVENTUALLY: not any(true),
+        LEADS_TO: any(asked[at] and not any(true[at:]) and not any(true[back_to:]) for at in range(len(states))),
+        ALWAYS_EVENTUALLY: not any(true[at] for at in around),
+        EVENTUALLY_ALWAYS: not all(true[at] for at in around),
+        UNTIL: all(asked[at] and not true[at] for at in around),
+    }[of.of.form]
     repeated = set(taken[back_to:])
     for strong, promised in ((False, of.of.fair), (True, of.of.strongly_fair)):
         for per in promised:
@@ -208,7 +218,7 @@ walks = st.lists(st.integers(0, 10_000), max_size=12)
 def test_the_slice_of_a_random_lasso_breaks_the_promise(system: System, choices: list[int]) -> None:
     lasso = lasso_behind(system, walk_in(system, choices))
     assume(lasso is not None)
-    event(system.liveness[0].of.form.value)
+    event(system.liveness[0].of.form.name)
     idle = len(lasso[0]) - 1 - len(causes(system, lasso[0], system.liveness[0], lasso[1]).distance)
     event(f"{min(3, idle)} dimmed")
     assert left(system, lasso)

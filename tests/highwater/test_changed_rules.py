@@ -30,7 +30,7 @@ from highwater.explorer.verdict import Budget, Verdict, Violation
 from highwater.model.language.declarations import Action, Invariant, StepProperty
 from highwater.model.language.definition import Definition, Model
 from highwater.model.language.domain import BOOLEAN, Integers
-from highwater.model.language.graph_properties import Form, Liveness, Per, Prospect
+from highwater.model.language.graph_properties import FORMS, LEADS_TO, Form, Liveness, Per, Prospect
 from highwater.model.language.records import evolve, within
 
 Write = Callable[..., Path]
@@ -138,7 +138,7 @@ def models(draw: Any) -> Model:
 
     actions = [action(number) for number in range(draw(st.integers(1, 3)))]
     unlisted = {each.name: literal() for each in actions if draw(st.integers(0, 3)) == 0}
-    kind = draw(st.sampled_from(["invariant", "invariant", "step", "prospect", *Form]))
+    kind = draw(st.sampled_from(["invariant", "invariant", "step", "prospect", *FORMS]))
     good = st.sampled_from(
         ["not asked", "not done", "not large"] if kind in ("invariant", "step") else ["done", "large"]
     )
@@ -159,7 +159,7 @@ def models(draw: Any) -> Model:
 
         match kind:
             case Form():
-                return Liveness(is_good, {}, form=kind, fair=fair, premise=premise if kind is Form.LEADS_TO else None)
+                return Liveness(is_good, {}, form=kind, fair=fair, premise=premise if kind is LEADS_TO else None)
             case "invariant":
                 return Invariant(is_good, {})
             case "step":

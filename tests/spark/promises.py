@@ -21,6 +21,7 @@ from highwater.model.language.graph_properties import (
     per,
 )
 from highwater.model.language.records import domain_of, evolve, replaced, within
+from tests.until import until
 
 SPECS = Path(__file__).parents[2] / "specs"
 CLIENT = Integers(0, 2, label="c", names="clients")
@@ -115,7 +116,24 @@ def counting_ends(lock: Lock) -> bool:
     return lock.taken == 2
 
 
+def nobody_is_inside(lock: Lock) -> bool:
+    return lock.holder is None
+
+
+def somebody_is_inside(lock: Lock) -> bool:
+    return lock.holder is not None
+
+
+def it_is_counted_up(lock: Lock) -> bool:
+    return lock.taken > 0
+
+
+it_is_free_until_somebody_enters, _ = until(nobody_is_inside, somebody_is_inside, fair=[ask, enter])
+it_is_free_until_it_is_counted, _ = until(nobody_is_inside, it_is_counted_up, fair=[leave])
+
 OF_ALL = (
+    it_is_free_until_somebody_enters,
+    it_is_free_until_it_is_counted,
     somebody_gets_in,
     everybody_has_asked,
     it_was_taken_often,

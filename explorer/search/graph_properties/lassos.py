@@ -21,7 +21,7 @@ from highwater.explorer.search.graph_properties.fairness import Demand, demands_
 from highwater.explorer.system import RAISED, Contradiction, Cut, ModelError, System, judge, successor, where
 from highwater.explorer.verdict import Step, Violation
 from highwater.model.language.declarations import Instance, Witness
-from highwater.model.language.graph_properties import Begins, Liveness
+from highwater.model.language.graph_properties import Form, Liveness
 
 
 @attrs.define
@@ -65,15 +65,15 @@ class _Round:
     def demands(self) -> list[Demand]:
         return demands_of(self.system, self.property.of)
 
-    def lacks(self, state: Any) -> bool:
-        """Whether the property's function is false in a state."""
-        return not judge(self.property, state, self.system.domain)
+    def returns(self, state: Any) -> bool:
+        """Whether a path that breaks the property comes to a state again and again."""
+        return truths(self.system, self.property, state) in self.property.of.form.returns
 
     def go_round(self) -> list[Step]:
         """Walk until all demands are met, each time to the nearest step that helps, and back to the start."""
         while True:
             wanted = [demand for demand in self.demands if self.is_open(demand)]
-            unseen = not self.property.of.form.facts.stays_false and not any(map(self.lacks, self.states))
+            unseen = self.property.of.form.asks_to_return and not any(map(self.returns, self.states))
             if wanted or unseen:
                 self.steps += self._nearest(partial(self._helps, wanted, unseen))
             elif self.is_back(self.states[-1]):
@@ -86,7 +86,7 @@ class _Round:
         return bool(self.system.class_of(state) == self.system.class_of(self.start))
 
     def _helps(self, wanted: Sequence[Demand], unseen: bool, action: Instance, after: Any) -> bool:
-        if unseen and self.lacks(after):
+        if unseen and self.returns(after):
             return True
         return any(
             action in each.instances or (not each.strong and not self.is_enabled(each, after)) for each in wanted
@@ -145,8 +145,8 @@ def lasso_at(system: System, of: Instance[Liveness], trace: Sequence[Step], back
     for wrong in _wrongs(system, of, trace, back_to):
         raise Contradiction(f"{of} was found violated, but plain evaluation of the lasso does not agree: {wrong}")
     around = [step.state for step in trace[back_to:]]
-    lacking = next(state for state in reversed(around) if not judge(of, state, system.domain))
-    why = judge(of, lacking, system.domain)
+    false = (why for state in reversed(around) if not (why := judge(of, state, system.domain)))
+    why = next(false, True)
     try:
         sentence = str(why) if isinstance(why, Witness) else ""
     except RAISED as error:
@@ -166,28 +166,23 @@ def is_lasso(system: System, of: Instance[Liveness], trace: Sequence[Step], back
 
 
 def waiting(system: System, of: Instance[Liveness], trace: Sequence[Step], back_to: int) -> frozenset[int]:
-    """The steps of a lasso after which the property is owed and false for ever on, or false on the cycle where that is
-    what breaks it.
+    """The steps of a lasso after which the property is owed for ever on, or those on the cycle to which a path that
+    breaks it returns, where that is what breaks it.
     """
-    states = [step.state for step in trace]
-    false = [not judge(of, state, system.domain) for state in states]
-    if not of.of.form.facts.stays_false:
-        return frozenset(number for number in range(back_to, len(states)) if false[number])
-    owed = [True] * len(states) if of.premise is None else _premises(system, of, states)
-    for_good = (number for number, asked in enumerate(owed) if asked and all(false[min(number, back_to) :]))
-    return frozenset(range(next(for_good, len(states)), len(states)))
+    form, found = of.of.form, [truths(system, of, step.state) for step in trace]
+    if form.asks_to_return:
+        return frozenset(number for number in range(back_to, len(found)) if found[number] in form.returns)
+    return frozenset(range(next(_begins(form, found, back_to), len(found)), len(found)))
 
 
 def wait_begins(system: System, of: Instance[Liveness], trace: Sequence[Step], back_to: int) -> int:
-    """The last state of a lasso from which on the property is owed and false for ever; where it is owed again and
-    again, that is the first of the cycle.
+    """The last state of a lasso from which on the property is owed for ever; where it is owed again and again, that is
+    the first of the cycle.
     """
-    if not of.of.form.facts.stays_false:
+    form = of.of.form
+    if form.may_begin_late:
         return back_to
-    states = [step.state for step in trace]
-    true = [bool(judge(of, state, system.domain)) for state in states]
-    begins = _begins(system, of, states, back_to)
-    return max(number for number in begins if not any(true[min(number, back_to) :]))
+    return max(_begins(form, [truths(system, of, step.state) for step in trace], back_to))
 
 
 def for_ever(trace: Sequence[Step], back_to: int) -> str:
@@ -205,31 +200,23 @@ def _wrongs(system: System, of: Instance[Liveness], trace: Sequence[Step], back_
     if not 0 <= back_to < len(states) or system.class_of(states[back_to]) != system.class_of(states[-1]):
         yield f"the last state is not the one after step {back_to}"
         return
-    true = [bool(judge(of, state, system.domain)) for state in states]
-    begins = _begins(system, of, states, back_to)
-    facts = of.of.form.facts
-    if facts.stays_false and all(any(true[min(n, back_to) :]) for n in begins):
-        yield facts.kept
-    if not facts.stays_false and all(true[back_to:]):
-        yield facts.kept
+    form, found = of.of.form, [truths(system, of, state) for state in states]
+    if next(_begins(form, found, back_to), None) is None or form.returns.isdisjoint(found[back_to:]):
+        yield form.kept
     yield from unfairness(system, of, trace, back_to)
 
 
-def _begins(system: System, of: Instance[Liveness], states: Sequence[Any], back_to: int) -> list[int]:
-    """The steps of a lasso after which the property begins to be owed."""
-    match of.of.form.facts.begins:
-        case Begins.AT_FIRST:
-            return [0]
-        case Begins.AFTER_PREMISE:
-            return [number for number, waits in enumerate(_premises(system, of, states)) if waits]
-        case Begins.ANYWHERE:
-            return [back_to]
+def _begins(form: Form, found: Sequence[tuple[bool, bool]], back_to: int) -> Iterator[int]:
+    """The steps of a lasso after which a path begins that breaks a property, by what is true in each state."""
+    for number, here in enumerate(found[:1] if form.at_first else found):
+        if here in form.begins and form.stays.issuperset(found[min(number, back_to) :]):
+            yield number
 
 
-def _premises(system: System, of: Instance[Liveness], states: Sequence[Any]) -> list[bool]:
-    """Where the premise of a property is true."""
-    assert of.premise is not None
-    return [bool(judge(of.premise, state, system.domain)) for state in states]
+def truths(system: System, of: Instance[Liveness], state: Any) -> tuple[bool, bool]:
+    """Whether the premise of a property is true in a state, and whether its function is."""
+    premise = of.premise is not None and bool(judge(of.premise, state, system.domain))
+    return premise, bool(judge(of, state, system.domain))
 
 
 def unfairness(system: System, of: Instance[Liveness], trace: Sequence[Step], back_to: int) -> list[str]:

@@ -243,7 +243,9 @@ def _relied_on(of: Instance, descriptions: Descriptions) -> list[Any]:
     if not isinstance(of.of, Liveness):
         return []
     fair = [descriptions.of(listed, of.of.name) for listed in (of.of.fair, of.of.strongly_fair)]
-    return [of.of.form.value, fair, applied(of.premise, descriptions) if of.premise else ""]
+    form = of.of.form
+    paths = [form.at_first, *map(sorted, (form.begins, form.stays, form.returns))]
+    return [form.name, paths, fair, applied(of.premise, descriptions) if of.premise else ""]
 
 
 def flags() -> dict[str, str]:

@@ -126,8 +126,7 @@ class _Stacks:
         self._moves = moves
         self.waiting = Waiting(system, each, [])
         self._demands = demands_of(system, each.of)
-        self._false = {state for state in moves if not judge_class(system, each, state)}
-        self._stays_false = each.of.form.facts.stays_false
+        self._returns = {state for state in moves if self.waiting.returns(state)}
         self._numbers = 0
         self.stacks: dict[Any, list[tuple[int, int]]] = {}
 
@@ -151,7 +150,7 @@ class _Stacks:
 
     def _demand(self, component: set[Any]) -> int:
         """What a component owes and does not meet."""
-        if not self._stays_false and not component & self._false:
+        if not component & self._returns:
             return KEPT
         for number, demand in enumerate(self._demands):
             can = [self._can(demand, state) for state in component]

@@ -26,7 +26,7 @@ from highwater.explorer.system import Cut, System
 from highwater.explorer.trace import retrace
 from highwater.explorer.verdict import Step, Violation
 from highwater.model.language.declarations import Instance
-from highwater.model.language.graph_properties import Begins, Liveness
+from highwater.model.language.graph_properties import Liveness
 
 # from where it is as far to each state in which the property begins to be owed as from the initial states
 BEFORE = object()
@@ -77,21 +77,18 @@ class _Judged:
 
     def __attrs_post_init__(self) -> None:
         self.demands = demands_of(self.system, self.of.of)
-        self.lacking = {state for state in self.moves if not judge_class(self.system, self.of, state)}
-        self.facts = self.of.of.form.facts
-        self.allowed = self.lacking if self.facts.stays_false else set(self.moves)
-        self.born = set(filter(self._may_begin, self.allowed))
+        self.form = self.of.of.form
+        truths = {state: self._truths(state) for state in self.moves}
+        self.allowed = {state for state in truths if truths[state] in self.form.stays}
+        self.returned = {state for state in truths if truths[state] in self.form.returns}
+        begin = {state for state in truths if truths[state] in self.form.begins}
+        self.born = {state for state in begin if self.parents[state] is None} if self.form.at_first else begin
         self.waiting = self._distances()
 
-    def _may_begin(self, state: Any) -> bool:
-        match self.facts.begins:
-            case Begins.AT_FIRST:
-                return self.parents[state] is None
-            case Begins.AFTER_PREMISE:
-                assert self.of.premise is not None
-                return bool(judge_class(self.system, self.of.premise, state))
-            case Begins.ANYWHERE:
-                return True
+    def _truths(self, state: Any) -> tuple[bool, bool]:
+        """Whether the premise is true in a state, and whether the function is."""
+        premise = self.of.premise is not None and bool(judge_class(self.system, self.of.premise, state))
+        return premise, bool(judge_class(self.system, self.of, state))
 
     def _distances(self) -> dict[Any, int]:
         import networkx  # here, since few searches need it
@@ -130,7 +127,7 @@ class _Judged:
         graph.add_nodes_from(states)
         graph.add_edges_from((state, after) for state in states for after in self._after(state) if after in graph)
         for component in networkx.strongly_connected_components(graph):
-            if not self.facts.stays_false and not component & self.lacking:
+            if not component & self.returned:
                 continue
             missed = [demand for demand in self.demands if not self._is_taken(demand, component)]
             if any(
