@@ -184,7 +184,9 @@ class System:
                 raise ModelError(f"an initial state is outside its domain: {error}") from None
             cut = cut or self.class_domain.exceeded(self.class_of(state))
             if cut:
-                raise ModelError(f"an initial state is outside the bounds: {', '.join(sorted(cut))}")
+                raise ModelError(
+                    f"an initial state is outside the bounds: {', '.join(sorted(cut))} {_outside(self.domain, state)}"
+                )
 
     def _refuse_other_actions(self) -> None:
         """Refuse a property of the graph that names another action than the system's of that name."""
@@ -236,6 +238,17 @@ def _refuse_equal_names(kind: str, instances: Iterable[Instance]) -> None:
             why = "is listed twice" if twice else "is what two of them are shown as"
             raise ModelError(f"{kind}: {each} {why} {where(each)}")
         shown[str(each)] = each
+
+
+def _outside(domain: Struct, state: Any) -> str:
+    """The first field of a state that a bound cuts, and what it is."""
+    for name, of in domain.fields.items():
+        value = getattr(state, name)
+        if isinstance(of, Struct) and of.exceeded(value):
+            return _outside(of, value)
+        if of.exceeded(value):
+            return f"({domain.cls.__name__}.{name} is {of.show(value)})"
+    return ""
 
 
 @attrs.frozen

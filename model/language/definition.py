@@ -116,6 +116,17 @@ class Model:
                 found[each.mode] = name
         return list(found.values())
 
+    def presets_within(self, release: str) -> list[str]:
+        """The presets that begin with a later patch release of a release that two numbers name: 3.9.1 of 3.9."""
+        if release.count(".") != 1:
+            return []
+        patches = f"{release}."
+        return [
+            name
+            for name, each in self.releases.items()
+            if each.first.startswith(patches) and each.first != f"{patches}0"
+        ]
+
 
 def up_to(release: str) -> tuple[int, ...]:
     """A tuple at or above the number of every release that a number such as 3.9 stands for: 3.9.x for every x."""

@@ -167,7 +167,8 @@ def prospect(
     """Declare what must stay possible along some actions, for every value of the parameters; `needs` as for
     `action`.
     """
-    return lambda function: Prospect(function, parameters, needs=needs, along=tuple(along))
+    listed = _listed("along", along, (Action,))
+    return lambda function: Prospect(function, parameters, needs=needs, along=listed)
 
 
 Fairness = Iterable[Action | Per]
@@ -211,6 +212,28 @@ def eventually_always(
     return _liveness(EVENTUALLY_ALWAYS, fair, strongly_fair, needs, parameters)
 
 
+def _fairness(key: str, given: Fairness) -> tuple[Per, ...]:
+    listed = _listed(key, given, (Action, Per))
+    return tuple(each if isinstance(each, Per) else per(each, *each.parameters) for each in listed)
+
+
+def _listed(key: str, given: Any, kinds: tuple[type, ...]) -> tuple[Any, ...]:
+    """Actions that a property names.
+
+    Raises:
+        TypeError: it is one alone, and no list, or something in it is no action.
+    """
+    if isinstance(given, kinds) or not isinstance(given, Iterable):
+        name = getattr(given, "name", None) or getattr(given, "__name__", "ACTION")
+        raise TypeError(f"{key} takes a list of actions; write {key}=[{name}]")
+    listed = tuple(given)
+    for each in listed:
+        if not isinstance(each, kinds):
+            name = getattr(each, "__name__", None) or repr(each)
+            raise TypeError(f"{key}: {name} is no action; write @action(actor=...) above it")
+    return listed
+
+
 def _liveness(
     form: Form,
     fair: Fairness,
@@ -219,10 +242,7 @@ def _liveness(
     parameters: Mapping[str, object],
     premise: Callable[..., Any] | None = None,
 ) -> Callable[[Callable[Given, Result]], Liveness[Given, Result]]:
-    weak, strong = (
-        tuple(each if isinstance(each, Per) else per(each, *each.parameters) for each in of)
-        for of in (fair, strongly_fair)
-    )
+    weak, strong = _fairness("fair", fair), _fairness("strongly_fair", strongly_fair)
     return lambda function: Liveness(
         function, parameters, needs=needs, form=form, fair=weak, strongly_fair=strong, premise=premise
     )

@@ -81,9 +81,10 @@ def test_a_met_claim_exits_0(highwater: Run, write_spec: Write) -> None:
     lines = result.stdout.splitlines()
     assert lines[0] == "ok  two_brokers"
     assert lines[1].strip() == "holds within these bounds: weak_isr"
-    assert "brokers 2, log_length_max 1, records_max 1, leader_epoch_max 1; steps cut: leader_epoch_max " in lines[2]
-    assert "277 distinct" in lines[3]
-    assert "depth 11" in lines[3]
+    assert lines[2].strip() == "protocol  variant kip-320"
+    assert "brokers 2, log_length_max 1, records_max 1, leader_epoch_max 1; steps cut: leader_epoch_max " in lines[3]
+    assert "277 distinct" in lines[4]
+    assert "depth 11" in lines[4]
 
 
 def test_a_search_that_ends_before_a_bound_cuts_a_step_names_no_bound(highwater: Run, write_spec: Write) -> None:
@@ -574,7 +575,7 @@ def test_no_trace_leaves_the_trace_out(highwater: Run) -> None:
     assert result.exit_code == 0
     assert "violated: strong_isr after 9 steps (as claimed)" in result.stdout
     assert steps_in(result.stdout) == []
-    assert len(result.stdout.splitlines()) == 4
+    assert len(result.stdout.splitlines()) == 5
 
 
 def test_of_several_specs_only_unmet_ones_show_their_traces_unless_asked(highwater: Run, write_spec: Write) -> None:

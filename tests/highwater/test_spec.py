@@ -778,10 +778,25 @@ class TestPresets:
 
     def test_an_unknown_preset_is_refused(self, write_spec: Write) -> None:
         line = only_refusal(write_spec(protocol=None, preset="new-1.1"))
-        assert (
-            'preset: "new-1.1" is not one of the presets of this model (did you mean "new-1.0"?); allowed are old, '
-            "new-1.0" in line
+        assert line.endswith('preset: "new-1.1" is not one of the presets of this model; allowed are old, new-1.0'), (
+            "the rules of another release may differ"
         )
+        assert '(did you mean "new-1.0"?)' in only_refusal(write_spec(protocol=None, preset="nwe-1.0"))
+
+    @pytest.mark.parametrize(
+        ("model", "preset", "hint"),
+        [
+            ("kraft", "kafka-4.2", "for Kafka 4.2 there is kafka-4.1 (from 4.1.1)"),
+            ("partition", "kafka-4.3", "for Kafka 4.3 there is kafka-4.1 (from 4.1.0)"),
+            ("partition", "kafka-4.0", "for Kafka 4.0 there are kafka-4.0.0 (from 4.0.0) and kafka-4.0.1 (from 4.0.1)"),
+        ],
+    )
+    def test_a_preset_that_a_release_might_have_is_answered_with_those_that_speak_for_it(
+        self, write_spec: Write, model: str, preset: str, hint: str
+    ) -> None:
+        lines = refusal(write_spec(model=model, protocol=None, preset=preset))
+        (line,) = [line for line in lines if "preset:" in line]
+        assert f'preset: "{preset}" is not one of the presets of this model; {hint}; allowed are ' in line
 
     def test_a_preset_that_is_no_text_is_refused(self, write_spec: Write) -> None:
         assert "preset: 3 is not a text" in "\n".join(refusal(write_spec(protocol=None, preset=3)))
@@ -793,3 +808,19 @@ class TestPresets:
 
 def test_a_preset_for_a_model_without_presets_is_refused(write_spec: Write) -> None:
     assert "preset: the model reference has none" in only_refusal(write_spec(preset="kip-320"))
+
+
+@pytest.mark.parametrize("bounds", [{"min_isr": 1}, {"min": {"insync": {"replicas": 1}}}, {"MIN_ISR": 1}])
+def test_a_bound_that_operators_know_by_another_name_is_named(write_spec: Write, bounds: dict[str, Any]) -> None:
+    lines = refusal(write_spec(model="partition", protocol=None, preset="kafka-4.1", bounds=bounds))
+    (line,) = [line for line in lines if "unknown key" in line]
+    assert '(did you mean "min_insync_replicas"?)' in line
+
+
+def test_a_model_that_there_is_not_may_be_ones_own(write_spec: Write) -> None:
+    lines = refusal(write_spec(model="lease"))
+    assert any("; a model of your own is MODULE:NAME, such as lease:MODEL; allowed are " in line for line in lines)
+
+
+def test_reports_name_a_property_as_its_model_does(write_spec: Write) -> None:
+    assert load_spec(write_spec(check=["weakisr", "NoDeadlock"])).file.check == ("weak_isr", "no_deadlock")

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import attrs
+import pytest
 
 from highwater.model.language.declarations import action
 from highwater.model.language.domain import Integers
+from highwater.model.language.graph_properties import eventually, prospect
 
 
 @attrs.frozen
@@ -43,3 +45,20 @@ def test_it_is_there_once_it_has_a_choice() -> None:
 
 def test_a_parameter_without_a_default_is_always_there() -> None:
     assert [str(each) for each in delete.instances(Sizes(1))] == ["delete(partition p0)"]
+
+
+@pytest.mark.parametrize("key", ["fair", "strongly_fair"])
+def test_fairness_to_what_is_no_list_of_actions_is_refused(key: str) -> None:
+    @action(actor="clock")
+    def tick(state: Any) -> Any:
+        return state
+
+    def tock(state: Any) -> Any:
+        return state
+
+    with pytest.raises(TypeError, match=rf"{key} takes a list of actions; write {key}=\[tick\]"):
+        eventually(**{key: tick})
+    with pytest.raises(TypeError, match=rf"{key}: tock is no action; write @action\(actor=\.\.\.\) above it"):
+        eventually(**{key: [tick, tock]})
+    with pytest.raises(TypeError, match=r"along takes a list of actions; write along=\[tick\]"):
+        prospect(along=tick)

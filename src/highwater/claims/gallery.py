@@ -7,6 +7,7 @@ from pathlib import Path
 
 from highwater.claims.tables import Wrong, did_you_mean
 from highwater.distribution import gallery
+from highwater.visible import counted
 
 PREFIX = "gallery:"
 
@@ -28,7 +29,10 @@ def matching(path: Path) -> list[Path]:
     there = {file: file.relative_to(gallery()).with_suffix("") for file in sorted(gallery().rglob("*.toml"))}
     found = [file for file, name in there.items() if not pattern or _matches(name, pattern)]
     if not found:
+        inside = [name for name in there.values() if pattern in name.as_posix()]
         hint = did_you_mean(pattern, [name.name for name in there.values()])
+        if inside:
+            hint = f"; {counted(len(inside), 'claim')} with {pattern} in the name: {PREFIX}*{pattern}*"
         raise Wrong(f"the gallery has no such claim{hint}; highwater list specs {PREFIX} lists all")
     return found
 

@@ -13,7 +13,8 @@ import attrs
 
 from highwater.claims.spec import Spec, SpecError
 from highwater.explorer.system import ModelError
-from highwater.explorer.verdict import Auditing, Budget, Outcome
+from highwater.explorer.verdict import Auditing, Budget, Outcome, Verdict
+from highwater.visible import counted
 
 STATES_MORE = 20
 LEAST_STATES = 2_000_000
@@ -51,6 +52,30 @@ def may_hide(spec: Spec, outcome: Outcome) -> list[str]:
     return sorted(
         cutting, key=lambda key: (not is_size(spec, key), -outcome.cut_alone.get(key, 0), -outcome.bounds_cut[key])
     )
+
+
+@attrs.frozen
+class Unproven:
+    """Where a claim that holds says least: the bound to raise first.
+
+    Attributes:
+        bound: its key.
+        cut: how many steps it cut that no other bound cut.
+    """
+
+    bound: str
+    cut: int
+
+    def __str__(self) -> str:
+        steps = counted(self.cut, "step")
+        return f"beyond these bounds nothing is known: {self.bound} cut {steps} that no other bound cut"
+
+
+def unproven(spec: Spec, outcome: Outcome) -> Unproven | None:
+    """The bound to raise first, if a claim holds and a size is among the bounds that cut steps."""
+    bounds = may_hide(spec, outcome) if outcome.verdict is Verdict.HOLDS else []
+    cut = outcome.cut_alone.get(bounds[0], 0) if bounds else 0
+    return Unproven(bounds[0], cut) if cut and is_size(spec, bounds[0]) else None
 
 
 def with_bounds_raised(

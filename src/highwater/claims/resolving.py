@@ -4,10 +4,11 @@ these.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from typing import Any
 
@@ -35,8 +36,17 @@ def find_model(name: str) -> Model:
     Raises:
         Wrong: there is none.
     """
-    found: Model = own.load(name, "model", Model) if own.is_reference(name) else choose(name, MODELS, "model", "models")
+    if own.is_reference(name):
+        loaded: Model = own.load(name, "model", Model)
+        return loaded
+    found: Model = choose(name, MODELS, "model", "models", _model_meant)
     return found
+
+
+def _model_meant(name: str, models: Iterable[str]) -> str:
+    """A hint where a model was named that there is not: a near one, or how to name one of one's own."""
+    hint = did_you_mean(name, models, same_name)
+    return hint or (f"; a model of your own is MODULE:NAME, such as {name}:MODEL" if name.isidentifier() else "")
 
 
 def define(model: Model, protocol: Any) -> Definition:
@@ -155,7 +165,8 @@ def preset_named(model: Model, text: str) -> str:
         Wrong: there is no such preset, none speaks for the release, or several do.
     """
     if not RELEASE.fullmatch(text):
-        return str(choose(text, {name: name for name in model.presets}, "preset", "presets of this model"))
+        hint = functools.partial(_preset_meant, model)
+        return str(choose(text, {name: name for name in model.presets}, "preset", "presets of this model", hint))
     found = {model.releases[name].mode: name for name in model.presets_for(text)}
     if not found:
         spoken_for = sorted(each.number for each in model.releases.values())
@@ -165,15 +176,23 @@ def preset_named(model: Model, text: str) -> str:
     usual = "kraft" if release_number(text) >= release_number(FIRST_READY_KRAFT) else "zookeeper"
     chosen = found.get(usual) or next(iter(found.values()))
     mode = model.releases[chosen].mode
-    within = [each.first for each in model.releases.values() if each.mode == mode and _is_patch_of(each.first, text)]
+    within = [each for each in map(model.releases.__getitem__, model.presets_within(text)) if each.mode == mode]
     if within:
-        raise Wrong(f"preset: the rules changed within {text}; name one release, such as {text}.0 or {within[-1]}")
+        last = within[-1].first
+        raise Wrong(f"preset: the rules changed within {text}; name one release, such as {text}.0 or {last}")
     return chosen
 
 
-def _is_patch_of(release: str, of: str) -> bool:
-    """Whether it is a later patch release of what was named by two numbers only."""
-    return of.count(".") == 1 and release.startswith(f"{of}.") and release != f"{of}.0"
+def _preset_meant(model: Model, name: str, presets: Iterable[str]) -> str:
+    """A hint where a preset was named that there is not: those that speak for the release in its name, or one of the
+    same release. The preset of another release is none, whose rules may differ.
+    """
+    release = RELEASE.search(name)
+    if release and (found := [*model.presets_for(release[0]), *model.presets_within(release[0])]):
+        spoken = [f"{each} (from {model.releases[each].first})" for each in dict.fromkeys(found)]
+        return f"; for Kafka {release[0]} there {'is' if len(spoken) == 1 else 'are'} {' and '.join(spoken)}"
+    numbers = re.findall(r"\d+", name)
+    return did_you_mean(name, [each for each in presets if re.findall(r"\d+", each) == numbers], same_name)
 
 
 def toggles_of(protocol: Any) -> dict[str, Any]:
@@ -311,7 +330,13 @@ def same_name(name: str) -> str:
     return name.replace("_", "").replace("-", "").lower()
 
 
-def choose(name: str, known: Mapping[str, Any], key: str, kind: str) -> Any:
+def choose(
+    name: str,
+    known: Mapping[str, Any],
+    key: str,
+    kind: str,
+    hint: Callable[[str, Iterable[str]], str] = lambda name, known: did_you_mean(name, known, same_name),
+) -> Any:
     """What a name stands for, however it is written.
 
     Raises:
@@ -322,5 +347,4 @@ def choose(name: str, known: Mapping[str, Any], key: str, kind: str) -> Any:
     for candidate in known:
         if same_name(candidate) == same_name(name):
             return known[candidate]
-    hint = did_you_mean(name, known, same_name)
-    raise Wrong(f"{key}: {shown(name)} is not one of the {kind}{hint}; allowed are {', '.join(known)}")
+    raise Wrong(f"{key}: {shown(name)} is not one of the {kind}{hint(name, known)}; allowed are {', '.join(known)}")

@@ -308,7 +308,11 @@ def _resolve(path: Path, data: dict[str, Any]) -> Spec:
         name=path.stem,
         path=path,
         file=attrs.evolve(
-            file, model=file.model if own.is_reference(file.model) else model.name, preset=preset, expect=expect
+            file,
+            model=file.model if own.is_reference(file.model) else model.name,
+            check=_properly_spelt(file.check, properties),
+            preset=preset,
+            expect=expect,
         ),
         model=model,
         definition=definition,
@@ -370,6 +374,12 @@ def _ranks(definition: Definition, bounds: Any, by_order: tuple[str, ...]) -> No
         raise Wrong(f"by_order: {error}") from None
     except TypeError:
         return  # what is wrong with the domain is said where the system is built
+
+
+def _properly_spelt(check: Iterable[str], properties: Iterable[Property]) -> tuple[str, ...]:
+    """The names of properties as their models spell them, so that all reports name one property alike."""
+    proper = {same_name(name): name for name in (*(each.name for each in properties), DEADLOCK)}
+    return tuple(name if own.is_reference(name) else proper[same_name(name)] for name in check)
 
 
 def _checks_deadlock(check: Iterable[str]) -> bool:

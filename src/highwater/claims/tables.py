@@ -48,8 +48,19 @@ class Findings:
             raise Wrong(*self.problems)
 
 
+SAID_OTHERWISE = (
+    ("min_insync_replicas", "min_isr", "min.insync.replicas", "min"),
+    ("replication_factor", "rf", "replicas"),
+)
+"""Words that operators use for the same thing: a model knows one of each."""
+
+
 def did_you_mean(name: str, allowed: Iterable[str], simplified: Callable[[str], str] = str.lower) -> str:
-    """A hint at the allowed name that is closest once both are simplified, or nothing."""
+    """A hint at the allowed name that means the same, or is closest once both are simplified; or nothing."""
+    allowed = list(allowed)
+    for words in SAID_OTHERWISE:
+        if name.lower() in words and (same := [word for word in words if word in allowed]):
+            return f' (did you mean "{same[0]}"?)'
     by_form = {simplified(candidate): candidate for candidate in allowed}
     close = difflib.get_close_matches(simplified(name), list(by_form), n=1, cutoff=0.5)
     return f' (did you mean "{by_form[close[0]]}"?)' if close else ""

@@ -86,7 +86,7 @@ def show_presets_of(console: Console, releases: Iterable[str]) -> None:
         lines = []
         for model in MODELS.values():
             try:
-                names = model.presets_for(release)
+                names = list(dict.fromkeys([*model.presets_for(release), *model.presets_within(release)]))
             except ValueError:
                 raise SpecError(f"{release}: is not a release number such as 2.0.1 or 3.7") from None
             lines += [

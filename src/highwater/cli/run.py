@@ -271,18 +271,17 @@ class Run:
             with Live(self._errors, f"{result.spec.name}: probing smaller bounds"):
                 found = advise(result.spec, outcome, symmetry=wanted.symmetry, workers=wanted.workers)
             show_advice(self._console, found)
-        if outcome.verdict is Verdict.HOLDS and (alone or wanted.raise_bounds):
-            self._show_bounds_to_raise(result)
+        if outcome.verdict is Verdict.HOLDS:
+            self._show_unproven(result)
 
-    def _show_bounds_to_raise(self, result: Result) -> None:
+    def _show_unproven(self, result: Result) -> None:
         """Which bound may hide a violation; and whether it does, if that was asked."""
-        from highwater.claims.raising import may_hide, with_bounds_raised
-        from highwater.reports.analyses import show_first_to_raise, show_raised
+        from highwater.claims.raising import with_bounds_raised
+        from highwater.reports.analyses import show_raised, show_unproven
 
         wanted, spec, outcome = self._wanted, result.spec, result.outcome
-        bounds = may_hide(spec, outcome)
         if not wanted.raise_bounds:
-            show_first_to_raise(self._console, result, bounds)
+            show_unproven(self._console, result)
             return
         for raised in with_bounds_raised(
             spec, outcome, symmetry=wanted.symmetry, workers=wanted.workers, audit=wanted.audit

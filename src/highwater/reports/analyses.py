@@ -11,7 +11,7 @@ from rich.text import Text
 
 from highwater.claims.by_release import Span, releases_in_words, result_in_words
 from highwater.claims.checking import Result
-from highwater.claims.raising import Raised, is_size
+from highwater.claims.raising import Raised, unproven
 from highwater.claims.spec import Spec
 from highwater.explorer.memory import in_bytes
 from highwater.explorer.verdict import Verdict
@@ -24,19 +24,11 @@ if TYPE_CHECKING:
     from highwater.explorer.analysis.graph import Shape  # imports networkx
 
 
-def show_first_to_raise(console: Console, result: Result, bounds: Sequence[str]) -> None:
-    """Which bound may hide a violation, if a size is among those that cut steps."""
-    cut = result.outcome.cut_alone.get(bounds[0], 0) if bounds else 0
-    if not cut or not is_size(result.spec, bounds[0]):
-        return
-    console.print(
-        Text.assemble(
-            "    ",
-            ("unproven", "yellow"),
-            f"  beyond these bounds nothing is known: {bounds[0]} cut {counted(cut, 'step')} that no other bound cut. "
-            "Raise it first (--raise-bounds tries each)",
-        )
-    )
+def show_unproven(console: Console, result: Result) -> None:
+    """Where a claim that holds says least."""
+    if found := unproven(result.spec, result.outcome):
+        words = f"  {found}. Raise it first (--raise-bounds tries each)"
+        console.print(Text.assemble("    ", ("unproven", "yellow"), words))
 
 
 def show_raised(console: Console, raised: Raised) -> None:

@@ -13,7 +13,7 @@ from highwater.claims.coverage import Coverage, added_up
 from highwater.claims.positions import in_repository, line_of_key, readable
 from highwater.files import ReportError
 from highwater.reports.results import Problem
-from highwater.reports.terminal import bounds_line, counts_line, coverage_line, trace_rows, verdict_line
+from highwater.reports.terminal import bounds_line, counts_line, coverage_line, trace_rows, verdict_line, whole_verdict
 from highwater.visible import visible
 
 SUMMARY = "GITHUB_STEP_SUMMARY"
@@ -111,7 +111,7 @@ def summary(results: Iterable[Result], problems: Sequence[Problem] = (), incompl
         cells = (
             _MARKS[result.status],
             _cell(", ".join((result.spec.name, *result.spec.changes))),
-            _cell(verdict_line(result)),
+            _cell(whole_verdict(result)),
             f"{outcome.distinct_states:,}",
         )
         lines.append(f"| {' | '.join(cells)} | {outcome.depth} | {outcome.search_seconds:.2f} |")

@@ -15,7 +15,7 @@ from highwater.claims.checking import Result, Status
 from highwater.claims.positions import in_repository, readable
 from highwater.files import write_text
 from highwater.reports.results import Problem
-from highwater.reports.terminal import plain_text, verdict_line
+from highwater.reports.terminal import plain_text, verdict_line, whole_verdict
 
 # What XML 1.0 cannot hold, not even escaped.
 _NO_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -89,7 +89,7 @@ def _add_suite(suites: ElementTree.Element, number: int, folder: str, cases: lis
         written = {"message": _xml(problem.message.partition("\n")[0]), "type": "not checked"}
         ElementTree.SubElement(case, "error", written).text = _xml(problem.message)
     ElementTree.SubElement(suite, "system-out").text = _xml(
-        "\n".join(f"{r.spec.name}: {verdict_line(r)}" for r in results)
+        "\n".join(f"{r.spec.name}: {whole_verdict(r)}" for r in results)
     )
     ElementTree.SubElement(suite, "system-err").text = ""
 

@@ -17,6 +17,7 @@ from highwater.claims.by_release import spans
 from highwater.claims.checking import Result, Status
 from highwater.claims.coverage import Coverage, added_up
 from highwater.claims.positions import line_of_key, line_of_parser, readable
+from highwater.claims.raising import unproven
 from highwater.claims.simulation import Simulated
 from highwater.claims.spec import Spec
 from highwater.claims.tables import strict
@@ -122,6 +123,7 @@ def entry_of(result: Result) -> dict[str, Any]:
         "verdict": outcome.verdict.value,
         "reason": outcome.reason,
         "held_back": outcome.held_back,
+        "unproven": (found := unproven(spec, outcome)) and attrs.asdict(found),
         "any_number_of": list(outcome.any_number_of),
         "vacuous": outcome.vacuous,
         "violated": {found.property: found.trace_length for found in outcome.violations},

@@ -14,6 +14,7 @@ from rich.text import Text
 from highwater.claims.checking import Result, Status
 from highwater.claims.coverage import Coverage
 from highwater.claims.positions import in_repository
+from highwater.claims.raising import unproven
 from highwater.claims.spec import Spec
 from highwater.claims.tables import shown
 from highwater.explorer.memory import in_bytes
@@ -143,6 +144,12 @@ def _for_whom(outcome: Outcome) -> str:
     )
 
 
+def whole_verdict(result: Result) -> str:
+    """What came out, and where it says least."""
+    found = unproven(result.spec, result.outcome)
+    return f"{verdict_line(result)}; {found}" if found else verdict_line(result)
+
+
 def _held_back(result: Result) -> str:
     """What is not judged of graph properties, as only bounds stop it."""
     prospects = {each.name for each in result.spec.properties if isinstance(each, Prospect)}
@@ -179,12 +186,12 @@ def _to_depth(result: Result) -> str:
 
 
 def _protocol(spec: Spec) -> str:
-    """The preset, and the toggles set on top of it."""
+    """The preset, if the model has any, and the toggles that the file sets."""
     toggles = (
         f"{key} {value if isinstance(value, str) else shown(value)}" for key, value in spec.file.protocol.items()
     )
     if not spec.file.preset:
-        return ""
+        return ", ".join(toggles)
     spoken_for = f" (for Kafka {spec.release})" if spec.release else ""
     return ", ".join((f"{spec.file.preset}{spoken_for}", *toggles))
 
