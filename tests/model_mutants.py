@@ -29,6 +29,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import tomllib
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from enum import Enum
@@ -49,7 +50,6 @@ from tests.mutations import OPERATORS, ROOT, Mutation
 MODELS = ("partition", "controller", "kraft")
 KNOWN = ROOT / "build" / "lines_of_claims.json"
 PAGE = ROOT / "docs" / "testing.md"
-LARGEST = 30_000  # states of a claim that is asked
 LONGEST = 60  # seconds of the processor for one claim; ten times as many for all tests
 OF_PARTITION = ("disturbing", "fetching", "isr", "leadership", "logs", "rules", "shutdowns")
 TESTS = {
@@ -109,9 +109,11 @@ class Late(Exception):
 # What claims run
 
 
-def claims_of(model: str, jobs: int) -> list[Claim]:
-    """The claims of a model that are small enough, the cheapest first."""
-    paths = [path for path in sorted((ROOT / "specs").rglob("*.toml")) if f'model = "{model}"' in path.read_text()]
+def claims_of(model: str, jobs: int, largest: int) -> list[Claim]:
+    """The claims of a model that have no more than so many states, the cheapest first."""
+    claimed = {path: tomllib.loads(path.read_text()) for path in sorted((ROOT / "specs").rglob("*.toml"))}
+    of_model = {path: spec["expect"] for path, spec in claimed.items() if spec["model"] == model}
+    paths = [path for path, expect in of_model.items() if expect.get("distinct_states", 0) <= largest]
     code = b"".join(path.read_bytes() for path in mutations.files_of(model))
     keys = {named(path): hashlib.sha256(code + path.read_bytes()).hexdigest() for path in paths}
     known = json.loads(KNOWN.read_text()) if KNOWN.exists() else {}
@@ -123,7 +125,7 @@ def claims_of(model: str, jobs: int) -> list[Claim]:
     KNOWN.parent.mkdir(exist_ok=True)
     KNOWN.write_text(json.dumps(known))
     each = [Claim(*(known[name][field] for field in ("path", "seconds", "states", "lines"))) for name in keys]
-    return sorted((claim for claim in each if claim.lines), key=lambda claim: claim.seconds)
+    return sorted(each, key=lambda claim: claim.seconds)
 
 
 def named(path: Path) -> str:
@@ -131,15 +133,12 @@ def named(path: Path) -> str:
 
 
 def looked_at(path: Path) -> dict[str, Any]:
-    """What a claim runs; nothing where it has too many states. Each path of a function runs in Python once."""
+    """What a claim runs. Each path of a function runs in Python once."""
     spec, started, ran = load_spec(path), time.process_time(), defaultdict(set)
-    states, lines = spec.file.expect.distinct_states or 0, {}
-    if states <= LARGEST:
-        sys.settrace(tracing(ran))
-        outcome = check_spec(spec, budget=Budget(max_states=LARGEST), workers=1).outcome
-        sys.settrace(None)
-        states = outcome.distinct_states
-        lines = {} if outcome.reason else {file: sorted(of) for file, of in ran.items()}
+    sys.settrace(tracing(ran))
+    states = check_spec(spec, workers=1).outcome.distinct_states
+    sys.settrace(None)
+    lines = {file: sorted(of) for file, of in ran.items()}
     return {"path": named(path), "seconds": time.process_time() - started, "states": states, "lines": lines}
 
 
@@ -298,8 +297,7 @@ def is_refused(mutation: Mutation, tree: Path) -> bool:
     return done.returncode == 1
 
 
-def fates(model: str, born: list[Mutation], jobs: int, limit: float, kept: Path | None = None) -> Iterator[Fate]:
-    claims = claims_of(model, jobs)
+def fates(born: list[Mutation], claims: list[Claim], jobs: int, limit: float, kept: Path | None) -> Iterator[Fate]:
     known = known_fates(kept)
     yield from (known[str(each)] for each in born if str(each) in known)
     with multiprocessing.get_context("fork").Pool(jobs, maxtasksperchild=1) as pool:
@@ -341,6 +339,7 @@ def main() -> None:
     parser.add_argument("-n", type=int, default=52, help="how many changes of each model (default: 52)")
     parser.add_argument("--seed", type=int, default=1, help="of what is drawn (default: 1)")
     parser.add_argument("--seconds", type=float, default=30, help="of the processor on claims for each (default: 30)")
+    parser.add_argument("--states", type=int, default=30_000, help="larger claims are not asked (default: 30000)")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="how many at once")
     parser.add_argument("--keep", type=Path, help="a file of what was found, from which another run goes on")
     parser.add_argument("--write", action="store_true", help="put the table into docs/testing.md")
@@ -352,7 +351,8 @@ def main() -> None:
             born, refused = pool.apply(chosen, (model, given.n, given.seed))
         found[model], stillborn[model] = [], len(refused)
         print("\n".join(f"{each}\n    refused by the type checker" for each in refused), flush=True)
-        for fate in fates(model, born, given.jobs, given.seconds, given.keep):
+        claims = claims_of(model, given.jobs, given.states)
+        for fate in fates(born, claims, given.jobs, given.seconds, given.keep):
             print(fate, flush=True)
             found[model].append(fate)
     print(f"seed {given.seed}\n{table(found, stillborn)}")
