@@ -122,6 +122,9 @@ class System:
     modules: tuple[str, ...] = ()
     ranks: Ranks | None = None
 
+    def __repr__(self) -> str:
+        return f"<System of {self.domain.cls.__name__}: {len(self.actions)} actions>"
+
     @property
     def class_domain(self) -> Struct:
         """The domain of what a search keeps: of classes of states, or of the states themselves."""

@@ -109,6 +109,9 @@ class Step:
     action: Instance | None
     state: Any
 
+    def __repr__(self) -> str:
+        return f"<Step {self.action or 'to an initial state'}>"
+
     @property
     def taken(self) -> Instance:
         """The action of a step that is not the first."""
@@ -136,6 +139,9 @@ class Violation:
     facts: dict[str, Any]
     trace: tuple[Step, ...]
     back_to: int | None = None
+
+    def __repr__(self) -> str:
+        return f"<Violation of {self.property or 'nothing'} after {self.length_in_words}>"
 
     @builtins.property
     def trace_length(self) -> int:
@@ -270,6 +276,9 @@ class Outcome:
     compile_seconds: float = 0.0
     functions: tuple[Called, ...] = ()
     audit: Audit | None = None
+
+    def __repr__(self) -> str:
+        return f"<Outcome {self.verdict.value}: {self.distinct_states:,} states, depth {self.depth}>"
 
     @property
     def lines(self) -> dict[str, dict[int, int]]:

@@ -53,6 +53,9 @@ class Instance(Generic[Declared]):
     def __str__(self) -> str:
         return self.of.name + "(" + ", ".join(f"{name} {value}" for name, value in self.shown.items()) + ")"
 
+    def __repr__(self) -> str:
+        return f"<{self}>"
+
 
 def always(bounds: Any) -> bool:
     """The `needs` of what fits within any bounds."""
@@ -87,6 +90,9 @@ class Quantified(Generic[Taken, Returned]):
                 f"{self.function.__qualname__}: declared parameters {declared}, but the function takes {arguments}"
             )
         functools.update_wrapper(self, self.function, updated=())
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name}>"
 
     @property
     def name(self) -> str:

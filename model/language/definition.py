@@ -104,6 +104,9 @@ class Model:
     releases: Mapping[str, Release] = attrs.field(factory=dict)
     last_releases: Mapping[str, str] = attrs.field(factory=dict)
 
+    def __repr__(self) -> str:
+        return f"<Model {self.name}>"
+
     def presets_for(self, release: str) -> list[str]:
         """The presets of a release, one for each mode that it had.
 

@@ -24,7 +24,7 @@ from highwater.model.language.declarations import (
 )
 
 
-@attrs.define(eq=False, slots=False)
+@attrs.define(eq=False, slots=False, repr=False)
 class Prospect(Quantified[Taken, Returned]):
     """What must stay possible (CTL's AG EF): from every state, a state can be reached in which the function is true.
 
@@ -115,7 +115,7 @@ EVENTUALLY_ALWAYS = Form("eventually_always", EVERYWHERE, EVERYWHERE, WHERE_FALS
 FORMS = (EVENTUALLY, LEADS_TO, ALWAYS_EVENTUALLY, EVENTUALLY_ALWAYS)
 
 
-@attrs.define(eq=False, slots=False)
+@attrs.define(eq=False, slots=False, repr=False)
 class Liveness(Quantified[Taken, Returned]):
     """What must happen on every fair behaviour.
 

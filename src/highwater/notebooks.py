@@ -94,7 +94,10 @@ class Result(checking.Result):
 class Trace:
     """The counterexample of a result."""
 
-    of: Result = attrs.field(repr=False)
+    of: Result
+
+    def __repr__(self) -> str:
+        return f"<Trace of {self._violation!r}>"
 
     def __str__(self) -> str:
         violation = self._violation

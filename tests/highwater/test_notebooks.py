@@ -189,3 +189,14 @@ def test_the_notebook_of_the_docs_runs(tmp_path: Path, monkeypatch: pytest.Monke
     assert any("<svg" in each for each in html)
     assert any("<iframe srcdoc=" in each for each in html)
     assert any("highwater-coverage" in each for each in html)
+
+
+def test_what_python_prints_of_a_result_fits_into_a_line(violated: highwater.Result) -> None:
+    assert violated.violation is not None
+    step = violated.violation.trace[1]
+    of = (violated, violated.spec, violated.spec.system(), violated.outcome, violated.violation, violated.trace, step)
+    for each in of:
+        assert len(repr(each)) < 120, each
+        assert type(each).__name__ in repr(each)
+    assert repr(step.action) == f"<{step.action}>"
+    assert repr(violated.trace) == f"<Trace of {violated.violation!r}>"

@@ -72,6 +72,9 @@ class Result:
     mismatches: tuple[Mismatch, ...]
     comparable: bool = True
 
+    def __repr__(self) -> str:
+        return f"<Result {self.status.value}: {self.spec.name}: {self.found or self.verdict.value}>"
+
     @property
     def ok(self) -> bool:
         """Whether the claim was met, or what was asked was answered."""

@@ -155,6 +155,9 @@ class Spec:
     release: str | None = None
     changes: tuple[str, ...] = ()
 
+    def __repr__(self) -> str:
+        return f"<Spec {self.name} of {self.file.model}>"
+
     @functools.cached_property
     def _system(self) -> System:
         return build_system(self.definition, self.protocol, self.bounds, self.properties, self.file.by_order)
