@@ -9,6 +9,7 @@ import random
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import attrs
 import jsonschema
@@ -23,8 +24,12 @@ from highwater.model.language.declarations import Invariant, Witness, invariant
 from highwater.model.language.definition import Definition
 from highwater.model.reference.async_isr import Agreement, AlterIsr
 from highwater.model.reference.state import Cluster
+from highwater.reports import github
+from highwater.reports.junit import write_junit
 from highwater.reports.replaying import read_report, replay
-from highwater.reports.results import FORMAT, VERSION, as_data, report, write_json
+from highwater.reports.results import FORMAT, VERSION, as_data, entry_of, report, write_json
+from highwater.viewer.index import write_pages
+from highwater.viewer.wording import title_of
 
 HERE = Path(__file__).parent
 SPECS = HERE.parents[1] / "specs"
@@ -678,3 +683,48 @@ def test_an_entry_that_tells_otherwise_than_was_found_again_is_refused(
 ) -> None:
     lie(entry)
     assert words in refusal(entry)
+
+
+def test_the_comment_that_explains_a_claim_is_in_every_report(
+    write_spec: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = "One broker knows <b>two</b> epochs."
+    path = write_spec(protocol={"variant": "kip-101"}, check=["leader_in_isr"], expect={"verdict": "violated"})
+    text = path.read_text(encoding="utf-8")
+    path.write_text(f"#:schema x.json\n# One broker knows\n# <b>two</b> epochs.\n#\n# More.\n\n# not this\n{text}")
+    result = check_spec(load_spec(path))
+    assert result.spec.comment == f"{said}\nMore."
+    assert entry_of(result)["comment"] == f"{said}\nMore."
+    write_junit(tmp_path / "junit.xml", [result])
+    (out,) = ElementTree.parse(tmp_path / "junit.xml").getroot().iter("system-out")
+    assert f"\n    {said}\n    More." in (out.text or "")
+    unmet = check_spec(attrs.evolve(load_spec(write_spec(check=["leader_in_isr"])), comment=said))
+    assert "One broker knows \\<b\\>two" in github.summary([unmet])
+    assert "(as claimed)" in github.summary([result])
+    write_pages(tmp_path / "pages", [entry_of(result)])
+    (page,) = (each for each in (tmp_path / "pages").glob("*.html") if each.name != "index.html")
+    words = page.read_text(encoding="utf-8")
+    assert (
+        '<p class="comment">One broker knows &lt;b&gt;two&lt;/b&gt; epochs.</p>\n<p class="comment">More.</p>' in words
+    )
+    assert "As claimed." in words
+
+
+def test_the_page_of_a_claim_that_holds_names_its_preset_and_not_each_toggle(tmp_path: Path) -> None:
+    result = check_spec(load_spec(Path("gallery:two_copies_survive_one_power_failure")))
+    write_pages(tmp_path, [entry_of(result)])
+    page = (tmp_path / "two_copies_survive_one_power_failure.html").read_text(encoding="utf-8")
+    assert "/</span> repaired</p>" in page
+    assert "initial_isr" not in page, "a bound that is what it is where nothing is said"
+
+
+@pytest.mark.parametrize(
+    ("name", "title"),
+    [
+        ("kafka_3_9_1_keeps_records", "kafka 3.9.1 keeps records"),
+        ("after_kafka_4_1", "after kafka 4.1"),
+        ("kip_101_fails_on_2_brokers", "kip 101 fails on 2 brokers"),
+    ],
+)
+def test_a_title_has_the_number_of_its_release(name: str, title: str) -> None:
+    assert title_of(name) == title

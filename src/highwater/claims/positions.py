@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import itertools
 import os
 import re
 import stat
@@ -41,6 +42,14 @@ def text_of(path: Path, most: int) -> str:
 
         raise OSError(errno.EFBIG, f"is larger than {in_bytes(most)}, which is the most that is read")
     return data.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
+
+
+def comment_of(text: str) -> str:
+    """The comment with which a spec begins, as one line for each paragraph; empty if it begins with a key."""
+    lines = list(itertools.takewhile(lambda line: line.startswith("#"), text.splitlines()))
+    words = [line.removeprefix("#").strip() for line in lines if not line.startswith("#:")]  # these are for editors
+    paragraphs = itertools.groupby(words, key=bool)
+    return "\n".join(" ".join(of) for said, of in paragraphs if said)
 
 
 def line_of_key(path: Path, key: str) -> int:

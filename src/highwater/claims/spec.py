@@ -16,7 +16,7 @@ import attrs
 
 from highwater.claims import gallery, own
 from highwater.claims.changing import Changes
-from highwater.claims.positions import may_be_spec, text_of
+from highwater.claims.positions import comment_of, may_be_spec, text_of
 from highwater.claims.refining import refinement_of
 from highwater.claims.resolving import (
     RELEASE,
@@ -141,6 +141,7 @@ class Spec:
         check_deadlock: whether a state without successors, which no bound explains, is a violation too.
         release: the release of Kafka that the preset was named by, if it was.
         changes: what is other than the file says. Then nothing is claimed: what comes out is an answer.
+        comment: the comment with which the file begins, which explains the claim; a line for each paragraph.
     """
 
     name: str
@@ -154,6 +155,7 @@ class Spec:
     check_deadlock: bool
     release: str | None = None
     changes: tuple[str, ...] = ()
+    comment: str = ""
 
     def __repr__(self) -> str:
         return f"<Spec {self.name} of {self.file.model}>"
@@ -242,14 +244,14 @@ def load_spec(path: Path, changes: Changes = Changes()) -> Spec:  # noqa: B008 -
     except Wrong as wrong:
         raise SpecError(f"{path}: {wrong}") from None
     try:
-        data = tomllib.loads(text_of_spec(path))
+        text = text_of_spec(path)
+        data = tomllib.loads(text)
     except (ValueError, RecursionError) as error:
         raise SpecError(f"{path}: is not TOML: {error}") from None
     try:
         with own.beside(path):
-            return attrs.evolve(
-                _resolve(path, changes.applied_to(data) if changes else data), changes=changes.in_words()
-            )
+            spec = _resolve(path, changes.applied_to(data) if changes else data)
+            return attrs.evolve(spec, changes=changes.in_words(), comment=comment_of(text))
     except Wrong as wrong:
         raise SpecError("\n".join(f"{path}: {problem}" for problem in wrong.problems)) from None
 

@@ -157,6 +157,7 @@ def _coverage(found: Coverage) -> str:
 
 def _details(result: Result) -> str:
     lines = ["", f"### {_cell(result.spec.name)}", ""]
+    lines += [line for said in result.spec.comment.splitlines() for line in (_cell(said), "")]
     lines += [f"- {_cell(line)}" for line in (*result.mismatches, bounds_line(result), counts_line(result.outcome))]
     if (violation := result.violation) is not None:
         lines += ["", f"**{violation.property} is false:** {_cell(violation.witness or 'no reason given')}", ""]

@@ -89,9 +89,14 @@ def _add_suite(suites: ElementTree.Element, number: int, folder: str, cases: lis
         written = {"message": _xml(problem.message.partition("\n")[0]), "type": "not checked"}
         ElementTree.SubElement(case, "error", written).text = _xml(problem.message)
     ElementTree.SubElement(suite, "system-out").text = _xml(
-        "\n".join(f"{r.spec.name}: {whole_verdict(r)}" for r in results)
+        "\n".join(f"{r.spec.name}: {whole_verdict(r)}{_comment(r)}" for r in results)
     )
     ElementTree.SubElement(suite, "system-err").text = ""
+
+
+def _comment(result: Result) -> str:
+    """The comment that explains a claim, on lines of its own."""
+    return "".join(f"\n    {line}" for line in result.spec.comment.splitlines())
 
 
 def _seconds(results: Iterable[Result]) -> str:

@@ -174,6 +174,7 @@ def about_spec(spec: Spec) -> dict[str, Any]:
         "refines": spec.file.refines or None,
         "by_order": list(spec.file.by_order),
         "source": spec.file.source,
+        "comment": readable(spec.comment),
         "changes": list(spec.changes),
     }
 

@@ -37,11 +37,10 @@ def show_result(console: Console, result: Result, *, with_trace: bool, with_acti
     Args:
         with_actions: name the statements of actions that never ran, if these were looked for.
     """
-    spec, outcome, expect = result.spec, result.outcome, result.spec.file.expect
+    spec, outcome = result.spec, result.outcome
     colour = _COLOURS[result.status]
     console.print(Text.assemble((_MARKS[result.status], colour), "  ", (visible(spec.name), "bold"), _changed(spec)))
-    expected = " (as claimed)" if result.status is Status.MET and expect.verdict is Verdict.VIOLATED else ""
-    console.print(Text(f"    {verdict_line(result)}{expected}", "" if result.ok else "bold"))
+    console.print(Text(f"    {verdict_line(result)}{as_claimed(result)}", "" if result.ok else "bold"))
     for mismatch in result.mismatches:
         console.print(Text(f"    {visible(mismatch)}", "red"))
     if protocol := _protocol(spec):
@@ -147,7 +146,13 @@ def _for_whom(outcome: Outcome) -> str:
 def whole_verdict(result: Result) -> str:
     """What came out, and where it says least."""
     found = unproven(result.spec, result.outcome)
-    return f"{verdict_line(result)}; {found}" if found else verdict_line(result)
+    return f"{verdict_line(result)}{as_claimed(result)}" + (f"; {found}" if found else "")
+
+
+def as_claimed(result: Result) -> str:
+    """Whether a violation is what the claim expects, in words."""
+    expect = result.spec.file.expect
+    return " (as claimed)" if result.status is Status.MET and expect.verdict is Verdict.VIOLATED else ""
 
 
 def _held_back(result: Result) -> str:

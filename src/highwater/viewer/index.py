@@ -59,7 +59,8 @@ def write_pages(
         if entry.get("trace"):
             text = trace_page(counterexample_in(entry, spec), "index.html", page)
         else:
-            text = search_page(entry, "index.html")
+            with nullcontext() if spec is None else beside(spec):
+                text = search_page(entry, "index.html", subject_of(entry))
         write_text(folder / page, text)
         rows.append(IndexRow(entry, page))
     write_text(folder / "index.html", index_page(rows, incomplete, coverage, releases))

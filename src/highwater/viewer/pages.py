@@ -18,10 +18,11 @@ from markupsafe import Markup, escape
 
 from highwater.claims import own
 from highwater.claims.positions import in_repository
+from highwater.reports.replaying import Subject
 from highwater.viewer.comparison import Comparison
 from highwater.viewer.explored import plots_of, shaded
 from highwater.viewer.shown import Counterexample, Delivery, ShownLog, ShownStep, ShownTrace
-from highwater.viewer.wording import in_words
+from highwater.viewer.wording import settings_in_words, title_of
 from highwater.visible import counted, visible
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -62,19 +63,21 @@ def trace_page(trace: Counterexample, index: str = "", page: str = "") -> str:
     )
 
 
-def search_page(entry: Mapping[str, Any], index: str = "") -> str:
+def search_page(entry: Mapping[str, Any], index: str = "", subject: Subject | None = None) -> str:
     """The page of a claim without a counterexample: what was explored.
 
     Args:
         entry: the report's.
         index: the address of the page of all verdicts, relative to this one; none if empty.
+        subject: what the entry speaks of; without it, toggles and bounds are all listed.
     """
+    protocol, bounds = settings_in_words(entry, subject)
     return render(
         "search.html",
         entry=entry,
         index=index,
-        protocol=in_words(entry["protocol"]),
-        bounds=in_words(entry["bounds"]),
+        protocol=protocol,
+        bounds=bounds,
         plots=plots_of(entry["levels"], entry["actions"]),
         files=shaded({file: {int(line): n for line, n in of.items()} for file, of in entry["lines"].items()}),
     )
@@ -240,7 +243,7 @@ def _environment() -> jinja2.Environment:
         "described": described,
         "place": lambda choice: _place(choice.refused.file, choice.refused.line),
         "place_of": lambda missed: _place(missed["file"], missed["line"]),
-        "words": lambda name: name.replace("_", " "),
+        "words": title_of,
     }
     scripts = {name: (TEMPLATES / f"{name}.js").read_text(encoding="utf-8") for name in ("script", "explore")}
     hashes = (base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in scripts.values())

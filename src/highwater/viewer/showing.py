@@ -23,7 +23,7 @@ from highwater.viewer.cells import arrows_of, cell_of, lane_of, lane_of_part, pi
 from highwater.viewer.drawings import drawing_of
 from highwater.viewer.picture import Drawing
 from highwater.viewer.shown import Counterexample, LookedAt, Meaning, ShownStep, ShownTrace, worth_showing
-from highwater.viewer.wording import bounds_in_words, in_words, meaning_of, protocol_in_words
+from highwater.viewer.wording import meaning_of, settings_in_words
 
 LONGEST_VALUE = 80  # of a longer value only what was added last is shown
 
@@ -59,10 +59,7 @@ def counterexample_of(
     followed = other_properties(subject) if subject else ()
     drawing = drawing or drawing_of(system)
     shown = shown_trace(system, trace, drawing, violation.property, followed, why, violation.facts)
-    protocol, bounds = in_words(entry["protocol"]), in_words(entry["bounds"])
-    if subject:
-        protocol = protocol_in_words(subject.model, subject.protocol, entry.get("preset"))
-        bounds = bounds_in_words(subject.bounds)
+    protocol, bounds = settings_in_words(entry, subject)
     if violated is not None and violation.back_to is not None:
         shown = _with_waiting(
             shown, violation.property, waiting(system, cast("Instance[Liveness]", violated), trace, violation.back_to)

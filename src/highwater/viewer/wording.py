@@ -10,6 +10,7 @@ import attrs
 
 from highwater.claims.resolving import toggles_of
 from highwater.model.language.definition import Model
+from highwater.reports.replaying import Subject
 from highwater.viewer.shown import Meaning
 from highwater.visible import summary_and_rest
 
@@ -32,6 +33,20 @@ def protocol_in_words(model: Model, protocol: Any, preset: Any = None) -> str:
     # of several the newest
     nearest = min(reversed(differences), key=lambda name: (name != preset, len(differences[name])))
     return ", ".join(filter(None, (nearest, in_words(differences[nearest]))))
+
+
+def settings_in_words(entry: Mapping[str, Any], subject: Subject | None) -> tuple[str, str]:
+    """Protocol and bounds of a report's entry: as a preset and what differs, if it is known what it speaks of."""
+    if subject is None:
+        return in_words(entry["protocol"]), in_words(entry["bounds"])
+    return protocol_in_words(subject.model, subject.protocol, entry.get("preset")), bounds_in_words(subject.bounds)
+
+
+def title_of(name: str) -> str:
+    """A claim's name as a sentence: `kafka_3_9_1_keeps_records` is "kafka 3.9.1 keeps records"."""
+    release = re.compile(r"(?<![^_])kafka_(\d+(?:_\d+)*)(?![^_])")
+    with_releases = release.sub(lambda found: f"kafka {found[1].replace('_', '.')}", name)
+    return with_releases.replace("_", " ")
 
 
 def bounds_in_words(bounds: Any) -> str:
