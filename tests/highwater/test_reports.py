@@ -27,7 +27,7 @@ from highwater.model.reference.state import Cluster
 from highwater.reports import github
 from highwater.reports.junit import write_junit
 from highwater.reports.replaying import read_report, replay
-from highwater.reports.results import FORMAT, VERSION, as_data, entry_of, report, write_json
+from highwater.reports.results import FORMAT, VERSION, as_data, report, write_json
 from highwater.viewer.index import write_pages
 from highwater.viewer.wording import title_of
 
