@@ -8,13 +8,14 @@ from highwater.model.controller.bounds import controllers
 from highwater.model.controller.brokers import Broker, IsrChange, Role
 from highwater.model.controller.context import Context
 from highwater.model.controller.events import is_free
-from highwater.model.controller.protocol import AheadOfController, ControllerProtocol, IsrPath
+from highwater.model.controller.protocol import ControllerProtocol, IsrPath
 from highwater.model.controller.requests import Batch
 from highwater.model.controller.state import Cluster
 from highwater.model.controller.state_machines import ControllerMoved, fenced
 from highwater.model.language.declarations import action
 from highwater.model.language.records import evolve
 from highwater.model.log import brokers
+from highwater.model.partition_rules import AheadOfController
 
 
 def fetches_from(cluster: Cluster, follower: int, leader: int, protocol: ControllerProtocol) -> bool:

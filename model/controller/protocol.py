@@ -7,6 +7,7 @@ from enum import Enum
 import attrs
 
 from highwater.model.language.definition import toggle
+from highwater.model.partition_rules import AheadOfController
 
 
 class StopReplicaEpoch(Enum):
@@ -56,13 +57,6 @@ class IsrPath(Enum):
 
     ZOOKEEPER = "zookeeper"
     ALTER_PARTITION = "alter-partition"
-
-
-class AheadOfController(Enum):
-    """What a controller answers to a leader that knows newer epochs."""
-
-    FENCED = "fenced"
-    NOT_CONTROLLER = "not-controller"
 
 
 @attrs.frozen

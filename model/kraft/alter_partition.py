@@ -9,12 +9,13 @@ from highwater.model.kraft.changing import changed, listed
 from highwater.model.kraft.image import Image, Standing
 from highwater.model.kraft.metadata_log import appended
 from highwater.model.kraft.partition_change import Target
-from highwater.model.kraft.protocol import AheadOfController, KraftProtocol, OlderBrokers
+from highwater.model.kraft.protocol import KraftProtocol, OlderBrokers
 from highwater.model.kraft.requests import answered, has_fate, settled, with_fate
 from highwater.model.kraft.state import Cluster, Fate, Proposal
 from highwater.model.language.declarations import action
 from highwater.model.language.records import evolve
 from highwater.model.log import brokers
+from highwater.model.partition_rules import AheadOfController
 
 
 def knows_topic(image: Image, partition: int, proposal: Proposal) -> bool:

@@ -12,6 +12,7 @@ import attrs
 
 from highwater.model.kraft.partition import UNCHANGED, Brokers, PartitionChange, PartitionRegistration, Unchanged
 from highwater.model.kraft.reassignment import Completion, Reassignment, completed
+from highwater.model.partition_rules import elr_after
 
 NOBODY = -1
 """What Kafka until 4.1.0 notes as the last known leader of a partition that had none. Until 4.0 it is elected, too."""
@@ -174,11 +175,10 @@ def _with_elr(draft: _Draft, target: Target, rules: Rules) -> _Draft:
         return draft
     if len(draft.isr) >= target.min_isr:
         return attrs.evolve(draft, elr=(), last_known_elr=())
-    candidates = {*draft.elr, *draft.partition.isr}
-    if rules.eligible_must_be_assigned:
-        candidates &= {*draft.replicas}
-    elr = candidates - {*draft.isr} - target.shut_down_uncleanly
-    known = (candidates | {*draft.last_known_elr}) - {*draft.isr} - elr
+    before, isr = {*draft.partition.isr}, {*draft.isr}
+    gone = {*draft.elr, *before} - {*draft.replicas} if rules.eligible_must_be_assigned else set()
+    elr = elr_after({*draft.elr}, before, isr, gone | target.shut_down_uncleanly, target.min_isr)
+    known = ({*draft.elr, *before} - gone | {*draft.last_known_elr}) - isr - elr
     return attrs.evolve(draft, elr=tuple(sorted(elr)), last_known_elr=tuple(sorted(known, key=_bucket)))
 
 

@@ -9,6 +9,7 @@ import attrs
 from highwater.model.kraft.partition_change import LastKnownLeader, Rules, ShrinkBump
 from highwater.model.kraft.reassignment import Completion
 from highwater.model.language.definition import toggle
+from highwater.model.partition_rules import AheadOfController
 
 
 class Unfencing(Enum):
@@ -16,13 +17,6 @@ class Unfencing(Enum):
 
     AT_END = "at-end"
     AT_REGISTRATION = "at-registration"
-
-
-class AheadOfController(Enum):
-    """What a deposed controller answers to a request from an epoch that it does not know."""
-
-    FENCED = "fenced"
-    NOT_CONTROLLER = "not-controller"
 
 
 class OlderBrokers(Enum):

@@ -9,8 +9,9 @@ from highwater.model.partition.bounds import PartitionBounds
 from highwater.model.partition.controlling import with_isr
 from highwater.model.partition.membership import is_outdated
 from highwater.model.partition.messages import Answer, IsrChange
-from highwater.model.partition.protocol import AheadOfController, PartitionProtocol
+from highwater.model.partition.protocol import PartitionProtocol
 from highwater.model.partition.state import Partition, Standing
+from highwater.model.partition_rules import AheadOfController
 
 
 def answer_to(partition: Partition, leader: int, change: IsrChange, protocol: PartitionProtocol) -> Answer:

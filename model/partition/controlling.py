@@ -18,6 +18,7 @@ from highwater.model.partition.high_watermark import min_isr
 from highwater.model.partition.messages import Election
 from highwater.model.partition.protocol import PartitionProtocol, ShrinkStartsEpoch
 from highwater.model.partition.state import Partition, Quorum, Standing
+from highwater.model.partition_rules import elr_after
 
 
 def election_of(quorum: Quorum) -> Election:
@@ -41,16 +42,12 @@ def with_elr(
 ) -> Quorum:
     """The record with another ISR, and the eligible leader replicas that follow from it.
 
-    A replica that leaves an ISR below min.insync.replicas joins the ELR, unless it lost data. The ELR is empty once the
-    ISR is large enough; how large is asked of the assignment before the change.
-
-    Source: org.apache.kafka.controller.PartitionChangeBuilder#maybePopulateTargetElr (3.8.0 to 4.3.1); KIP-966.
+    How large the ISR must be is asked of the assignment before the change.
     """
     if not keeps_elr(protocol):
         return evolve(quorum, isr=isr)
-    if len(isr) >= min_isr(quorum.assignment, protocol, bounds):
-        return evolve(quorum, isr=isr, elr=frozenset())
-    return evolve(quorum, isr=isr, elr=(quorum.elr | quorum.isr) - isr - unclean)
+    enough = min_isr(quorum.assignment, protocol, bounds)
+    return evolve(quorum, isr=isr, elr=elr_after(quorum.elr, quorum.isr, isr, unclean, enough))
 
 
 def with_isr(partition: Partition, isr: Set[int], protocol: PartitionProtocol, bounds: PartitionBounds) -> Partition:

@@ -15,6 +15,7 @@ import attrs
 
 from highwater.model.language.definition import toggle
 from highwater.model.partition.truncation_rules import TRUNCATION_RULES, Truncation, TruncationRules
+from highwater.model.partition_rules import AheadOfController
 
 
 class TruncationSkip(Enum):
@@ -136,13 +137,6 @@ class AlterError(Enum):
 
     REVERT_ANY = "revert-any"
     DEFINITE_ONLY = "definite-only"
-
-
-class AheadOfController(Enum):
-    """What a deposed controller answers to a request from a leader epoch that it does not know."""
-
-    FENCED = "fenced"
-    NOT_CONTROLLER = "not-controller"
 
 
 class WaitsForNonIsr(Enum):

@@ -9,8 +9,9 @@ import pytest
 
 from highwater.invariants.controller.recovery import isr_changes_can_be_settled
 from highwater.model.controller.brokers import IsrChange
-from highwater.model.controller.protocol import AheadOfController, IsrPath
+from highwater.model.controller.protocol import IsrPath
 from highwater.model.controller.releases import PRESETS, REPAIRED
+from highwater.model.partition_rules import AheadOfController
 from tests.model.controller.walk import Walk
 
 RULES = attrs.evolve(REPAIRED, isr_path=IsrPath.ALTER_PARTITION)
