@@ -23,6 +23,7 @@ from highwater.explorer.compiler.settings import Settings
 from highwater.explorer.compiler.tracing import OutOfBounds, Recorder, Update
 from highwater.explorer.encoding import FIRST_EFFECT
 from highwater.explorer.system import Cut, ModelError, impure, where
+from highwater.explorer.trace import Change, changes
 from highwater.model.language.declarations import Instance
 
 ABSENT = object()
@@ -192,30 +193,44 @@ class Equivariance:
         return value is not None and value <= most
 
     def _refuse(self, number: int, reference: int, exchange: Exchange, found: int, words: Sequence[int]) -> NoReturn:
-        image = exchange.image.of_state(words)
+        names, image = named(exchange.image.permutation), exchange.image.of_state(words)
         ours, theirs = self._program.instances[number], self._program.instances[exchange.goes_to[number]]
-        raise ModelError(
-            f"{ours.of.name} tells {named(exchange.image.permutation)} {APART}\n  {where(ours)}\n"
-            f"  {ours} {self._said(reference, words)}\n"
-            f"    in the state {self._shown(words)}\n"
-            f"  {theirs} {self._said(found, image)}\n"
-            f"    in its image {self._shown(image)}\n{WHAT_TO_DO}"
-        )
-
-    def _shown(self, words: Sequence[int]) -> str:
+        done, other = self._program.meant(reference, tuple(words)), self._program.meant(found, tuple(image))
         layout = self._program.layout
-        return layout.domain.show(layout.unpack(words))
+        before = layout.unpack(words)
+        if not any(each is None or isinstance(each, Cut | bool) for each in (done, other)):
+            wanted = layout.unpack(exchange.image.of_state(done))
+            apart = changes(layout.domain, wanted, layout.unpack(other))
+            said = (
+                f"  {ours} leads to {_parts(changes(layout.domain, before, layout.unpack(done)))}\n"
+                f"  after an exchange of {names}, {theirs} should lead to "
+                f"{', '.join(f'{part.path} {part.before}' for part in apart)}, and leads to "
+                f"{', '.join(f'{part.path} {part.after}' for part in apart)}"
+            )
+        else:
+            said = (
+                f"  {ours} {_outcome(done)}\n    in the state {layout.domain.show(before)}\n"
+                f"  {theirs} {_outcome(other)}\n"
+                f"    in its image: {_parts(changes(layout.domain, before, layout.unpack(image)))}"
+            )
+        raise ModelError(f"{ours.of.name} tells {names} {APART}\n  {where(ours)}\n{said}\n{WHAT_TO_DO}")
 
-    def _said(self, reference: int, words: Sequence[int]) -> str:
-        match self._program.meant(reference, tuple(words)):
-            case None:
-                return "is not enabled"
-            case Cut(bounds=bounds):
-                return f"is cut by {', '.join(sorted(bounds))}"
-            case bool() as holds:
-                return "is true" if holds else "is false"
-            case after:
-                return f"leads to {self._shown(after)}"
+
+def _outcome(meant: Any) -> str:
+    """What a function gives, in words."""
+    match meant:
+        case None:
+            return "is not enabled"
+        case Cut(bounds=bounds):
+            return f"is cut by {', '.join(sorted(bounds))}"
+        case bool() as holds:
+            return "is true" if holds else "is false"
+        case _:
+            return "is enabled"
+
+
+def _parts(found: Sequence[Change]) -> str:
+    return ", ".join(map(str, found)) or "the same state"
 
 
 @attrs.frozen(eq=False)
