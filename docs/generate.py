@@ -118,7 +118,7 @@ def properties() -> Iterator[str]:
         "it has none.",
         "",
     )
-    for model, names, definition in grouped(lambda definition: definition.known_properties):
+    for model, names, definition in grouped(MODELS.values(), lambda definition: definition.known_properties):
         yield from (f"## Of the model `{model}`" + (f" under {', '.join(names)}" if names else ""), "")
         for each in definition.known_properties:
             yield from (

@@ -177,10 +177,27 @@ def test_options_of_another_engine_are_refused(
     assert words in explained(highwater("check", write_spec(), *options))
 
 
-def test_folders_are_refused_where_nothing_is_looked_for_in_them(highwater: Run) -> None:
-    result = highwater("list", "models", "extra")
+@pytest.mark.parametrize("what", ["models", "presets", "actions", "properties"])
+def test_one_model_is_listed_if_it_is_named(highwater: Run, what: str) -> None:
+    whole, one = highwater("list", what).stdout, highwater("list", what, "kraft").stdout
+    assert one in whole
+    assert "kraft" in one
+    assert 0 < len(one) < len(whole) / 2
+    wrong = highwater("list", what, "krafft")
+    assert wrong.exit_code == 2
+    assert 'model: "krafft" is not one of the models (did you mean "kraft"?)' in wrong.stderr
+
+
+def test_what_takes_no_argument_refuses_one(highwater: Run) -> None:
+    result = highwater("list", "schema", "extra")
     assert result.exit_code == 2
-    assert "list models takes no DIR" in result.stderr
+    assert "list schema takes no argument" in result.stderr
+
+
+def test_list_presets_takes_a_release_and_a_model(highwater: Run) -> None:
+    listed = highwater("list", "presets", "3.9", "kraft").stdout
+    assert "partition  kafka-3.9.1  (kraft, from 3.9.1)" in listed, "its patch releases, too"
+    assert "kraft  kafka-4.3\n" in listed
 
 
 def test_list_presets_names_the_presets_of_a_release(highwater: Run) -> None:

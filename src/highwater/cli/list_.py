@@ -12,7 +12,7 @@ from highwater.cli.options import MET, PATH, USAGE, complain, model_path
 
 @click.command("list")
 @click.argument("what", type=click.Choice(["models", "presets", "actions", "properties", "specs", "defects", "schema"]))
-@click.argument("paths", metavar="[DIR|RELEASE]...", nargs=-1, type=PATH)
+@click.argument("paths", metavar="[DIR|RELEASE|MODEL]...", nargs=-1, type=PATH)
 @click.option("--show", "whole", is_flag=True, help="For specs: print the files, with the comments that explain them.")
 @model_path
 def list_(what: str, paths: tuple[Path, ...], whole: bool) -> None:
@@ -21,10 +21,12 @@ def list_(what: str, paths: tuple[Path, ...], whole: bool) -> None:
 
     `list specs` lists those below DIR, by default below specs; `list specs gallery:` those that come with Highwater,
     and gallery:kip_101* those of that name.
-    `list presets 3.4.1` names the presets that speak for that release of Kafka.
+    The others list all models, or those named. `list presets 3.4.1` names the presets that speak for that release of
+    Kafka.
     """
     from highwater.claims.spec import SpecError
     from highwater.cli.listing import (
+        models_named,
         show_actions,
         show_defects,
         show_models,
@@ -35,24 +37,29 @@ def list_(what: str, paths: tuple[Path, ...], whole: bool) -> None:
         show_specs,
         show_specs_whole,
     )
+    from highwater.model.catalogue import MODELS
     from highwater.reports.progress import make_console
 
     console = make_console()
-    if paths and what not in ("specs", "presets"):
-        raise click.UsageError(f"list {what} takes no DIR; only list specs does")
+    if paths and what in ("defects", "schema"):
+        raise click.UsageError(f"list {what} takes no argument")
     if whole and what != "specs":
         raise click.UsageError("--show goes with list specs")
+    names = [str(path) for path in paths]
     wrong: list[SpecError] = []
     try:
         match what:
             case "models":
-                show_models(console)
+                show_models(console, models_named(names))
             case "presets":
-                show_presets_of(console, map(str, paths)) if paths else show_presets(console)
+                models = [name for name in names if name in MODELS or ":" in name]
+                show_presets_of(console, (name for name in names if name not in models))
+                if models or not names:
+                    show_presets(console, models_named(models))
             case "actions":
-                show_actions(console)
+                show_actions(console, models_named(names))
             case "properties":
-                show_properties(console)
+                show_properties(console, models_named(names))
             case "defects":
                 show_defects(console)
             case "schema":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,20 +13,32 @@ from rich.console import Console
 from rich.text import Text
 
 from highwater.claims.gallery import name_of
-from highwater.claims.resolving import choices, spelt, toggles_of, variants
+from highwater.claims.resolving import choices, find_model, spelt, toggles_of, variants
 from highwater.claims.schema import schema
 from highwater.claims.spec import SpecError, find_specs, load_spec, text_of_spec
-from highwater.claims.tables import shown
+from highwater.claims.tables import Wrong, shown
 from highwater.model.catalogue import MODELS
-from highwater.model.language.definition import Definition
+from highwater.model.language.definition import Definition, Model
 from highwater.visible import counted, summary_and_rest, visible
 
 
-def grouped(what: Callable[[Definition], Any]) -> Iterator[tuple[str, list[str], Definition]]:
+def models_named(names: Iterable[str]) -> list[Model]:
+    """These models, or all.
+
+    Raises:
+        SpecError: there is none of such a name.
+    """
+    try:
+        return [find_model(name) for name in names] or list(MODELS.values())
+    except Wrong as wrong:
+        raise SpecError(str(wrong)) from None
+
+
+def grouped(models: Iterable[Model], what: Callable[[Definition], Any]) -> Iterator[tuple[str, list[str], Definition]]:
     """Each model's definitions that agree in something, with the names of their protocols; no names if all of them
     agree.
     """
-    for model in MODELS.values():
+    for model in models:
         alike: dict[Any, tuple[list[str], Definition]] = {}
         for name, _, definition in variants(model):
             alike.setdefault(what(definition), ([], definition))[0].append(name)
@@ -38,9 +50,9 @@ def _line(console: Console, indent: int, name: str, rest: str) -> None:
     console.print(Text.assemble(" " * indent, (name, "bold"), f"  {rest}"))
 
 
-def show_models(console: Console) -> None:
+def show_models(console: Console, models: Sequence[Model]) -> None:
     """Each model with the values of its toggles, and for each state class its bounds."""
-    for model in MODELS.values():
+    for model in models:
         _line(console, 0, model.name, model.summary)
         attrs.resolve_types(model.protocol)
         for field in attrs.fields(model.protocol):
@@ -50,11 +62,10 @@ def show_models(console: Console) -> None:
             )
         if model.presets:
             _line(console, 2, "preset", " | ".join(model.presets))
-        for of, names, definition in grouped(lambda definition: definition.bounds):
-            if of == model.name:
-                console.print(Text(f"  bounds of {', '.join(names)}" if names else "  bounds"))
-                for field in attrs.fields(definition.bounds):
-                    _line(console, 4, field.name, _range_of(field))
+        for _, names, definition in grouped([model], lambda definition: definition.bounds):
+            console.print(Text(f"  bounds of {', '.join(names)}" if names else "  bounds"))
+            for field in attrs.fields(definition.bounds):
+                _line(console, 4, field.name, _range_of(field))
 
 
 def _range_of(field: Any) -> str:
@@ -63,16 +74,17 @@ def _range_of(field: Any) -> str:
     return f"{field.metadata['low']}..{field.metadata['high']}  {field.metadata['meaning']}{default}"
 
 
-def show_presets(console: Console) -> None:
-    """Each preset of each model, with the toggles in which it differs from the preset before it."""
-    for model in MODELS.values():
+def show_presets(console: Console, models: Iterable[Model]) -> None:
+    """Each preset of each model, with the toggles in which it differs from the preset before it, and what they mean."""
+    for model in models:
         before: dict[str, Any] = {}
+        meanings = {field.name: field.metadata.get("meaning", "") for field in attrs.fields(model.protocol)}
         for name, preset in model.presets.items():
             toggles = toggles_of(preset)
             _line(console, 0, model.name, name)
             for toggle, value in toggles.items():
                 if before.get(toggle) != value:
-                    _line(console, 2, f"protocol.{toggle}", shown(value))
+                    _line(console, 2, f"protocol.{toggle}", f"{shown(value)}  {meanings[toggle]}".rstrip())
             before = toggles
 
 
@@ -106,17 +118,17 @@ def show_presets_of(console: Console, releases: Iterable[str]) -> None:
             _line(console, 2, name, rest)
 
 
-def show_actions(console: Console) -> None:
+def show_actions(console: Console, models: Iterable[Model]) -> None:
     """Each model's actions under each protocol, with their parameters and first line."""
-    for model, names, definition in grouped(lambda definition: definition.actions):
+    for model, names, definition in grouped(models, lambda definition: definition.actions):
         _line(console, 0, model, ", ".join(names))
         for action in definition.actions:
             _line(console, 2, f"{action.name}({', '.join(action.parameters)})", summary_and_rest(action)[0])
 
 
-def show_properties(console: Console) -> None:
+def show_properties(console: Console, models: Iterable[Model]) -> None:
     """Each model's properties with their first lines."""
-    for model, names, definition in grouped(lambda definition: definition.known_properties):
+    for model, names, definition in grouped(models, lambda definition: definition.known_properties):
         console.print(Text(f"for {', '.join(names) or model}"))
         for found in definition.known_properties:
             _line(console, 2, found.name, summary_and_rest(found)[0])
