@@ -100,7 +100,7 @@ def show_presets_of(console: Console, releases: Iterable[str]) -> None:
             try:
                 names = list(dict.fromkeys([*model.presets_for(release), *model.presets_within(release)]))
             except ValueError:
-                raise SpecError(f"{release}: is not a release number such as 2.0.1 or 3.7") from None
+                raise SpecError(f"{release}: is not a release number such as 2.0.1 or 3.7, and no model") from None
             lines += [
                 (model.name, f"{name}  ({each.mode}, from {each.first})")
                 for name in names
