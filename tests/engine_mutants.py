@@ -452,8 +452,8 @@ DEFECTS: tuple[Defect, ...] = (
     Defect(
         "a leaf of an array by names stays in place in an image",
         "compiler/permutations.py",
-        "yield from _moves(slot, target.slots[places.get(position, position)], permutation, codes)",
-        "yield from _moves(slot, target.slots[position], permutation, codes)",
+        "source.places(functools.partial(_image, permutation))",
+        "range(len(images))",
         (SYMMETRIC,),
     ),
     Defect(
