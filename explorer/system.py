@@ -375,6 +375,14 @@ def line_of(error: BaseException) -> str | None:
     return None
 
 
+def interrupted_in(interrupt: KeyboardInterrupt) -> str:
+    """Where a model was as it was interrupted, in words; empty if no function of a model ran. A loop in one that never
+    ends is found so.
+    """
+    place = line_of(interrupt)
+    return f"interrupted in the model, {place}" if place else ""
+
+
 def is_machinery(path: Path) -> bool:
     """Whether a file belongs to Highwater (but for its models and the one that it writes for a start), to what it uses,
     or is none.

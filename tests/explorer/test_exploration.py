@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import re
+import signal
 import weakref
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -783,3 +785,17 @@ def test_dead_ends_beyond_a_budget_of_states_are_nobodys_business(system_of: Sys
     )
     assert (ours.verdict, ours.reason, ours.levels) == (theirs.verdict, theirs.reason, theirs.levels)
     assert ours.violations == theirs.violations
+
+
+@action(actor="clock")
+def tick_for_ever(clock: Clock) -> Clock:
+    while clock.hour:
+        signal.raise_signal(signal.SIGINT)
+    return clock
+
+
+def test_a_loop_that_never_ends_is_named_where_it_is_interrupted(explore: Explore, system_of: SystemOf) -> None:
+    outcome = explore(system_of([Clock(1)], [tick_for_ever]))
+    assert outcome.reason == "interrupted"
+    (warning,) = outcome.warnings
+    assert re.fullmatch(rf"interrupted in the model, at {re.escape(__file__)}:\d+ in tick_for_ever: .*", warning)

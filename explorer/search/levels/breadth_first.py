@@ -30,7 +30,7 @@ from highwater.explorer.search.levels.expansion import Expansion
 from highwater.explorer.search.levels.progress import Pace
 from highwater.explorer.search.states.counts import by_bound, by_bound_alone
 from highwater.explorer.search.states.store import Stopped
-from highwater.explorer.system import Contradiction, JudgedOtherwise, ModelError, System
+from highwater.explorer.system import Contradiction, JudgedOtherwise, ModelError, System, interrupted_in
 from highwater.explorer.verdict import (
     DEADLOCK,
     Audit,
@@ -211,9 +211,9 @@ class _Search:
         try:
             with refusing_what_is_never_equal(self.engine.system):
                 reason = self._search()
-        except KeyboardInterrupt:
+        except KeyboardInterrupt as interrupt:
             reason = "interrupted"
-            self.cut_short = COMPILING if TIMES.running or TIMES.cut_short else ""
+            self.cut_short = COMPILING if TIMES.running or TIMES.cut_short else interrupted_in(interrupt)
             self._interrupted()
         except MemoryError:
             reason = "memory"

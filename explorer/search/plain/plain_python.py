@@ -11,7 +11,7 @@ from highwater.explorer.classes import class_after, judge_class
 from highwater.explorer.comparisons import refusing_what_is_never_equal
 from highwater.explorer.compiler.questions import refuse_questions, refuse_steps_that_never_happen
 from highwater.explorer.search.plain.plain_liveness import judge_liveness
-from highwater.explorer.system import Cut, System
+from highwater.explorer.system import Cut, System, interrupted_in
 from highwater.explorer.trace import retrace, violation_at
 from highwater.explorer.verdict import DEADLOCK, NO_GOAL, NO_PREMISE, Budget, Outcome, Progress, Verdict, Violation
 from highwater.model.language.declarations import Instance, Transition
@@ -74,6 +74,7 @@ class _Search:
         self.lassos: dict[str, Violation] = {}
         self.held_back: dict[str, int] = {}
         self.reason = ""
+        self.warnings: tuple[str, ...] = ()
 
     def run(self) -> Outcome:
         try:
@@ -82,8 +83,8 @@ class _Search:
                 if not self.reason and (self.keep_going or not self.violated):  # every state is known
                     self._judge_prospects()
                     self._judge_liveness()
-        except KeyboardInterrupt:
-            self.reason = "interrupted"
+        except KeyboardInterrupt as interrupt:
+            self.reason, self.warnings = "interrupted", tuple(filter(None, [interrupted_in(interrupt)]))
         return self._outcome()
 
     def _explore(self) -> None:
@@ -200,6 +201,7 @@ class _Search:
             deadlocks=len(self.at_rest),
             stopped_at_bound=self.stopped_at_bound,
             stored_states=len(self.parents),
+            warnings=self.warnings,
             seconds=time.perf_counter() - self.started,
             held_back=self.held_back,
             vacuous={} if self.reason or self.violated or self.lassos else self._vacuous(),
