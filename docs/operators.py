@@ -5,17 +5,22 @@ A test asks a sample of the cells again.
 
 from __future__ import annotations
 
+import multiprocessing
+import os
 import sys
-from collections.abc import Iterator
-from itertools import groupby
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
+from typing import Any
 
 from highwater.asking.answering import answer
 from highwater.asking.answers import Answer
 from highwater.asking.asked import Says
 from highwater.asking.questions import Question, catalogue
-from highwater.asking.settings import settings_for
+from highwater.asking.settings import Settings, settings_for
 from highwater.asking.wording import bounds_in_words
+from highwater.claims.resolving import preset_named
+from highwater.model.catalogue import MODELS
 
 PAGE = Path(__file__).with_suffix(".md")
 RELEASES = ("3.5.2", "3.9.0", "3.9.2", "4.0.2", "4.1.2", "4.4.0")
@@ -38,100 +43,90 @@ else the answers for 1 and for 2.
 - **no**: it does not come about within the bounds [below](#bounds-of-a-no). Beyond them nothing is known.
 - **?**: no model can be asked, or a search was too large. The reason is [below](#why-it-is-not-known).
 
-`highwater ask` asks the same of your settings, and says what would prevent it:
+"Seen on" names the clusters on which a finding was brought about that one of the answers rests on;
+[findings.md](findings.md) has each, with Kafka's own classes. Where nothing is named, it was seen in the models only.
+
+`highwater ask` asks the same of other settings, and says until when, what would prevent it, and how it comes about:
 
 ```console
-$ highwater ask only-member-restarts-with-unclean-election --release 4.4.0
+$ highwater ask running-broker-unregistered --release 4.4.0
+asked      a broker is unregistered while it runs
+settings   Kafka 4.4.0, replication factor 3, min.insync.replicas 2, acks=all,
+           ELR on
 [...]
-yes        Yes: a record that was acknowledged is lost, for good. [...]
 ```
 
-"Seen on" names clusters and Kafka's own classes on which a finding was brought about that one of the answers rests on;
-[findings.md](findings.md) has each. Where nothing is named, it was seen in the models only.
-"""
+`highwater ask --from DIR` reads release, topics and settings from what `kafka-topics.sh --describe`,
+`kafka-configs.sh --describe` and `kafka-features.sh describe` print, and from Strimzi's YAML. It prints a table like
+these for the topics of a cluster, worst first. With `--during controller-fail-over` or `--during preferred-election`
+that happens meanwhile."""
+
+Facts = Mapping[str, Any]
+"""What the page has of a question: its cells, and what is written beside and below the tables."""
 
 
 def cell(question: Question, release: str, min_isr: int) -> Answer:
-    """The answer of one cell."""
-    given = {} if {"min_isr", "replication_factor"} <= question.settings.keys() else {"min_isr": min_isr}
+    """The answer of one cell. A question that is about another min.insync.replicas has only one."""
+    given = {} if "min_isr" in question.settings else {"min_isr": min_isr}
     return answer(question, settings_for(question, release=release, **given), alone=True)
 
 
 def word(found: Answer) -> str:
+    """An answer in a cell."""
     return "?" if found.says is Says.NOT_KNOWN else found.says.value
 
 
-def in_cell(answers: list[Answer]) -> str:
-    """The answers for each min.insync.replicas, in one cell."""
-    words = [word(each) for each in answers]
-    return words[0] if len(set(words)) == 1 else " / ".join(words)
+def facts_of(name: str) -> Facts:
+    """Each cell of a question. Releases whose rules are the same to its models are asked once."""
+    question, asked = catalogue()[name], dict[tuple[Any, ...], Answer]()
+    found: list[list[Answer]] = []
+    for release in RELEASES:
+        presets = [preset_named(MODELS[claim.model], release) for claim in question.claims]
+        same = (*presets, Settings(release=release).has_elr)
+        found.append([asked.get((*same, each)) or cell(question, release, each) for each in MIN_ISR])
+        asked |= {(*same, each): answer for each, answer in zip(MIN_ISR, found[-1], strict=True)}
+    print(f"{name}: {[[word(each) for each in answers] for answers in found]}", file=sys.stderr, flush=True)
+    every = [each for answers in found for each in answers]
+    seen = {each.name: each for answer in every for each in answer.seen if each.clusters}
+    bounds = [bounds_in_words(part) for part in found[-1][-1].parts if part.result]
+    whys = [
+        f"{release}: {each.why_not_known}" if question.claims else each.why_not_known
+        for release, answers in zip(RELEASES, found, strict=True)
+        for each in answers
+        if each.says is Says.NOT_KNOWN
+    ]
+    return {
+        "cells": [" / ".join(dict.fromkeys(map(word, answers))) for answers in found],
+        "seen": "; ".join(f"[clusters of {', '.join(each.clusters)}](findings.md#{at})" for at, each in seen.items()),
+        "helps": "; ".join(dict.fromkeys(filter(None, (each.workarounds for each in every)))),
+        "bounds": "; ".join(dict.fromkeys(bounds)),
+        "whys": "; ".join(dict.fromkeys(whys)),
+    }
 
 
-def page(answers: dict[str, dict[str, list[Answer]]]) -> Iterator[str]:
+def page(facts: Mapping[str, Facts]) -> Iterator[str]:
+    """The page from what is known of each question."""
     yield from HEAD.splitlines()
-    questions = catalogue()
     for group, title in GROUPS.items():
-        yield from ("", f"## {title}", "")
-        yield f"| question | {' | '.join(RELEASES)} | seen on | what helps |"
+        yield from ("", f"## {title}", "", f"| question | {' | '.join(RELEASES)} | seen on | what helps |")
         yield "|" + "---|" * (len(RELEASES) + 3)
-        for name, by_release in answers.items():
-            if questions[name].group == group:
-                yield row(questions[name], by_release)
-    yield from ("", "## Bounds of a no", "")
-    yield "| question | what may happen, at most |"
-    yield "|---|---|"
-    for name, by_release in answers.items():
-        parts = [part for found in by_release[RELEASES[-1]][-1:] for part in found.parts if part.result]
-        if parts:
-            yield f"| `{name}` | {'; '.join(dict.fromkeys(map(bounds_in_words, parts)))} |"
+        for name, of in facts.items():
+            if catalogue()[name].group == group:
+                cells = " | ".join(of["cells"])
+                yield f"| `{name}`: {catalogue()[name].words} | {cells} | {of['seen']} | {of['helps']} |"
+    yield from ("", "## Bounds of a no", "", "| question | what may happen, at most |", "|---|---|")
+    yield from (f"| `{name}` | {of['bounds']} |" for name, of in facts.items() if of["bounds"])
     yield from ("", "## Why it is not known", "")
-    for name, by_release in answers.items():
-        whys = [
-            f"{release}: {found.why_not_known}" if questions[name].claims else found.why_not_known
-            for release, several in by_release.items()
-            for found in several
-            if found.says is Says.NOT_KNOWN
-        ]
-        if whys:
-            yield f"- `{name}`: {'; '.join(dict.fromkeys(whys))}."
+    yield from (f"- `{name}`: {of['whys']}." for name, of in facts.items() if of["whys"])
 
 
-def row(question: Question, by_release: dict[str, list[Answer]]) -> str:
-    every = [found for several in by_release.values() for found in several]
-    seen = {each.name: each for found in every for each in found.seen}
-    where = "; ".join(
-        f"[clusters of {', '.join(each.clusters)}](findings.md#{name})" for name, each in seen.items() if each.clusters
-    )
-    helps = "; ".join(dict.fromkeys(filter(None, (found.workarounds for found in every))))
-    cells = " | ".join(in_cell(by_release[release]) for release in RELEASES)
-    return f"| `{question.name}`: {question.words} | {cells} | {where} | {helps} |"
-
-
-def main() -> None:
-    answers: dict[str, dict[str, list[Answer]]] = {}
-    for _, of_group in groupby(
-        sorted(catalogue().values(), key=lambda each: list(GROUPS).index(each.group)), key=lambda each: each.group
-    ):
-        for question in of_group:
-            print(question.name, file=sys.stderr, flush=True)
-            answers[question.name] = {
-                release: [cell(question, release, min_isr) for min_isr in MIN_ISR] for release in RELEASES
-            }
-            print(
-                "   ",
-                [in_cell(each) for each in answers[question.name].values()],
-                [
-                    [
-                        round(f.decisive.result.outcome.seconds, 1) if f.decisive and f.decisive.result else None
-                        for f in each
-                    ]
-                    for each in answers[question.name].values()
-                ],
-                file=sys.stderr,
-                flush=True,
-            )
-    PAGE.write_text("\n".join(page(answers)) + "\n", encoding="utf-8")
+def all_facts(names: Iterable[str]) -> dict[str, Facts]:
+    """Ask some questions, several at the same time."""
+    names = list(names)
+    context = multiprocessing.get_context("spawn")  # a process that has threads is not to be forked
+    with ProcessPoolExecutor(os.cpu_count(), mp_context=context, max_tasks_per_child=8) as pool:
+        return dict(zip(names, pool.map(facts_of, names), strict=True))
 
 
 if __name__ == "__main__":
-    main()
+    PAGE.write_text("\n".join(page(all_facts(catalogue()))) + "\n", encoding="utf-8")

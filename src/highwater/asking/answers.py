@@ -12,7 +12,7 @@ from highwater.claims.raising import is_size, may_hide
 from highwater.model.language.definition import release_number
 
 
-@attrs.frozen
+@attrs.frozen(repr=False)
 class Answer:
     """An answer, and what it rests on.
 
@@ -70,6 +70,9 @@ class Answer:
 
     def __str__(self) -> str:
         return "\n".join([self.words, self.settings.in_words(), *self.sentences])
+
+    def __repr__(self) -> str:
+        return f"<Answer to {self.question.name}: {self.says.value}>"
 
     @property
     def why_not_known(self) -> str:

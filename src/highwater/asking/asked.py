@@ -102,14 +102,24 @@ def ask_claim(
     """
     result = check_spec(spec_of(claim, settings, more), budget=Budget(max_states=most_states), on_progress=on_progress)
     if result.verdict is Verdict.VIOLATED:
-        other = "the shortest way to it that the search finds takes another change than the one asked for"
-        is_asked_for = _takes(claim, settings, result)
-        return Part(claim, Says.YES if is_asked_for else Says.NOT_KNOWN, result, "" if is_asked_for else other)
+        why = _about_something_else(claim, settings, result)
+        return Part(claim, Says.NOT_KNOWN if why else Says.YES, result, why)
     if result.verdict is not Verdict.HOLDS:
         return Part(claim, Says.NOT_KNOWN, result, f"the search ended at {result.outcome.stored_states:,} states")
     if result.outcome.vacuous and claim.harm in BEGUN:
         return Part(claim, Says.NOT_KNOWN, result, "within these bounds nothing of the kind comes about at all")
     return Part(claim, Says.NO, result)
+
+
+def _about_something_else(claim: Claim, settings: Settings, result: Result) -> str:
+    """Why a counterexample says nothing of what was asked, or nothing."""
+    if not _takes(claim, settings, result):
+        return "the shortest way to it that the search finds takes another change than the one asked for"
+    if claim.against:
+        without = attrs.evolve(claim, protocol={**claim.protocol, **claim.against}, against={})
+        if ask_claim(without, settings).says is not Says.NO:
+            return "within the same bounds it comes about without this, too"
+    return ""
 
 
 def _takes(claim: Claim, settings: Settings, result: Result) -> bool:

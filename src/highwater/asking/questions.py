@@ -46,6 +46,7 @@ class Claim:
         bounds: numbers, or "replication_factor", "min_isr", and these with "+ 1".
         protocol: toggles that the question itself sets.
         takes: an action and its arguments that a counterexample has to have, if the bounds allow others, too.
+        against: toggles without which it must not come about: else the answer is about something else.
         older: other bounds for older releases.
         by_order: epochs and counts of which only the order is looked at: any number of them.
     """
@@ -56,6 +57,7 @@ class Claim:
     bounds: Mapping[str, int | str]
     protocol: Mapping[str, str | bool] = attrs.field(factory=dict)
     takes: Mapping[str, str] = attrs.field(factory=dict)
+    against: Mapping[str, str | bool] = attrs.field(factory=dict)
     older: Older | None = None
     by_order: tuple[str, ...] = ()
 
@@ -93,6 +95,7 @@ class Question:
         words: what happens, such as "one broker loses power".
         claims: none, if no model can be asked.
         settings: settings of the cluster that the question is about.
+        usual: settings with which it is asked if nothing else is given.
         ways: what an operator can do otherwise.
         since: the first release in which it can happen.
         why: why no model can be asked, or why not before `since`.
@@ -106,6 +109,7 @@ class Question:
     words: str
     claims: tuple[Claim, ...] = ()
     settings: Mapping[str, str | int | bool] = attrs.field(factory=dict)
+    usual: Mapping[str, str | int | bool] = attrs.field(factory=dict)
     ways: tuple[Way, ...] = ()
     since: str = "3.3"
     why: str = ""

@@ -68,10 +68,16 @@ def settings_for(question: Question, **given: Any) -> Settings:
     Raises:
         Wrong: one of them is none that a cluster has, or that a model can be asked.
     """
-    values = {key: value for key, value in given.items() if value is not None}
+    chosen = {key: value for key, value in given.items() if value is not None}
+    for key, value in question.settings.items():
+        if str(chosen.get(key, value)) != str(value):
+            raise Wrong(
+                f"--{key.replace('_', '-')}: {shown(chosen[key])} is another matter; {question.name} is about {value}"
+            )
+    values = {**question.usual, **chosen, **question.settings}
     _refuse_replicas(values)
-    settings = Settings(**{**values, **question.settings})
-    if "min_isr" not in given and "min_isr" not in question.settings:
+    settings = Settings(**values)
+    if "min_isr" not in values:
         settings = attrs.evolve(settings, min_isr=min(settings.min_isr, settings.replication_factor))
     _refuse(settings)
     acks = choose(str(settings.acks), ACKS, "--acks", "values of acks")

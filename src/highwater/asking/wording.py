@@ -9,6 +9,10 @@ from highwater.asking.questions import Seen
 
 HARMS: Mapping[str, tuple[str, str]] = {
     "acknowledged_records_survive": ("a record that was acknowledged is lost", "for good"),
+    "acting_leaders_hold_committed_records": (
+        "a record that was acknowledged is lost, in an election that counts as clean",
+        "for good",
+    ),
     "candidates_are_complete": (
         "a replica that a clean election may choose lacks a record that consumers could read",
         "until it has fetched the record; if it is elected before, the record is lost for good",

@@ -13,6 +13,14 @@ from highwater.cli.options import MET, PATH, UNMET, USAGE, Count, complain
 
 @click.command()
 @click.argument("name", metavar="[QUESTION]", required=False)
+@click.option(
+    "--from",
+    "source",
+    type=PATH,
+    metavar="FILE|DIR",
+    help="Read release, topics and settings from output of kafka-topics.sh, kafka-configs.sh and kafka-features.sh "
+    "--describe, and from Strimzi's YAML: a table of questions by topics, worst first.",
+)
 @click.option("--list", "listed", is_flag=True, help="List the questions.")
 @click.option("--release", metavar="N", help="The release of brokers and controllers, such as 3.9.2.  [default: 4.4]")
 @click.option("--replication-factor", type=int, metavar="N", help="Replicas of the partition, 1..3.  [default: 3]")
@@ -34,6 +42,7 @@ from highwater.cli.options import MET, PATH, UNMET, USAGE, Count, complain
 @click.option("--html", "html_path", type=PATH, metavar="FILE", help="Write a page: the trace, or what was explored.")
 def ask(
     name: str | None,
+    source: Path | None,
     listed: bool,
     alone: bool,
     expect: str | None,
@@ -62,9 +71,12 @@ def ask(
         show_questions(console, catalogue().values())
         sys.exit(MET)
     try:
+        try_out({"json": json_path, "html": html_path})
+        if source is not None:
+            _ask_of_all_topics(source, name, given, json_path)
+            sys.exit(MET)
         if name is None:
             name, given = _from_a_person(given)
-        try_out({"json": json_path, "html": html_path})
         found = _answered(name, {key: value for key, value in given.items() if value is not None}, alone)
         show_answer(console, found)
         _write(found, json_path, html_path)
@@ -72,6 +84,26 @@ def ask(
         complain(error)
         sys.exit(USAGE)
     sys.exit(UNMET if expect is not None and found.says.value != expect else MET)
+
+
+def _ask_of_all_topics(source: Path, name: str | None, given: dict[str, Any], json_path: Path | None) -> None:
+    """Ask a question, or all of them, of each class of topics that files describe."""
+    from highwater.asking.questions import catalogue, question_named
+    from highwater.asking.reading import read
+    from highwater.asking.tables import release_of, rows_of
+    from highwater.reports.asking import cluster_as_data, show_cluster
+    from highwater.reports.progress import Live, make_console
+    from highwater.reports.results import write_json
+
+    cluster = read(source)
+    release, questions = release_of(cluster, given), [question_named(name)] if name else list(catalogue().values())
+    known = {key: value for key, value in given.items() if value is not None and key in ("acks", "during", "elr")}
+    settings = {"elr": cluster.elr, **known, "release": release}
+    with Live(make_console(stderr=True), "") as live:
+        rows = rows_of(cluster, questions, settings, lambda words, progress: live.show(f"{words}?"))
+    show_cluster(make_console(), cluster, release, rows)
+    if json_path is not None:
+        write_json(json_path, cluster_as_data(cluster, release, rows))
 
 
 def _answered(name: str, given: dict[str, Any], alone: bool) -> Any:
@@ -121,19 +153,21 @@ def _from_a_person(given: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     if not sys.stdin.isatty():
         raise click.UsageError("name a QUESTION, or --list them all")
     from highwater.asking.questions import catalogue
-    from highwater.asking.settings import Settings
+    from highwater.asking.settings import MOST_REPLICAS, Settings
     from highwater.reports.asking import show_questions
     from highwater.reports.progress import make_console
 
-    usual = Settings()
     show_questions(make_console(), catalogue().values())
     name = click.prompt("question", type=click.Choice(list(catalogue())), show_choices=False)
-    given = {
-        "release": click.prompt("release", default=usual.release),
-        "replication_factor": click.prompt("replication factor", type=Count(1, 3), default=usual.replication_factor),
-        "min_isr": click.prompt("min.insync.replicas", type=Count(1, 3), default=usual.min_isr),
-        "acks": click.prompt("acks", default=usual.acks),
-        "unclean": click.confirm("is unclean.leader.election.enable on?", default=False),
-        **{key: value for key, value in given.items() if value},
+    question, usual = catalogue()[name], Settings()
+    asked: dict[str, tuple[str, Any]] = {
+        "release": ("release", None),
+        "replication_factor": ("replication factor", Count(1, MOST_REPLICAS)),
+        "min_isr": ("min.insync.replicas", Count(1, MOST_REPLICAS)),
+        "acks": ("acks", None),
+        "unclean": ("unclean.leader.election.enable", bool),
     }
+    for key, (words, kind) in asked.items():
+        if given.get(key) is None and key not in question.settings:
+            given[key] = click.prompt(words, type=kind, default=question.usual.get(key, getattr(usual, key)))
     return name, given

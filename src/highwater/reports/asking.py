@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import string
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import Any
 
@@ -14,11 +15,15 @@ from rich.text import Text
 from highwater.asking.answers import Answer
 from highwater.asking.asked import Says
 from highwater.asking.questions import Question
+from highwater.asking.reading import Cluster
+from highwater.asking.settings import MOST_REPLICAS
+from highwater.asking.tables import Row, askable
 from highwater.asking.wording import bounds_in_words, deeds, where_seen
 from highwater.visible import visible
 
 COLOURS = {Says.YES: "bold red", Says.NO: "bold green", Says.NOT_KNOWN: "bold yellow"}
-WIDEST, INDENT = 100, 11
+WIDEST, INDENT, MOST_LINES = 100, 11, 5
+LETTERS = string.ascii_uppercase
 
 
 def show_answer(console: Console, answer: Answer) -> None:
@@ -36,12 +41,13 @@ def show_answer(console: Console, answer: Answer) -> None:
             break
 
 
-def _show(console: Console, label: str, text: str, style: str) -> None:
+def _show(console: Console, label: str, text: str, style: str, indent: int = INDENT) -> None:
     width = min(WIDEST, console.width)
-    first, *rest = textwrap.wrap(visible(text), width - INDENT) or [""]
-    console.print(Text.assemble((label.ljust(INDENT), style), first))
+    room = max(20, width - indent)
+    first, *rest = textwrap.wrap(visible(text), room, break_on_hyphens=False, break_long_words=False) or [""]
+    console.print(Text.assemble((label.ljust(indent), style), first))
     for line in rest:
-        console.print(Text(f"{' ' * INDENT}{line}"))
+        console.print(Text(f"{' ' * indent}{line}"))
 
 
 def show_questions(console: Console, questions: Iterable[Question]) -> None:
@@ -60,6 +66,65 @@ def show_questions(console: Console, questions: Iterable[Question]) -> None:
             )
             for line in lines:
                 console.print(Text(f"{' ' * indent}{line}"))
+
+
+def show_cluster(console: Console, cluster: Cluster, release: str, rows: Sequence[Row]) -> None:
+    """A table of questions by class of topics, the worst first; and what was assumed, not asked or not understood."""
+    console.print(Text(f"Kafka {visible(release)}", "bold"))
+    classes = askable(cluster)
+    for letter, each in zip(LETTERS, classes, strict=False):
+        unclean = ", unclean election on" if each.unclean else ""
+        words = f"replication factor {each.replication_factor}, min.insync.replicas {each.min_isr}{unclean}"
+        _show(console, letter, f"{_some(each.topics)}: {words}", "bold")
+    console.print()
+    for row in rows:
+        cells = "".join(_cell(each).ljust(5) for each in row.answers)
+        _show(console, cells, f"{row.question.words} ({row.question.name})", "", 5 * len(classes) + 1)
+    console.print()
+    for each in cluster.classes:
+        if each not in classes:
+            words = f"{_some(each.topics)}: replication factor {each.replication_factor} is above {MOST_REPLICAS}"
+            _show(console, "not asked", words, "yellow")
+    for words in _few(cluster.assumed):
+        _show(console, "assumed", words, "dim")
+    for words in _few(cluster.not_understood):
+        _show(console, "not read", words, "yellow")
+
+
+def _cell(answer: Answer | None) -> str:
+    return "-" if answer is None else "?" if answer.says is Says.NOT_KNOWN else answer.says.value
+
+
+def _some(names: Sequence[str]) -> str:
+    """Some names, and how many more there are."""
+    more = f" and {len(names) - 3:,} more" if len(names) > 3 else ""
+    return f"{', '.join(names[:3])}{more}"
+
+
+def _few(lines: Sequence[str]) -> list[str]:
+    more = [f"and {len(lines) - MOST_LINES:,} more"] if len(lines) > MOST_LINES else []
+    return [*lines[:MOST_LINES], *more]
+
+
+def cluster_as_data(cluster: Cluster, release: str, rows: Sequence[Row]) -> dict[str, Any]:
+    """The same as plain JSON values."""
+    return {
+        "format": "highwater-cluster",
+        "version": 1,
+        "release": release,
+        "classes": [attrs.asdict(each) for each in askable(cluster)],
+        "not_asked": [attrs.asdict(each) for each in cluster.classes if each not in askable(cluster)],
+        "assumed": list(cluster.assumed),
+        "not_understood": list(cluster.not_understood),
+        "questions": [
+            {
+                "question": row.question.name,
+                "words": row.question.words,
+                "answers": [each and answer_as_data(each) for each in row.answers],
+            }
+            for row in rows
+        ],
+    }
 
 
 def answer_as_data(answer: Answer) -> dict[str, Any]:

@@ -1,0 +1,122 @@
+"""`highwater ask --from`: settings and topics read from what an operator has."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import Result
+
+from highwater.asking.asked import Says
+from highwater.asking.questions import question_named
+from highwater.asking.reading import TopicClass, read
+from highwater.asking.tables import rows_of
+from highwater.claims.tables import Wrong
+
+Run = Callable[..., Result]
+TOPICS = (
+    "Topic: orders\tTopicId: DYcpSzcdQxKmFbBLZUyUGg\tPartitionCount: 2\tReplicationFactor: 3\t"
+    "Configs: min.insync.replicas=2,segment.bytes=1073741824\n"
+    "\tTopic: orders\tPartition: 0\tLeader: 1\tReplicas: 1,2,3\tIsr: 1,2,3\tElr: \tLastKnownElr: \n"
+    "\tTopic: orders\tPartition: 1\tLeader: 2\tReplicas: 2,3,1\tIsr: 2,3,1\tElr: \tLastKnownElr: \n"
+    "Topic: logs\tTopicId: 0rWXTGWJRWeKSxjOAGlBCg\tPartitionCount: 1\tReplicationFactor: 2\tConfigs: \n"
+    "\tTopic: logs\tPartition: 0\tLeader: none\tReplicas: 1,2\tIsr: \tElr: 1\tLastKnownElr: \n"
+)
+CONFIGS = """Dynamic configs for topic logs are:
+  min.insync.replicas=1 sensitive=false synonyms={DYNAMIC_TOPIC_CONFIG:min.insync.replicas=1}
+All configs for broker 1 are:
+  unclean.leader.election.enable=true sensitive=false synonyms={}
+"""
+FEATURES = (
+    "Feature: eligible.leader.replicas.version\tSupportedMinVersion: 0\tSupportedMaxVersion: 1\t"
+    "FinalizedVersionLevel: 1\tEpoch: 9\n"
+    "Feature: metadata.version\tSupportedMinVersion: 3.3-IV3\tSupportedMaxVersion: 4.1-IV1\t"
+    "FinalizedVersionLevel: 4.1-IV1\tEpoch: 9\n"
+)
+STRIMZI = """apiVersion: kafka.strimzi.io/v1beta2
+kind: Kafka
+metadata: {name: cluster}
+spec: {kafka: {version: 3.9.1, config: {min.insync.replicas: 2, unclean.leader.election.enable: true}}}
+---
+apiVersion: kafka.strimzi.io/v1beta2
+kind: KafkaTopic
+metadata: {name: payments}
+spec: {partitions: 12, replicas: 3}
+---
+kind: Secret
+"""
+
+
+def test_topics_that_are_alike_are_one_class(tmp_path: Path) -> None:
+    for name, text in (("topics", TOPICS), ("configs", CONFIGS), ("features", FEATURES)):
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    found = read(tmp_path)
+    assert found.classes == (TopicClass(("logs",), 2, 1, True), TopicClass(("orders",), 3, 2, True))
+    assert (found.release, found.elr, found.assumed, found.not_understood) == ("4.1", True, (), ())
+
+
+def test_resources_of_strimzi_are_read_and_others_are_named(tmp_path: Path) -> None:
+    pytest.importorskip("yaml")
+    (tmp_path / "all.yaml").write_text(STRIMZI, encoding="utf-8")
+    found = read(tmp_path / "all.yaml")
+    assert found.classes == (TopicClass(("payments",), 3, 2, True),) and found.release == "3.9.1"
+    assert [each.partition("yaml: ")[2] for each in found.not_understood] == [
+        '"Secret" is no Kafka or KafkaTopic with replicas'
+    ]
+
+
+@pytest.mark.parametrize("end", [len(TOPICS) - 60, TOPICS.index("Partition: 1"), TOPICS.index("2,3,1\tElr") + 2])
+def test_an_output_that_is_cut_in_half_is_refused_in_one_line(highwater: Run, tmp_path: Path, end: int) -> None:
+    (tmp_path / "topics").write_text(TOPICS[:end], encoding="utf-8")
+    done = highwater("ask", "--from", tmp_path / "topics", "--release", "4.1.1")
+    assert done.exit_code == 2 and "the output is cut off: 1 of the partitions" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "nothing there describes a topic"),
+        (TOPICS.replace("replicas=2", "replicas=two"), 'min.insync.replicas of orders: "two" is no number of replicas'),
+        ("kind: [", "is not YAML"),
+        (TOPICS, "nothing there names the release of Kafka; add --release"),
+    ],
+)
+def test_what_cannot_be_read_is_one_line(highwater: Run, tmp_path: Path, text: str, message: str) -> None:
+    pytest.importorskip("yaml")
+    (tmp_path / "file").write_text(text, encoding="utf-8")
+    done = highwater("ask", "--from", tmp_path / "file")
+    assert done.exit_code == 2 and message in done.stderr and len(done.stderr.splitlines()) == 1
+
+
+def test_a_line_that_is_not_understood_is_named_and_a_wide_topic_is_not_asked(highwater: Run, tmp_path: Path) -> None:
+    wide = TOPICS.replace("ReplicationFactor: 3", "ReplicationFactor: 5") + "no such line\n"
+    (tmp_path / "topics").write_text(wide, encoding="utf-8")
+    data = tmp_path / "answers.json"
+    asked = ("ask", "running-broker-unregistered", "--from", tmp_path / "topics", "--release", "4.1.1", "--json", data)
+    done = highwater(*asked)
+    assert done.exit_code == 0
+    assert "orders: replication factor 5 is above 3" in " ".join(done.stdout.split())
+    assert "topics:6:" in done.stdout and "nothing says min.insync.replicas of logs: 1" in " ".join(done.stdout.split())
+    (question,) = json.loads(data.read_text(encoding="utf-8"))["questions"]
+    assert [each["answer"] for each in question["answers"]] == ["yes"]
+
+
+def test_the_worst_comes_first_and_other_settings_are_no_question(tmp_path: Path) -> None:
+    (tmp_path / "topics").write_text(TOPICS, encoding="utf-8")
+    names = ("running-broker-unregistered", "all-must-be-in-sync", "power-loss-of-the-only-member", "elr-switched-on")
+    given = {"release": "4.1.1"}
+    rows = rows_of(read(tmp_path), map(question_named, names), given, lambda words, progress: None)
+    assert [row.question.name for row in rows] == [
+        "power-loss-of-the-only-member",
+        "running-broker-unregistered",
+        "elr-switched-on",
+    ]
+    assert [each and each.says for each in rows[0].answers] == [Says.YES, None], "of two replicas, and not of three"
+
+
+def test_a_folder_that_is_not_there_is_said_to_be_missing(tmp_path: Path) -> None:
+    with pytest.raises(Wrong, match="No such file"):
+        read(tmp_path / "nothing")
