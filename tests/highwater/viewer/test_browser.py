@@ -52,6 +52,21 @@ def chromium() -> Iterator[webdriver.Chrome]:
     driver.quit()
 
 
+WIDE = ("without_broker_epochs_an_emptied_replica_joins_the_isr", "a_restart_moves_leaders_for_ever")
+MEASURED = """
+const widths = of => [...document.querySelectorAll(of)].map(each => each.getBoundingClientRect().width).filter(w => w);
+const heads = [...document.querySelectorAll('thead th.property span')];
+return {
+  lane: Math.max(...widths('.board tbody td:not(.property) > .lane')),
+  value: Math.min(...widths('#panel .diff td')),
+  cut: heads.filter(each => each.scrollHeight > each.clientHeight + 1).map(each => each.textContent),
+  fits: !!document.querySelector('.scroll.fits'),
+  shadow: getComputedStyle(document.querySelector('.board :not(.property) + .property')).boxShadow,
+  panel: document.getElementById('panel').getBoundingClientRect().width,
+};
+"""
+
+
 @pytest.fixture(scope="module")
 def entry() -> dict[str, Any]:
     return entry_of(check_spec(load_spec(SPECS / "truncation" / "kip_101_fails_on_two_brokers.toml")))
@@ -65,8 +80,10 @@ def files(
     toy_trace: Counterexample,
 ) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("pages")
-    write_pages(folder, [entry])
-    found = {"index": folder / "index.html", "kip_101": folder / f"{entry['name']}.html"}
+    wide = [entry_of(check_spec(load_spec(Path(f"gallery:{name}")))) for name in WIDE]
+    write_pages(folder, [entry, *wide])
+    named = {name: folder / f"{name}.html" for name in (entry["name"], *WIDE)}
+    found = {"index": folder / "index.html", "kip_101": named[entry["name"]], **named}
     rows = [
         IndexRow(
             {
@@ -340,6 +357,18 @@ def test_the_property_columns_are_in_sight_at_1400_pixels(page: Page, name: str)
         box = browser.execute_script("return arguments[0].getBoundingClientRect().toJSON()", head)
         panel = browser.execute_script("return document.getElementById('panel').getBoundingClientRect().left")
         assert 0 < box["left"] < box["right"] <= panel
+
+
+@pytest.mark.parametrize("width", [1400, 1280, 1024])
+@pytest.mark.parametrize("name", WIDE)
+def test_a_page_of_many_lanes_hides_nothing_without_a_sign(page: Page, name: str, width: int) -> None:
+    browser = page(name, "#step=8", width=width)
+    found = browser.execute_script(MEASURED)
+    assert found["lane"] <= 22 * 16, "no lane takes the room of the others"
+    assert found["value"] >= 60, "a value is not written one letter a line"
+    assert found["cut"] == [], "names of properties can be read"
+    assert found["fits"] or found["shadow"] != "none", "there is more to the right"
+    assert (found["panel"] > width / 2) is (width < 1200), "below the board where there is no room"
 
 
 def test_a_strip_of_all_steps_leads_through_a_long_trace(page: Page, long_trace: Counterexample) -> None:
