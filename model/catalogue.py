@@ -15,5 +15,6 @@ MODELS: MutableMapping[str, Model] = Catalogue(
         "partition": "highwater.model.partition.definition:PARTITION",
         "controller": "highwater.model.controller.definition:CONTROLLER",
         "kraft": "highwater.model.kraft.definition:KRAFT",
+        "client-log": "highwater.model.client_log:CLIENT_LOG",
     }
 )

@@ -181,7 +181,7 @@ def _looked_at(system: System, layout: Layout, words: Sequence[Any], violated: I
         return frozenset((leaf, end) for leaves in read for leaf in leaves)
     if not isinstance(violated.of, StepProperty):
         return frozenset((leaf, end) for leaf in _read(layout, words[end], violated))
-    both, leaves = Layout(system.transitions), layout.root.leaves()
+    both, leaves = layout.doubled(system.transitions), layout.root.leaves()
     before, after = (layout.unpack(words[number]) for number in (end - 1, end))
     known = dict(
         zip(both.root.leaves(), [*((leaf, end - 1) for leaf in leaves), *((leaf, end) for leaf in leaves)], strict=True)

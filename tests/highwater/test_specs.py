@@ -166,7 +166,7 @@ def test_every_spec_is_written_as_specs_are(path: Path) -> None:
         assert getattr(expect, count) is not None, f"write {count} = 0, and let --update-locks bring it up to date"
     for part in path.relative_to(SPECS).with_suffix("").parts:
         assert re.fullmatch(r"[a-z][a-z0-9]*(_[a-z0-9]+)*", part)
-    for key in ("model", "bounds", "check", "expect"):
+    for key in ("model", "bounds", "check" if spec.file.check else "refines", "expect"):
         assert lines[line_of_key(path, key) - 1].startswith(key)
 
 
