@@ -1,7 +1,9 @@
-"""What some claims of the gallery come to in this tree, with and without an audit: `tests.engine_mutants --audit` asks.
+"""What some claims of the gallery come to in this tree, with an audit, a certificate or neither: `tests.engine_mutants
+--audit` asks.
 
-    python -m tests.audited none              what each claim comes to, without its audit
-    python -m tests.audited quick CLAIM ...   whether the default audit contradicts, for some claims
+    python -m tests.audited none               what each claim comes to
+    python -m tests.audited quick CLAIM ...    whether the default audit contradicts, for some claims
+    python -m tests.audited verify CLAIM ...   whether the verifier refuses what the search certifies
 
 Prints a JSON object. Each claim is searched twice, the second time with the trees of the first. What a search does only
 where it stores many states it does from the first ones on here: filters, wide nodes, a visited set that grows, and rows
@@ -20,9 +22,12 @@ from typing import Any
 from highwater.claims.spec import load_spec
 from highwater.explorer.search.engine import engine
 from highwater.explorer.search.levels import breadth_first
+from highwater.explorer.search.plain.certifying import certificate_of
 from highwater.explorer.search.states import folded, scratch, store
 from highwater.explorer.system import JudgedOtherwise
-from highwater.explorer.verdict import Auditing, Budget, Outcome
+from highwater.explorer.verdict import Auditing, Budget, Found, Outcome
+from highwater.explorer.verifier.sums import Refused
+from highwater.explorer.verifier.verdicts import verify
 
 SPECS = Path(__file__).parents[1] / "specs"
 CLAIMS = (
@@ -65,24 +70,32 @@ def told(outcome: Outcome) -> dict[str, Any]:
     return {"verdict": outcome.verdict.value, "violated": found, **{name: getattr(outcome, name) for name in counts}}
 
 
-def searched(claim: str, auditing: Auditing) -> Any:
+def searched(claim: str, judge: str) -> Any:
     """What a claim comes to; or how its search ended."""
-    spec = load_spec(SPECS / f"{claim}.toml")
-    options = {"check_deadlock": spec.check_deadlock, "auditing": auditing, "keep_trees": True, "workers": 1}
+    spec, found = load_spec(SPECS / f"{claim}.toml"), list[Found]()
+    system, options = spec.system(), {"check_deadlock": spec.check_deadlock, "keep_trees": True, "workers": 1}
+    if judge == "verify":
+        options |= {"on_found": found.append, "symmetry": not system.liveness}
+    else:
+        options["auditing"] = Auditing(judge)
     try:
-        return told(breadth_first.explore(spec.system(), Budget(max_depth=spec.file.max_depth), **options))
-    except JudgedOtherwise as contradiction:
-        return {"contradicted": str(contradiction).splitlines()[0]}
+        outcome = breadth_first.explore(system, Budget(max_depth=spec.file.max_depth), **options)
+        if judge == "verify":
+            certificate = certificate_of(system, outcome, next(iter(found), None), claim=claim, spec={}, code={})
+            verify(certificate, system, no_deadlock=spec.check_deadlock)
+        return told(outcome)
+    except (JudgedOtherwise, Refused) as contradiction:
+        return {"contradicted": str(contradiction).splitlines()[0][:200]}
     except Exception as error:  # whatever it is, nobody takes it for a verdict
         return {"error": f"{type(error).__name__}: {error}".splitlines()[0][:200]}
 
 
 def main() -> None:
     low_thresholds()
-    auditing, *claims = sys.argv[1:]
+    judge, *claims = sys.argv[1:]
     with tempfile.TemporaryDirectory() as folder:
         os.environ["XDG_CACHE_HOME"] = folder
-        found = {claim: [searched(claim, Auditing(auditing)) for _ in range(2)] for claim in claims or CLAIMS}
+        found = {claim: [searched(claim, judge) for _ in range(1 + (judge != "verify"))] for claim in claims or CLAIMS}
     print(json.dumps(found))
 
 

@@ -4,7 +4,7 @@
     python -m tests.engine_mutants --write    and put the table into docs/testing.md
     python -m tests.engine_mutants NAME ...   run some
     python -m tests.engine_mutants --audit    show which of those that change what claims of the gallery come to the
-                                              default audit notices, without any test; with --write, too
+                                              default audit and the verifier notice, without any test; with --write, too
 
 A defect is a replacement of text that must occur exactly once in its file. It is made in a copy of the tree, where the
 tests that are most likely to notice run first, until one fails. In the copy kernels are not compiled: Python interprets
@@ -1398,18 +1398,20 @@ class Audited:
     Attributes:
         changed: the claims that come to something else, and end as if nothing were wrong.
         noticed: the claims whose audit contradicts, each with what it says.
+        refused: the claims whose certificate is refused, each with what the verifier says.
         error: how a search ended that says by itself that something is wrong, if one did.
     """
 
     defect: Defect
     changed: tuple[str, ...]
     noticed: dict[str, str]
+    refused: dict[str, str]
     error: str
 
     @property
     def fate(self) -> str:
         """In a few words."""
-        if self.noticed:
+        if self.noticed or self.refused:
             return "noticed"
         return "**not noticed**" if self.changed else "an error" if self.error else "changes nothing"
 
@@ -1432,6 +1434,8 @@ def audits_of(defects: list[Defect], jobs: int) -> list[Audited]:
         healthy = comes_to(tree, "none")
         assert not any("error" in each for found in healthy.values() for each in found), healthy
         assert comes_to(tree, "quick") == healthy, "an audit contradicts without a defect"
+        once = {claim: found[:1] for claim, found in healthy.items()}
+        assert comes_to(tree, "verify") == once, "a certificate is refused without a defect"
 
     def audited(defect: Defect) -> Audited:
         with planted(defect) as tree:
@@ -1439,30 +1443,42 @@ def audits_of(defects: list[Defect], jobs: int) -> list[Audited]:
             changed = [claim for claim in CLAIMS if found[claim] != healthy[claim]]
             silent = tuple(claim for claim in changed if not any("error" in each for each in found[claim]))
             errors = [each["error"] for claim in changed for each in found[claim] if "error" in each]
-            told = comes_to(tree, "quick", *silent) if silent else {}
-        noticed = {claim: each["contradicted"] for claim in silent for each in told[claim] if "contradicted" in each}
-        made = Audited(defect, silent, noticed, next(iter(errors), ""))
-        print(f"{defect.name}: {made.fate} ({len(noticed)} of {len(silent)} claims) {made.error}", flush=True)
+            noticed, refused = (_contradicted(tree, judge, silent) for judge in ("quick", "verify"))
+        made = Audited(defect, silent, noticed, refused, next(iter(errors), ""))
+        of = f"{len(noticed)} and {len(refused)} of {len(silent)} claims"
+        print(f"{defect.name}: {made.fate} ({of}) {made.error}", flush=True)
         return made
 
     with ThreadPoolExecutor(jobs) as pool:
         return list(pool.map(audited, defects))
 
 
+def _contradicted(tree: Path, judge: str, claims: tuple[str, ...]) -> dict[str, str]:
+    """The claims that a judge contradicts in a tree, each with what it says."""
+    found = comes_to(tree, judge, *claims) if claims else {}
+    return {claim: each["contradicted"] for claim in claims for each in found[claim] if "contradicted" in each}
+
+
 def table_of_audits(found: list[Audited]) -> str:
     """The result in Markdown."""
     changing = [each for each in found if each.changed]
-    noticed = sum(bool(each.noticed) for each in changing)
+    noticed, refused = (sum(bool(getattr(each, by)) for each in changing) for by in ("noticed", "refused"))
+    either = sum(each.fate == "noticed" for each in changing)
     errors = sum(each.fate == "an error" for each in found)
-    rows = [f"| {each.defect.name} | {len(each.changed)} | {len(each.noticed) or '**none**'} |" for each in changing]
+    rows = [
+        f"| {each.defect.name} | {len(each.changed)} | {len(each.noticed) or '**none**'} "
+        f"| {len(each.refused) or '**none**'} |"
+        for each in changing
+    ]
     return "\n".join(
         [
             f"Of {len(found)} planted defects {len(changing)} change what one of {len(CLAIMS)} claims comes to, "
-            f"without an error. The default audit notices {noticed} of them ({noticed / max(1, len(changing)):.0%}). "
-            f"{errors} others end a search with an error of its own.",
+            f"without an error. The default audit notices {noticed} of them, the verifier of certificates {refused}, "
+            f"and one of the two {either} ({either / max(1, len(changing)):.0%}). {errors} others end a search with an "
+            "error of its own.",
             "",
-            "| defect | changes claims | of which the audit contradicts |",
-            "|---|---|---|",
+            "| defect | changes claims | of which the audit contradicts | of which certificates are refused |",
+            "|---|---|---|---|",
             *rows,
         ]
     )
@@ -1499,7 +1515,7 @@ def write(text: str, of: str = "planted defects") -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", help="defects to plant; all if there are none")
-    parser.add_argument("--audit", action="store_true", help="ask the default audit, and no test")
+    parser.add_argument("--audit", action="store_true", help="ask the default audit and the verifier, and no test")
     parser.add_argument("--write", action="store_true", help="put the table into docs/testing.md")
     parser.add_argument(
         "--jobs", type=int, default=os.cpu_count() or 1, help="how many at once (default: one per processor)"

@@ -49,14 +49,15 @@ def test_the_claims_that_audits_are_asked_about_are_in_the_gallery() -> None:
 
 def test_the_table_of_audits_tells_of_what_they_miss() -> None:
     found = [
-        Audited(DEFECTS[0], ("one", "two"), {"two": "the audit contradicts"}, ""),
-        Audited(DEFECTS[1], ("one",), {}, ""),
-        Audited(DEFECTS[2], (), {}, "ModelError"),
-        Audited(DEFECTS[3], (), {}, ""),
+        Audited(DEFECTS[0], ("one", "two"), {"two": "the audit contradicts"}, {}, ""),
+        Audited(DEFECTS[1], ("one",), {}, {}, ""),
+        Audited(DEFECTS[2], (), {}, {}, "ModelError"),
+        Audited(DEFECTS[3], (), {}, {}, ""),
+        Audited(DEFECTS[4], ("one",), {}, {"one": "refused"}, ""),
     ]
     text = table_of_audits(found)
-    assert "Of 4 planted defects 2 change what one of" in text
-    assert "notices 1 of them (50%). 1 others end a search with an error of its own." in text
-    assert f"| {DEFECTS[0].name} | 2 | 1 |" in text
+    assert "Of 5 planted defects 3 change what one of" in text
+    assert "notices 1 of them, the verifier of certificates 1, and one of the two 2 (67%). 1 others end" in text
+    assert f"| {DEFECTS[0].name} | 2 | 1 | **none** |" in text
     assert f"| {DEFECTS[1].name} | 1 | **none** |" in text
-    assert [each.fate for each in found] == ["noticed", "**not noticed**", "an error", "changes nothing"]
+    assert [each.fate for each in found] == ["noticed", "**not noticed**", "an error", "changes nothing", "noticed"]

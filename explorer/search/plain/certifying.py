@@ -88,7 +88,7 @@ def prospect_ranks(system: System, each: Instance[Prospect], moves: Moves, store
     goals = [state for state in moves if judge_class(system, each, state)]
     away = _distances(dict.fromkeys(goals, 0), before)
     hoped = _distances({state: -1 for state in before.get(CUT, ()) if state not in away}, before, known=away, step=-1)
-    return [away[state] if state in away else hoped[state] for state in moves]
+    return [away[state] if state in away else hoped.get(state, 0) for state in moves]  # 0 is refused where it is lost
 
 
 def _distances(found: dict[Any, int], before: dict[Any, list[Any]], known: Any = (), step: int = 1) -> dict[Any, int]:
@@ -156,7 +156,7 @@ class _Stacks:
             can = [self._can(demand, state) for state in component]
             if (any(can) if demand.strong else all(can)) and not self._meets(demand, component):
                 return number
-        raise AssertionError("unreachable: the property holds")
+        return KEPT  # which is refused, as the property does not hold
 
     def _can(self, demand: Demand, state: Any) -> bool:
         return any(action in demand.actions for action, _ in self._moves[state])
