@@ -11,14 +11,14 @@ import hashlib
 import json
 import zipfile
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 import attrs
 
-from highwater.explorer.values import Permutation
-from highwater.model.language.domain import ArrayOf, Maybe, OneOf, SequenceOf, SetOf, Struct, build
+from highwater.explorer.values import MOST_REMEMBERED, Permutation
+from highwater.model.language.domain import ArrayOf, Integers, Maybe, OneOf, SequenceOf, SetOf, Struct, build
 
 FORMAT, VERSION = "highwater certificate", 1
 HEAD, STATES, RANKS, TRACES = "certificate.json", "states", "ranks.json", "traces.json"
@@ -182,63 +182,43 @@ def _parted(data: bytes) -> list[bytes]:
     return found
 
 
-Tree = tuple[bytes, Sequence[Any]]
-"""The bytes of a value, and the trees of its parts."""
-
-
 class Codec:
     """States of a domain as bytes, and back: the numbers of their scalars in the order of the fields, each set and
-    sequence after its length.
+    sequence after its length. Parts that were met before are not written again.
     """
 
     def __init__(self, domain: Struct) -> None:
         self._domain = domain
+        self._met: dict[tuple[int, Any], bytes] = {}
 
     def bytes_of(self, state: Any) -> bytes:
         """The bytes of a state that is in the domain."""
-        return self.tree(state)[0]
-
-    def tree(self, state: Any, before: Any = None, known: Tree | None = None) -> Tree:
-        """The same, with its parts. Those of another state whose tree is known serve again."""
-        return self._tree(self._domain, state, before, known)
-
-    def _tree(self, domain: Any, value: Any, before: Any, known: Tree | None) -> Tree:
-        if known is not None and value is before:
-            return known
-        match domain:
-            case Struct(fields=fields):
-                names = tuple(fields)
-                same = known is not None and type(before) is type(value)
-                return self._joined(
-                    [fields[name] for name in names],
-                    [getattr(value, name) for name in names],
-                    [getattr(before, name) for name in names] if same else (),
-                    known[1] if same and known is not None else (),
-                )
-            case ArrayOf(of=of):
-                return self._joined([of] * len(value), value, before or (), known[1] if known is not None else ())
-        return self._bytes(domain, value), ()
-
-    def _joined(
-        self, domains: Sequence[Any], values: Sequence[Any], before: Sequence[Any], known: Sequence[Any]
-    ) -> Tree:
-        if len(before) == len(known) == len(values):
-            trees = [self._tree(*each) for each in zip(domains, values, before, known, strict=True)]
-        else:
-            trees = [self._tree(of, value, None, None) for of, value in zip(domains, values, strict=True)]
-        return b"".join([tree[0] for tree in trees]), trees
+        return self._joined(self._domain, state)
 
     def _bytes(self, domain: Any, value: Any) -> bytes:
+        if isinstance(domain, Integers | OneOf):
+            return _number(domain.encode(value))
+        key = id(domain), value
+        found = self._met.get(key)
+        if found is None:
+            if len(self._met) >= MOST_REMEMBERED:
+                self._met.clear()
+            found = self._met[key] = self._joined(domain, value)
+        return found
+
+    def _joined(self, domain: Any, value: Any) -> bytes:
         match domain:
+            case Struct(fields=fields):
+                return b"".join([self._bytes(of, getattr(value, name)) for name, of in fields.items()])
+            case ArrayOf(of=of):
+                return b"".join([self._bytes(of, element) for element in value])
+            case SequenceOf(of=of):
+                return _number(len(value)) + b"".join([self._bytes(of, element) for element in value])
+            case SetOf(of=of):
+                return _number(len(value)) + b"".join(sorted([self._bytes(of, member) for member in value]))
             case Maybe(of=of):
                 return _LOW[0] if value is None else _LOW[1] + self._bytes(of, value)
-            case SetOf(of=of):
-                return _number(len(value)) + b"".join(sorted(self._bytes(of, member) for member in value))
-            case SequenceOf(of=of):
-                return _number(len(value)) + b"".join(self._bytes(of, element) for element in value)
-            case Struct() | ArrayOf():
-                return self._tree(domain, value, None, None)[0]
-        return _number(domain.encode(value))
+        raise TypeError(f"{domain!r} is no domain")
 
     def state(self, data: bytes) -> Any:
         """The state that some bytes stand for.

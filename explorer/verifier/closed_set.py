@@ -27,7 +27,7 @@ from typing import Any, NoReturn
 from highwater.explorer.classes import class_after, judge_class
 from highwater.explorer.system import RAISED, Cut, ModelError, System, said_by
 from highwater.explorer.values import MOST_REMEMBERED, Permutation, Renaming, exceeded
-from highwater.explorer.verifier.certificate import Certificate, Codec, Tree, Unfit
+from highwater.explorer.verifier.certificate import Certificate, Codec, Unfit
 from highwater.explorer.verifier.rankings import Step, Waiting, prospect_is_kept
 from highwater.explorer.verifier.sums import Refused, Sums, counts_of
 from highwater.model.language.declarations import Instance, Transition, Witness
@@ -64,7 +64,7 @@ class ClosedSet:
         self._waiting = [(each, Waiting(system, each, certificate.liveness[str(each)])) for each in system.liveness]
         last = self._ends[-2] if len(self._ends) > 1 else 0
         self._expanded = last if certificate.verdict == "holds-to-depth" else self.rows
-        self._initial = {self._bytes(state) for state in map(system.class_of, system.initial)}
+        self._initial = {self._codec.bytes_of(state) for state in map(system.class_of, system.initial)}
 
     def _hold_shape(self) -> None:
         of, system = self._certificate, self._system
@@ -104,15 +104,15 @@ class ClosedSet:
         """
         sums, reached = Sums(), bytearray((self.rows + 7) // 8)
         for row in rows:
-            for state, tree, weight in self._states(row):
+            for state, weight in self._states(row):
                 sums.levels[self._depth(row)] += weight
                 self._hold_invariants(state)
                 if row < self._expanded:
-                    self._judge_steps(row, state, tree, weight, sums, reached)
+                    self._judge_steps(row, state, weight, sums, reached)
         sums.reached = int.from_bytes(reached, "little")
         return sums
 
-    def _states(self, row: int) -> Iterator[tuple[Any, Tree, int]]:
+    def _states(self, row: int) -> Iterator[tuple[Any, int]]:
         """The states to judge of those that a row stands for, with how many of them each counts for."""
         data = self._certificate.states[row]
         try:
@@ -121,32 +121,28 @@ class ClosedSet:
             raise Refused(f"state {row:,} of the certificate: {error}") from None
         if self._system.class_of(state) != state:
             self._refuse(state, "the numbers are not in ranks")
-        orbit = {data: (state, self._codec.tree(state))}
+        orbit = {data: state}
         for rename in self._renamings:
             image = rename(state)
-            tree = self._codec.tree(image)
-            orbit.setdefault(tree[0], (image, tree))
+            orbit.setdefault(self._codec.bytes_of(image), image)
         if any(other != data and other in self._row_of for other in orbit):
             self._refuse(state, "an image of it is stored, too")
         if self._trusts:
-            yield (*orbit[data], len(orbit))
+            yield state, len(orbit)
         else:
-            yield from ((*each, 1) for each in orbit.values())
+            yield from ((image, 1) for image in orbit.values())
 
     def _depth(self, row: int) -> int:
         return bisect_right(self._ends, row)
 
-    def _bytes(self, state: Any, before: Any = None, tree: Tree | None = None) -> bytes:
-        return self._codec.tree(state, before, tree)[0]
-
-    def _row(self, state: Any, before: Any = None, tree: Tree | None = None) -> int | None:
+    def _row(self, state: Any) -> int | None:
         """The row that holds an image of a state; None if there is none."""
-        data = self._bytes(state, before, tree)
+        data = self._codec.bytes_of(state)
         row = self._row_of.get(data)
         if row is None and self._renamings:
             row = self._found.get(data)
             if row is None:
-                images = (self._row_of.get(self._bytes(rename(state))) for rename in self._renamings)
+                images = (self._row_of.get(self._codec.bytes_of(rename(state))) for rename in self._renamings)
                 row = next((each for each in images if each is not None), None)
                 if row is not None:
                     if len(self._found) >= MOST_REMEMBERED:
@@ -156,7 +152,7 @@ class ClosedSet:
 
     # Steps
 
-    def _judge_steps(self, row: int, state: Any, tree: Tree, weight: int, sums: Sums, reached: bytearray) -> None:
+    def _judge_steps(self, row: int, state: Any, weight: int, sums: Sums, reached: bytearray) -> None:
         depth, steps, happens, cuts = self._depth(row), [], False, False
         for action in self._system.actions:
             after, of = self._after(action, state)
@@ -169,7 +165,7 @@ class ClosedSet:
             happens, sums.enabled[action.of.name] = True, sums.enabled[action.of.name] + weight
             for each in self._system.step_properties:
                 self._hold(each, Transition(state, after), state, f" in the step {action}")
-            to = self._row(of, state, tree)
+            to = self._row(of)
             if to is None:
                 self._refuse(state, f"{action} leads out of the set, to {self._shown(of)}")
             if self._depth(to) > depth + 1:
@@ -183,7 +179,7 @@ class ClosedSet:
             sums.at_bound += weight * cuts
             if self._no_deadlock and not cuts:
                 self._refuse(state, "no_deadlock is violated: no step is enabled, and no bound is to blame")
-        self._judge_ranks(row, state, tree, steps, weight, sums)
+        self._judge_ranks(row, state, steps, weight, sums)
 
     def _after(self, action: Instance, state: Any) -> tuple[Any, Any]:
         """The state after a step, as the function returned it and as it is stored; twice None, or twice a `Cut`."""
@@ -196,13 +192,13 @@ class ClosedSet:
             self._refuse(state, str(error) if isinstance(error, ModelError) else f"{action} raised {said_by(error)}")
         return (Cut(cut), Cut(cut)) if cut else (after, after)
 
-    def _judge_ranks(self, row: int, state: Any, tree: Tree, steps: list[Step], weight: int, sums: Sums) -> None:
+    def _judge_ranks(self, row: int, state: Any, steps: list[Step], weight: int, sums: Sums) -> None:
         for each, ranks in self._prospects:
             if not prospect_is_kept(self._system, each, ranks, row, state, steps):
                 self._refuse(state, f"{each}: no step leads nearer to the goal, which is said to be {ranks[row]} away")
             sums.held_back[each.of.name] += weight * (ranks[row] < 0)
         for promise, waiting in self._waiting:
-            for why in waiting.wrong(row, state, steps, initial=tree[0] in self._initial):
+            for why in waiting.wrong(row, state, steps, initial=self._codec.bytes_of(state) in self._initial):
                 self._refuse(state, f"{promise}: {why}")
             sums.held_back[promise.of.name] += waiting.is_held_back(row, steps)
 
