@@ -11,14 +11,14 @@ import hashlib
 import json
 import zipfile
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 import attrs
 
 from highwater.explorer.values import MOST_REMEMBERED, Permutation
-from highwater.model.language.domain import ArrayOf, Integers, Maybe, OneOf, SequenceOf, SetOf, Struct, build
+from highwater.model.language.shape import Domain, Shape
 
 FORMAT, VERSION = "highwater certificate", 1
 HEAD, STATES, RANKS, TRACES = "certificate.json", "states", "ranks.json", "traces.json"
@@ -183,11 +183,11 @@ def _parted(data: bytes) -> list[bytes]:
 
 
 class Codec:
-    """States of a domain as bytes, and back: the numbers of their scalars in the order of the fields, each set and
-    sequence after its length. Parts that were met before are not written again.
+    """States of a domain as bytes, and back: the numbers of their scalars in the order of the fields; of a set, a
+    sequence and what may be absent, after the number of its parts. Parts that were met before are not written again.
     """
 
-    def __init__(self, domain: Struct) -> None:
+    def __init__(self, domain: Domain) -> None:
         self._domain = domain
         self._met: dict[tuple[int, Any], bytes] = {}
 
@@ -196,7 +196,7 @@ class Codec:
         return self._joined(self._domain, state)
 
     def _bytes(self, domain: Any, value: Any) -> bytes:
-        if isinstance(domain, Integers | OneOf):
+        if domain.is_scalar:
             return _number(domain.encode(value))
         key = id(domain), value
         found = self._met.get(key)
@@ -206,19 +206,11 @@ class Codec:
             found = self._met[key] = self._joined(domain, value)
         return found
 
-    def _joined(self, domain: Any, value: Any) -> bytes:
-        match domain:
-            case Struct(fields=fields):
-                return b"".join([self._bytes(of, getattr(value, name)) for name, of in fields.items()])
-            case ArrayOf(of=of):
-                return b"".join([self._bytes(of, element) for element in value])
-            case SequenceOf(of=of):
-                return _number(len(value)) + b"".join([self._bytes(of, element) for element in value])
-            case SetOf(of=of):
-                return _number(len(value)) + b"".join(sorted([self._bytes(of, member) for member in value]))
-            case Maybe(of=of):
-                return _LOW[0] if value is None else _LOW[1] + self._bytes(of, value)
-        raise TypeError(f"{domain!r} is no domain")
+    def _joined(self, domain: Domain, value: Any) -> bytes:
+        parts = [self._bytes(of, part) for of, part in domain.parts(value)]
+        if domain.shape is Shape.RECORD:
+            return b"".join(parts)
+        return _number(len(parts)) + b"".join(sorted(parts) if domain.shape is Shape.SET else parts)
 
     def state(self, data: bytes) -> Any:
         """The state that some bytes stand for.
@@ -235,29 +227,17 @@ class Codec:
         raise ValueError("these bytes are no state within the bounds")
 
     def _value(self, domain: Any, data: bytes, at: int) -> tuple[Any, int]:
-        match domain:
-            case Struct(cls=cls, fields=fields):
-                found = {}
-                for name, of in fields.items():
-                    found[name], at = self._value(of, data, at)
-                return build(cls, found), at
-            case Maybe(of=of):
-                return self._value(of, data, at + 1) if data[at] else (None, at + 1)
-            case SetOf(of=of) | SequenceOf(of=of):
-                length, at = _number_at(data, at)
-                members, at = self._values([of] * min(length, len(data)), data, at)
-                return (frozenset(members) if isinstance(domain, SetOf) else tuple(members)), at
-            case ArrayOf(of=of, length=length):
-                elements, at = self._values([of] * length, data, at)
-                return tuple(elements), at
-        number, at = _number_at(data, at)
-        if isinstance(domain, OneOf) and number >= len(domain.members):
-            raise ValueError("no such member")
-        return domain.decode(number), at
-
-    def _values(self, domains: Iterable[Any], data: bytes, at: int) -> tuple[list[Any], int]:
-        found = []
-        for of in domains:
-            value, at = self._value(of, data, at)
-            found.append(value)
-        return found, at
+        if domain.is_scalar:
+            number, at = _number_at(data, at)
+            if number >= domain.size:
+                raise ValueError("there is no such value")
+            return domain.decode(number), at
+        inside = list(domain.inside().values())
+        if domain.shape is not Shape.RECORD:
+            count, at = _number_at(data, at)
+            inside *= min(count, len(data))
+        parts = []
+        for of in inside:
+            part, at = self._value(of, data, at)
+            parts.append(part)
+        return domain.rebuilt((), parts), at

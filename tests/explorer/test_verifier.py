@@ -11,7 +11,7 @@ from typing import Any
 
 import attrs
 import pytest
-from hypothesis import given, settings
+from hypothesis import Phase, given, settings
 
 from highwater.explorer.search.levels import breadth_first
 from highwater.explorer.search.plain.certifying import certificate_of
@@ -32,7 +32,7 @@ from tests.explorer.test_engine_in_small import club_of, desk_can_close
 from tests.explorer.test_random_liveness import EXAMPLES, systems, thorough_or_quick
 from tests.explorer.test_random_systems import systems as random_systems
 
-some = settings(parent=thorough_or_quick, max_examples=EXAMPLES or 20)
+some = settings(parent=thorough_or_quick, max_examples=EXAMPLES or 20, phases=[Phase.generate])
 VERIFIER = Path(__file__).parents[2] / "explorer" / "verifier"
 DESK = Integers(0, 1, label="d", names="desks")
 
