@@ -118,7 +118,7 @@ def _gained_and_lost(domain: Domain, before: Any, after: Any) -> tuple[str, str]
             return _moved(domain, *([part for _, part in domain.parts(each)] for each in (before, after)))
         case Shape.SET:
             of = domain.inside()[""]
-            is_large = isinstance(of, OneOf) and len(of.members) > SHOWN_WHOLE
+            is_large = of.shape is Shape.RECORD or (isinstance(of, OneOf) and len(of.members) > SHOWN_WHOLE)
             return (domain.show(after - before)[1:-1], domain.show(before - after)[1:-1]) if is_large else ("", "")
         case Shape.NUMBER | Shape.TRUTH | Shape.NAME | Shape.OPTION | Shape.RECORD:
             return "", ""

@@ -19,6 +19,7 @@ from highwater.explorer.search.levels import breadth_first, progress
 from highwater.explorer.search.plain import plain_python
 from highwater.explorer.search.states import scratch, store
 from highwater.explorer.system import ModelError, System
+from highwater.explorer.trace import changes
 from highwater.explorer.verdict import DEADLOCK, Budget, Outcome, Progress, Verdict, Violation
 from highwater.model.language.declarations import Action, Invariant, Witness, action, invariant
 from highwater.model.language.domain import BOOLEAN, ArrayOf, Integers, OneOf, SequenceOf, SetOf
@@ -799,3 +800,16 @@ def test_a_loop_that_never_ends_is_named_where_it_is_interrupted(explore: Explor
     assert outcome.reason == "interrupted"
     (warning,) = outcome.warnings
     assert re.fullmatch(rf"interrupted in the model, at {re.escape(__file__)}:\d+ in tick_for_ever: .*", warning)
+
+
+def test_a_set_of_records_shows_what_came_and_what_left() -> None:
+    @attrs.frozen
+    class Vote:
+        sender: int = within(Integers(0, 2, label="s"))
+        granted: bool = within(BOOLEAN)
+
+    domain = SetOf(domain_of(Vote, None))
+    before, after = frozenset({Vote(0, True), Vote(1, True)}), frozenset({Vote(1, True), Vote(2, False)})
+    (change,) = changes(domain, before, after, "votes")
+    assert str(change) == "votes loses Vote(sender s0, granted True) + Vote(sender s2, granted False)"
+    assert changes(domain, before, before) == []
