@@ -68,6 +68,39 @@ COUNTER = Model("counter", "Counts.", Rules, counters,
 PILE = Model("pile", "A pile.", NoToggles, piles([Pile((), False)]))
 BEGUN = Model("begun", "A pile that is begun.", NoToggles, piles([Pile((), False), Pile((1,), False)]))
 
+@attrs.frozen
+class Epochs:
+    epoch: int = within(lambda bounds: Integers(0, bounds.most, order="epochs"))
+    seen: int = within(lambda bounds: Integers(0, bounds.most, order="epochs"))
+
+@action(actor="leader")
+def begin(epochs):
+    return evolve(epochs, epoch=epochs.epoch + 1)
+
+@action(actor="follower")
+def see(epochs):
+    return evolve(epochs, seen=epochs.epoch) if epochs.seen < epochs.epoch else None
+
+EPOCHS = Model("epochs", "Epochs.", NoToggles, lambda protocol: Definition(
+    Most, Epochs, lambda bounds: [Epochs(0, 0)], (begin, see), properties=(is_small,)))
+
+@attrs.frozen
+class Lag:
+    behind: bool = within(bool)
+
+@action(actor="follower")
+def turn_over(lag):
+    return Lag(not lag.behind)
+
+LAG = Model("lag", "Behind or not.", NoToggles, lambda protocol: Definition(
+    Most, Lag, lambda bounds: [Lag(False)], (turn_over,), properties=(is_small,)))
+
+def behind(epochs):
+    return Lag(epochs.seen < epochs.epoch)
+
+def epoch(epochs):
+    return Counter(epochs.epoch)
+
 def size(pile):
     return Counter(len(pile.things))
 
@@ -195,6 +228,25 @@ def test_what_is_wrong_with_a_refinement_is_said_in_one_line(
     assert result.exit_code == 2
     lines = [line for line in result.stderr.splitlines() if line.startswith(("highwater: ", str(path)))]
     assert len(lines) == 1 and f"{path}: {problem}" in lines[0], result.stderr
+
+
+@pytest.mark.parametrize("engine", ["local", "python"])
+def test_a_refinement_may_be_claimed_for_any_number_of_epochs(
+    highwater: Run, claim: Callable[..., Path], engine: str
+) -> None:
+    expect = {"verdict": "holds", "distinct_states": 2, "any_number_of": ["epochs"]}
+    keys = {"model": "toys:LAG", "map": "toys:behind", "preset": None}
+    result = highwater("check", claim("EPOCHS", keys, by_order=["epochs"], expect=expect), "--engine", engine)
+    assert result.exit_code == 0, result.output
+
+
+@pytest.mark.parametrize("engine", ["local", "python"])
+def test_a_map_passes_on_no_number_of_which_only_the_order_matters(
+    highwater: Run, claim: Callable[..., Path], engine: str
+) -> None:
+    result = highwater("check", claim("EPOCHS", {"map": "toys:epoch"}, by_order=["epochs"]), "--engine", engine)
+    assert result.exit_code == 2
+    assert "refines_counter looks at more than the order of epochs" in result.stderr
 
 
 def test_refines_is_a_table(highwater: Run, claim: Callable[..., Path]) -> None:
