@@ -467,3 +467,16 @@ def test_the_scaffold_is_what_the_readme_of_the_scaffold_lists() -> None:
     for path in scaffold_files():
         assert path.name in ("README.md", "pytest.ini") or path.name in text or path.parent.name in text
     assert line_of_key(SCAFFOLD / "specs" / "fencing_keeps_late_writers_out.toml", "model") == 2
+
+
+def test_a_report_whose_model_lies_beside_its_spec_names_that_folder(highwater: Run, tmp_path: Path) -> None:
+    """A report must not decide which code is executed."""
+    folder = tmp_path / "a b"
+    write_scaffold(folder)
+    spec = next(folder.joinpath("specs").glob("without*.toml")).rename(folder / "late.toml")
+    report = tmp_path / "report.json"
+    assert highwater("check", spec, "--json", report).exit_code == 0
+    done = highwater("trace", report)
+    assert done.exit_code == 2
+    assert f"; it lies beside the spec: --model-path '{folder}'" in done.stderr
+    assert highwater("trace", report, "--model-path", folder).exit_code == 0

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
@@ -153,7 +154,7 @@ def subject_of(entry: Mapping[str, Any], model: Model | None = None) -> Subject:
     by_order = entry.get("by_order", [])
     if not isinstance(by_order, list) or not all(isinstance(group, str) for group in by_order):
         raise Wrong(f"by_order: is damaged: {shown(by_order)}")
-    model = model or find_model(entry["model"])
+    model = model or _model_of(entry)
     also = [refinement_of(entry["refines"])] if entry.get("refines") else []
     protocol, definition, bounds, properties = resolve_model(
         model, entry["protocol"], entry["bounds"], entry["check"], also
@@ -163,6 +164,25 @@ def subject_of(entry: Mapping[str, Any], model: Model | None = None) -> Subject:
     except ModelError as error:
         raise Wrong(str(error)) from None
     return Subject(model, definition, protocol, bounds, system)
+
+
+def _model_of(entry: Mapping[str, Any]) -> Model:
+    """The model of an entry by its name. If it is only found beside the spec, the message names that folder: a report
+    does not decide which code is executed.
+    """
+    try:
+        return find_model(entry["model"])
+    except Wrong as wrong:
+        folder = Path(str(entry.get("file", ""))).parent
+        module = entry["model"].partition(":")[0].replace(".", "/")
+        if not any((folder / place).is_file() for place in (f"{module}.py", f"{module}/__init__.py")):
+            raise
+        raise Wrong(
+            *(
+                f"{problem}; it lies beside the spec: --model-path {shlex.quote(str(folder))}"
+                for problem in wrong.problems
+            )
+        ) from None
 
 
 def _replay_step(subject: Subject, before: list[Step], claimed: Any) -> Step:
