@@ -235,11 +235,12 @@ def claim(
     *,
     model: str | Model,
     bounds: Mapping[str, int],
-    check: Iterable[str | Property],
+    check: Iterable[str | Property] = (),
     name: str = "claim",
     **keys: object,
 ) -> Spec:
-    """A claim without a file. Keys are those of a spec file; models and properties may be given as themselves.
+    """A claim without a file. Keys are those of a spec file; models, properties and the map of `refines` may be given
+    as themselves.
 
     Raises:
         SpecError: any of the keys or values is wrong.
@@ -254,6 +255,11 @@ def claim(
     for one in check:
         if not isinstance(one, str) and named.setdefault(own.reference_to(one), one) is not one:
             raise SpecError(f"{name}: check: 2 different properties are named {one.name}")
+    if isinstance(refines := keys.get("refines"), Mapping):
+        given_as_such = {
+            key: own.reference_to(each) for key, each in refines.items() if callable(each) or isinstance(each, Model)
+        }
+        keys["refines"] = {**refines, **given_as_such}
     keys = {
         **keys,
         "model": model if isinstance(model, str) else own.reference_to(model),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -9,6 +10,8 @@ from typing import Any
 
 import pytest
 from click.testing import Result
+
+from highwater import api
 
 Run = Callable[..., Result]
 
@@ -247,6 +250,17 @@ def test_a_map_passes_on_no_number_of_which_only_the_order_matters(
     result = highwater("check", claim("EPOCHS", {"map": "toys:epoch"}, by_order=["epochs"]), "--engine", engine)
     assert result.exit_code == 2
     assert "refines_counter looks at more than the order of epochs" in result.stderr
+
+
+def test_in_python_the_map_and_the_abstract_model_may_be_given_as_themselves(
+    claim: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    claim()
+    monkeypatch.syspath_prepend(tmp_path)
+    toys = importlib.import_module("toys")
+    refines = {"model": toys.COUNTER, "map": toys.size, "preset": "slow", "bounds": {"most": 3}}
+    found = api.check(api.claim(model=toys.PILE, bounds={"most": 3}, refines=refines), engine="python")
+    assert found.violation is not None and found.violation.property == "refines_counter"
 
 
 def test_refines_is_a_table(highwater: Run, claim: Callable[..., Path]) -> None:
