@@ -29,7 +29,7 @@ PAGES = (
 )
 LINK = re.compile(r"(?<=\]\()(?!https?:|#|mailto:)([^)#\s]+)")
 NAVIGATION = {
-    "Start": ("README.md", "docs/tutorial.md", "docs/concepts.md"),
+    "Start": ("README.md", "docs/operators.md", "docs/tutorial.md", "docs/concepts.md"),
     "Findings": (
         "docs/findings.md",
         "docs/questions.md",
