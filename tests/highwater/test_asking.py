@@ -221,6 +221,13 @@ def test_a_question_without_a_model_says_why_and_where_it_was_seen(highwater: Ru
     assert "with acks=0 nothing is acknowledged" in " ".join(highwater("ask", "acks-0").stdout.split())
 
 
+def test_of_several_harms_those_that_are_known_are_named() -> None:
+    found = front.ask("broker-killed", release="4.4.0", unclean=True, alone=True)
+    assert found.says is Says.NOT_KNOWN
+    assert "whether the partition has no leader although all brokers run; the model `kraft`" in found.sentences[0]
+    assert found.sentences[1].startswith("But not that a record that was acknowledged is lost, within 1 record,")
+
+
 def test_other_settings_are_those_that_an_operator_has() -> None:
     settings = Settings(release="4.1.1", min_isr=1, replication_factor=2, acks="1", unclean=True)
     assert [words.partition(" (")[0] for words, _ in others(settings)] == [

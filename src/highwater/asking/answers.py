@@ -65,7 +65,8 @@ class Answer:
             case Says.NO:
                 found = [f"No, within these bounds: {self._bounds}.", self._releases, self._first_to_raise]
             case _:
-                found = [f"Not known: {self.why_not_known}.", self._seen if self.seen else ""]
+                found = [f"Not known: {self._whether}{self.why_not_known}.", *self._ruled_out]
+                found += [self._seen] if self.seen else []
         return [each for each in found if each]
 
     def __str__(self) -> str:
@@ -97,6 +98,18 @@ class Answer:
             else ""
         )
         return f"Yes: {'; and '.join(f'{what}, {until}' for what, until in found)}.{note}"
+
+    @property
+    def _whether(self) -> str:
+        """Which of several harms is not known."""
+        part = self.decisive
+        return f"whether {HARMS[part.claim.check][0]}; " if part is not None and len(self.parts) > 1 else ""
+
+    @property
+    def _ruled_out(self) -> list[str]:
+        """The harms that do not come about, where another one is not known."""
+        ruled_out = [part for part in self.parts if part.says is Says.NO]
+        return [f"But not that {HARMS[each.claim.check][0]}, within {bounds_in_words(each)}." for each in ruled_out]
 
     @property
     def _prevention(self) -> str:
