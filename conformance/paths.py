@@ -17,7 +17,7 @@ import attrs
 import numpy as np
 
 from highwater.explorer.compiler.permutations import Image, renamed
-from highwater.explorer.kernels.making import entry_points
+from highwater.explorer.kernels.arrays import Span
 from highwater.explorer.search.levels.breadth_first import reach
 from highwater.explorer.system import Cut, System
 from highwater.explorer.verdict import Budget
@@ -232,9 +232,9 @@ class Paths:
         for level in range(len(ends) - 3, -1, -1):
             begin, end, next_end = ends[level : level + 3]
             for among in (1, 0):
-                while missed := entry_points.note_parents(
-                    engine.store.rows, engine.store.table, begin, end, next_end, marks, among, parents,
-                    engine.trees(engine.actions), engine.effect_arrays(), engine.symmetry, engine.works[0],
+                span = Span(begin, end, end, next_end)
+                while missed := engine.code.note_parents(
+                    engine.store.visited, span, marks, among, parents, engine.machine(), engine.works[0],
                     engine.store.units,
                 ):  # fmt: skip
                     engine.learn(engine.actions, engine.works[0].misses[:missed])

@@ -46,7 +46,7 @@ PARQUET: dict[
 
 
 @attrs.frozen
-class Part:
+class LevelFile:
     """A file of a level: its name below `levels/`, its size, rows and checksum."""
 
     file: str
@@ -80,7 +80,7 @@ class Level:
     """
 
     depth: int
-    parts: tuple[Part | None, ...]
+    parts: tuple[LevelFile | None, ...]
     states: int
     counts: Counts
     found: tuple[Found, ...] = ()
@@ -211,7 +211,7 @@ class Levels:
             self._refuse_unless_whole(level)
         return levels
 
-    def parts_of(self, depth: int) -> tuple[Part | None, ...]:
+    def parts_of(self, depth: int) -> tuple[LevelFile | None, ...]:
         """The parts of one level."""
         return _level_from(self._sealed(_level_file(depth))[0]).parts
 
@@ -255,7 +255,7 @@ class Levels:
         parents: np.ndarray,
         actions: np.ndarray,
         orbits: np.ndarray,
-    ) -> Part:
+    ) -> LevelFile:
         """Write rows as a Parquet file under a name of its own."""
         columns = {f"w{number}": column.view(np.int64) for number, column in enumerate(words)}
         columns |= {
@@ -269,9 +269,9 @@ class Levels:
         data = sink.getbuffer()
         file = f"{depth:05d}/{name}-{uuid.uuid4().hex[:12]}.parquet"
         self._folder.write(f"levels/{file}", data)
-        return Part(file, len(parents), len(data), hashlib.sha256(data).hexdigest())
+        return LevelFile(file, len(parents), len(data), hashlib.sha256(data).hexdigest())
 
-    def read_part(self, part: Part, columns: Sequence[str]) -> list[np.ndarray]:
+    def read_part(self, part: LevelFile, columns: Sequence[str]) -> list[np.ndarray]:
         """Some columns of a part.
 
         Raises:
@@ -283,7 +283,7 @@ class Levels:
         table = pq.read_table(pa.BufferReader(data), columns=list(columns))
         return [table.column(name).to_numpy() for name in columns]
 
-    def words_of(self, part: Part, words: int) -> list[np.ndarray]:
+    def words_of(self, part: LevelFile, words: int) -> list[np.ndarray]:
         """The columns of words of a part."""
         return [column.view(np.uint64) for column in self.read_part(part, [f"w{number}" for number in range(words)])]
 
@@ -320,7 +320,7 @@ def _level_file(depth: int) -> str:
 def _level_from(data: dict[str, Any]) -> Level:
     return Level(
         data["depth"],
-        tuple(Part(**part) if part else None for part in data["parts"]),
+        tuple(LevelFile(**part) if part else None for part in data["parts"]),
         data["states"],
         Counts.from_data(data["counts"]),
         tuple(Found(**found) for found in data["found"]),

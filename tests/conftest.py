@@ -86,7 +86,7 @@ def kernels_are_called_as_their_signatures_say() -> Iterator[None]:
     """Whatever any test calls a kernel with is in the list that machine code is made ahead from."""
     load = EntryPoint._load
 
-    def checked(entry_point: EntryPoint, kinds: tuple[Any, ...], arguments: tuple[Any, ...]) -> Any:
+    def checked(entry_point: EntryPoint, code: Any, kinds: tuple[Any, ...], arguments: tuple[Any, ...]) -> Any:
         of = f"{entry_point._module}.{entry_point._name}"
         listed = [(*each[of], arguments[-1]) for each in (ONE_WIDTH, FOLDED_ROWS) if of in each]
         listed += [ANY_WIDTH[of]] if of in ANY_WIDTH else []
@@ -94,7 +94,7 @@ def kernels_are_called_as_their_signatures_say() -> Iterator[None]:
         assert called in wanted or not wanted, (
             f"{of} is called with other arguments than `highwater.explorer.kernels.making.signatures` says"
         )
-        return load(entry_point, kinds, arguments)
+        return load(entry_point, code, kinds, arguments)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(EntryPoint, "_load", checked)

@@ -44,14 +44,14 @@ SECONDS = 600
 COMPILING = """
 import numpy
 numpy.seterr(all="ignore")
-part = kernel = lambda function: function
+inlined = kernel = lambda function: function
 
 class TypeOf:
     def __init__(self, rows):
         self.instance_class = type(rows)
 
-def part_by_type(choose):
-    return lambda rows, *others: choose(TypeOf(rows), *others)(rows, *others)
+def inlined_by_type(choose):
+    return lambda rows, *others, **named: choose(TypeOf(rows), *others, **named)(rows, *others, **named)
 """
 INTRINSICS = """
 import numpy as np
@@ -669,7 +669,7 @@ DEFECTS: tuple[Defect, ...] = (
     Defect(
         "where a step leads is not brought into canonical form, in parts of levels",
         "kernels/graphs/partitions.py",
-        "make_representative(work.made, number, symmetry, units)\n                write_row",
+        "make_representative(work.made, number, machine.symmetry, units)\n                write_row",
         "write_row",
         (f"{PARTS_STEPS}[symmetry-flat]",),
     ),

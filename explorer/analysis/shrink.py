@@ -180,7 +180,7 @@ class _Shrinking:
         None.
         """
         if depth < 0:
-            return _Search(None, True, 0)
+            return _Search(found=None, complete=True, depth=0)
         system = self._searched(tuple(initial), target)
         deadlock = target is None and self.name == DEADLOCK
         explored = functools.partial(

@@ -25,7 +25,6 @@ from highwater.explorer.compiler.programs import Program
 from highwater.explorer.compiler.wide_nodes import not_widened
 from highwater.explorer.kernels import walk_arrays
 from highwater.explorer.kernels.arrays import Trees
-from highwater.explorer.kernels.making import entry_points
 from highwater.explorer.kernels.making.compile_times import Stopwatch
 from highwater.explorer.kernels.statuses import (
     BROKEN_STEP,
@@ -197,14 +196,18 @@ class _Walks(Compiled):
         """Make the walks of a chunk, up to its first violation."""
         walker = self._walker()
         walker.place[walk_arrays.WALK], end = part
+        walks = walk_arrays.Walks(
+            self.depth, self.seed, self.initial, self.weights, int(self.check_deadlock), len(self.system.invariants),
+            len(self.system.step_properties),
+        )  # fmt: skip
         while True:
-            status = entry_points.walk_on(
-                end, self.depth, self.seed, self.initial, self.weights, self.check_deadlock,
-                len(self.system.invariants), len(self.system.step_properties), self._trees(self.actions, self.filter),
+            programs = walk_arrays.Programs(
+                self._trees(self.actions, self.filter),
                 self._trees(self.invariants, self.unfiltered[self.invariants]),
-                self._trees(self.steps, self.unfiltered[self.steps]), self.effect_arrays(), walker,
-                (0,) * self.layout.units,
-            )  # fmt: skip
+                self._trees(self.steps, self.unfiltered[self.steps]),
+                self.effect_arrays(),
+            )
+            status = self.code.walk_on(end, walks, programs, walker, (0,) * self.layout.units)
             missed = {
                 MISSED_ACTION: (self.actions, walker.words),
                 MISSED_INVARIANT: (self.invariants, walker.words),

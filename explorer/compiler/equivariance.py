@@ -106,7 +106,9 @@ class Equivariance:
                 source, codes = sources[leaf]
                 return int(codes[base.raw(source)])
 
-            found = self._follow(exchange.goes_to[number], read, functools.partial(exchange.of_state, words), False)
+            found = self._follow(
+                exchange.goes_to[number], read, functools.partial(exchange.of_state, words), both_orders=False
+            )
             if found != self._program.image_of(reference, exchange.image) and not self._equal(
                 reference, found, exchange, base
             ):
@@ -114,7 +116,7 @@ class Equivariance:
         return reference
 
     def _follow(
-        self, number: int, read: Callable[[Leaf], int], words: Callable[[], Sequence[int]], both_orders: bool
+        self, number: int, read: Callable[[Leaf], int], words: Callable[[], Sequence[int]], *, both_orders: bool
     ) -> int:
         """The reference at the end of the path that an instance takes; the instance runs if it has not taken the path
         before.
@@ -127,12 +129,12 @@ class Equivariance:
             leaf, following = node
             node = following.get(read(leaf))
         if node is None:
-            node = self._run(number, read, words, both_orders)
+            node = self._run(number, read, words, both_orders=both_orders)
         self._program.settings.note(node.settings)
         return node.reference
 
     def _run(
-        self, number: int, read: Callable[[Leaf], int], words: Callable[[], Sequence[int]], both_orders: bool
+        self, number: int, read: Callable[[Leaf], int], words: Callable[[], Sequence[int]], *, both_orders: bool
     ) -> Run:
         settings = self._program.settings
         before = settings.begin()

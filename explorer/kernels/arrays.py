@@ -162,6 +162,169 @@ class Symmetry(NamedTuple):
     numbers: Words
 
 
+class Machine(NamedTuple):
+    """What a search has learned of its model, as kernels read it.
+
+    Attributes:
+        trees, steps: those of the actions, and of the step properties.
+    """
+
+    trees: Trees
+    steps: Trees
+    effects: EffectArrays
+    symmetry: Symmetry
+
+
+class Visited(NamedTuple):
+    """States, and the visited set over them."""
+
+    rows: FlatRows | FoldedRows | OwnedRows
+    table: Units
+
+
+class Limits(NamedTuple):
+    """How far rows may be expanded.
+
+    Attributes:
+        end: the rows are those before.
+        pause_at: take no batch that begins here or later.
+        entries: how many rows the visited set is to hold.
+        capacity: how many rows may be used.
+        block: so many of them are reserved at a time.
+    """
+
+    end: int
+    pause_at: int
+    entries: int
+    capacity: int
+    block: int
+
+
+class Span(NamedTuple):
+    """The rows begin..end, and those of the next level, where these matter."""
+
+    begin: int
+    end: int
+    next_begin: int
+    next_end: int
+
+
+class Asked(NamedTuple):
+    """Which steps are asked for.
+
+    Attributes:
+        sources: by row, whether to list its steps.
+        region: by row, whether a step may lead there.
+        relied_on: by action, whether its steps are kept wherever they lead.
+    """
+
+    sources: Bytes
+    region: Bytes
+    relied_on: Bytes
+
+
+class Listed(NamedTuple):
+    """Room for steps: where they lead, their actions, and how many each row has."""
+
+    targets: Units
+    labels: Labels
+    counts: Units
+
+
+class Noted(NamedTuple):
+    """What is noted of rows.
+
+    Attributes:
+        sources: by row, whether to look at its steps.
+        relied_on: by property and action, whether the property relies on it.
+        notes: by property and row, `ONLY_CUT` where a bound cuts a step that is relied on, and `MAY_HAPPEN` where there
+            is one that none cuts.
+    """
+
+    sources: Bytes
+    relied_on: Bytes
+    notes: Bytes
+
+
+class Gathered(NamedTuple):
+    """Room for successors, or for steps.
+
+    Attributes:
+        made, parents, actions: where they lead, from where, and by which action.
+        table: the successors that are there, by their hash.
+        at_rest: its only element becomes the first row at rest, if it is -1.
+    """
+
+    made: FlatRows
+    parents: Numbers
+    actions: Numbers
+    table: Units
+    at_rest: Numbers
+
+
+class Batch(NamedTuple):
+    """States, and what folding makes of them.
+
+    Attributes:
+        words: the states.
+        numbers: by place and state, those of their parts; the last place, that of whole states, is room.
+        keys: those of their halves.
+        hashes: room.
+    """
+
+    words: Words
+    numbers: Units
+    keys: Words
+    hashes: Words
+
+
+class Likenesses(NamedTuple):
+    """States whose numbers are known, and for each state of a batch, which of them it is like."""
+
+    sources: Units
+    words: Words
+    numbers: Units
+
+
+class Checking(NamedTuple):
+    """Room for a batch of states, for the numbers of their parts, for the trees that the filter leaves for them, and
+    for (row, tree) pairs that were missed.
+    """
+
+    words: Words
+    numbers: Units
+    left: Words
+    misses: Numbers
+
+
+class Admitted(NamedTuple):
+    """Room for what is said of new rows: their parents and actions."""
+
+    parents: Numbers
+    actions: npt.NDArray[np.int32]
+
+
+class Hashing(NamedTuple):
+    """Room for a batch of states and one more, and for the hashes of the batch."""
+
+    words: Words
+    hashes: Words
+
+
+class Measured(NamedTuple):
+    """What a search from the rows that are born says of each row.
+
+    Attributes:
+        distance: -1 for each row that is not reached.
+        preceding: how many steps lead to it, up to `MANY`.
+        notes: `ENDS` where no step is relied on, and `HELD_BACK` where bounds cut all that are, and there is one.
+    """
+
+    distance: npt.NDArray[np.int32]
+    preceding: Bytes
+    notes: Bytes
+
+
 class Work(NamedTuple):
     """What one thread counts, and its scratch room for one batch.
 
@@ -237,6 +400,18 @@ class Fairness(NamedTuple):
     classes: Numbers
     sizes: Numbers
     strong: Bytes
+
+
+class Question(NamedTuple):
+    """What is asked of a graph.
+
+    Attributes:
+        needed: by row, whether a component needs one such row; empty if none is needed.
+    """
+
+    graph: Graph
+    fairness: Fairness
+    needed: Bytes
 
 
 class Components(NamedTuple):

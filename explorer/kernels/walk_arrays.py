@@ -4,11 +4,42 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from highwater.explorer.kernels.arrays import Numbers, Words
+import numpy as np
+import numpy.typing as npt
+
+from highwater.explorer.kernels.arrays import EffectArrays, Numbers, Trees, Words
 
 # Positions in `place`: the walk, the step, and the tree that missed or was violated; then how walks ended, and steps
 # taken.
 WALK, STEP, TREE, AT_DEPTH, AT_REST, AT_BOUND, UNWEIGHTED, STEPS, PLACE = range(9)
+
+
+class Walks(NamedTuple):
+    """Which walks are made.
+
+    Attributes:
+        depth: how many steps a walk takes at most.
+        weights: of each tree.
+        deadlock: 1 if a state at rest is a violation.
+        properties, step_properties: how many of them there are.
+    """
+
+    depth: int
+    seed: int
+    initial: npt.NDArray[np.uint64]
+    weights: npt.NDArray[np.float64]
+    deadlock: int
+    properties: int
+    step_properties: int
+
+
+class Programs(NamedTuple):
+    """What walks go by: the trees of actions, invariants and step properties, and what steps do."""
+
+    trees: Trees
+    invariants: Trees
+    steps: Trees
+    effects: EffectArrays
 
 
 class Walker(NamedTuple):

@@ -8,8 +8,18 @@ from typing import Any
 import numpy as np
 
 from highwater.explorer.compiler.layout import Layout
-from highwater.explorer.kernels.arrays import COLUMNS, RECORD_EXTRA, SIZES, FlatRows, FoldedRows, OwnedRows
-from highwater.explorer.kernels.making import entry_points
+from highwater.explorer.kernels import arrays
+from highwater.explorer.kernels.arrays import (
+    COLUMNS,
+    RECORD_EXTRA,
+    SIZES,
+    Admitted,
+    FlatRows,
+    FoldedRows,
+    Hashing,
+    OwnedRows,
+)
+from highwater.explorer.kernels.making.entry_points import ALONE
 from highwater.explorer.memory import reserve
 from highwater.explorer.search.states.folded import FEWEST_BYTES, Folded, folded
 from highwater.explorer.search.states.rows import spread
@@ -100,7 +110,7 @@ class Visited:
             self._enter(0)
 
     def _enter(self, begin: int) -> None:
-        entry_points.enter(self.rows, begin, self.end, self.table, self._words[:1], self._hashes, self.units)
+        ALONE.enter(self.rows, begin, self.end, self.table, self._words[:1], self._hashes, self.units)
 
     def add(self, rows: np.ndarray) -> None:
         """Add rows that are known to be new."""
@@ -139,13 +149,13 @@ class Visited:
 
     def forget_after(self, end: int) -> None:
         """Take back what was added after the first rows."""
-        entry_points.remove_after(end, self.table)
+        ALONE.remove_after(end, self.table)
         self.end, self.folded = end, min(end, self.folded)
 
     def find(self, records: np.ndarray) -> np.ndarray:
         """The row of each record, all of which were admitted."""
         found = np.empty(len(records) // (len(self.units) + RECORD_EXTRA), np.int64)
-        if entry_points.find_records(records, self.rows, self.table, found, self._words, self._hashes, self.units):
+        if ALONE.find_records(records, self.rows, self.table, found, self._words, self._hashes, self.units):
             raise AssertionError("unreachable: a step leads to a state that was never admitted")
         return found
 
@@ -160,22 +170,11 @@ class Visited:
         """
         width = len(self.units) + RECORD_EXTRA
         most = sum(len(some) // width for _, some in records)
-        parents, actions = reserve((most,), np.int64), reserve((most,), np.int32)
+        new = Admitted(reserve((most,), np.int64), reserve((most,), np.int32))
         admitted, begin = 0, self.end
         for source, some in records:
             self.make_room(len(some) // width)
-            admitted = entry_points.admit(
-                some,
-                source,
-                self.rows,
-                self.end,
-                self.table,
-                parents,
-                actions,
-                admitted,
-                self._words,
-                self._hashes,
-                self.units,
-            )
+            visited, room = arrays.Visited(self.rows, self.table), Hashing(self._words, self._hashes)
+            admitted = ALONE.admit(some, source, visited, self.end, new, admitted, room, self.units)
             self.end = begin + admitted
-        return parents[:admitted], actions[:admitted]
+        return new.parents[:admitted], new.actions[:admitted]

@@ -18,7 +18,6 @@ from highwater.explorer.compiler.programs import Program
 from highwater.explorer.descriptions import Indescribable
 from highwater.explorer.kernels import arrays
 from highwater.explorer.kernels.arrays import SPARE, FlatRows, FoldedRows
-from highwater.explorer.kernels.making import entry_points
 from highwater.explorer.kernels.statuses import DONE, MISSED, MISSED_STEPS
 from highwater.explorer.memory import reserve
 from highwater.explorer.search.engine.engine import Engine, mask_of
@@ -43,13 +42,13 @@ class PartitionWorker:
 
     def __init__(self, system: System, symmetry: bool, audit: int = 8) -> None:
         self.system = system
-        self.engine = Engine(system, None, audit, workers=1, symmetry=symmetry)
+        self.search = Engine(system, None, audit, workers=1, symmetry=symmetry)
         refuse_while_it_lives(self, system)
         self._audit = audit
-        self._told = [0] * len(self.engine.programs)
-        self.layout = self.engine.layout
-        self.units = self.engine.store.units
-        self._work = self.engine.works[0]
+        self._told = [0] * len(self.search.programs)
+        self.layout = self.search.layout
+        self.units = self.search.store.units
+        self._work = self.search.works[0]
         self._words = np.zeros((1, self.layout.words), np.uint64)
         self._room = np.zeros((1 + SPARE, self.layout.words), np.uint64)
         self._made = self._table = np.zeros(0, np.uint32)
@@ -63,18 +62,18 @@ class PartitionWorker:
             ModelError: the search depends on what cannot be described to another process.
         """
         try:
-            return fingerprint(self.system, self.layout, len(self.engine.permutations), options)
+            return fingerprint(self.system, self.layout, len(self.search.permutations), options)
         except Indescribable as error:
             raise ModelError(f"no other process can know what this one has: {error}; use --engine local") from None
 
     @property
     def permutations(self) -> Sequence[Any]:
         """The permutations of interchangeable names, the identity first."""
-        return self.engine.permutations
+        return self.search.permutations
 
     def representative(self, state: Any) -> tuple[int, ...]:
         """The words of the canonical form of a plain state."""
-        return cast("tuple[int, ...]", self.engine.representative(state))
+        return cast("tuple[int, ...]", self.search.representative(state))
 
     @property
     def record_width(self) -> int:
@@ -86,11 +85,11 @@ class PartitionWorker:
     @property
     def paths(self) -> int:
         """How many paths of functions are known, each of which was run in Python once, here or elsewhere."""
-        return self.engine.paths
+        return self.search.paths
 
     def trees(self) -> Trees:
         """All that is known so far, as arrays."""
-        return {which: learned(self.engine, which) for which in (ACTIONS, PROPERTIES)}
+        return {which: learned(self.search, which) for which in (ACTIONS, PROPERTIES)}
 
     def take_trees(self, trees: Trees) -> None:
         """Begin with what was learned elsewhere. Only an engine that has learned nothing can.
@@ -99,35 +98,35 @@ class PartitionWorker:
             ModelError: a sample of it does not agree with plain Python here.
         """
         for which, found in trees.items():
-            restore(self.engine, which, found)
+            restore(self.search, which, found)
         self.new_examples()
 
     def new_examples(self) -> list[Example]:
         """For each path that was learned here since this was asked last, the program, the instance and the state."""
         found = [
             (number, instance, tuple(map(int, words)))
-            for number, program in enumerate(self.engine.programs)
+            for number, program in enumerate(self.search.programs)
             for instance, words in program.examples[self._told[number] :]
         ]
-        self._told = [len(program.examples) for program in self.engine.programs]
+        self._told = [len(program.examples) for program in self.search.programs]
         return found
 
     def take_kept(self) -> KeptTrees:
         """Begin with what earlier searches have kept; returns what keeps for later ones what is known then."""
-        kept = KeptTrees(self.engine, self._audit)
+        kept = KeptTrees(self.search, self._audit)
         kept.load()
         return kept
 
     def learn_again(self, examples: Iterable[Example]) -> None:
         """Learn the paths that were learned elsewhere, unless they are known."""
         for number, instance, words in examples:
-            self.engine.programs[number].learn(instance, words)
+            self.search.programs[number].learn(instance, words)
 
     # Rows
 
     def representative_rows(self, states: Iterable[Any]) -> np.ndarray:
         """The rows that stand for some plain states, each once."""
-        words = dict.fromkeys(self.engine.representative(state) for state in states)
+        words = dict.fromkeys(self.search.representative(state) for state in states)
         return self.rows_of([np.array(column, np.uint64) for column in zip(*words, strict=True)])
 
     def rows_of(self, columns: list[np.ndarray]) -> np.ndarray:
@@ -156,14 +155,15 @@ class PartitionWorker:
     def orbits(self, rows: np.ndarray) -> np.ndarray:
         """How many states each row stands for."""
         orbits = np.ones(self._count(rows), np.int64)
-        entry_points.orbits_of(rows, len(orbits), self.engine.symmetry, orbits, self._words, self._room, self.units)
+        self.search.code.orbits_of(rows, len(orbits), self.search.symmetry, orbits, self._words, self._room, self.units)
         return orbits
 
     def owned(self, rows: np.ndarray, owner: int, owners: int) -> np.ndarray:
         """The rows that belong to one owner."""
         kept = rows.copy()
         return kept[
-            : len(self.units) * entry_points.keep_owned(kept, self._count(rows), owner, owners, self._words, self.units)
+            : len(self.units)
+            * self.search.code.keep_owned(kept, self._count(rows), owner, owners, self._words, self.units)
         ]
 
     # Expanding
@@ -172,7 +172,7 @@ class PartitionWorker:
         """The successors of rows as records, by owner; equal ones mostly once. What was counted waits in
         `take_counts`.
         """
-        engine, work = self.engine, self._work
+        engine, work = self.search, self._work
         self.use(FlatRows(rows), self._count(rows))
         if len(rows):
             engine.remember_first()
@@ -180,11 +180,9 @@ class PartitionWorker:
         self._at_rest = np.full(1, -1, np.int64)
         first = taken = 0
         while True:
-            status, taken = entry_points.successors(
-                rows, first, self._count(rows), FlatRows(self._made), self._parents, self._actions, taken, self._table,
-                self._at_rest, engine.trees(engine.actions), engine.trees(engine.steps), engine.effect_arrays(),
-                engine.symmetry, work, self.units,
-            )  # fmt: skip
+            status, taken = self.search.code.successors(
+                rows, first, self._count(rows), self._gathered(), taken, engine.machine(), work, self.units
+            )
             first = int(work.counts[arrays.FIRST])
             if status in (MISSED, MISSED_STEPS):
                 self._learn_what_was_missed(engine.actions if status == MISSED else engine.steps)
@@ -206,15 +204,15 @@ class PartitionWorker:
             relied_on: by property and action, whether the property relies on it.
             notes: by property and row, 0; gets what is seen of the steps that are relied on.
         """
-        engine, work, taken, first = self.engine, self._work, 0, 0
+        engine, work, taken, first = self.search, self._work, 0, 0
         self._make_room()
         room = len(self._parents) if owners else 0
+        noted = arrays.Noted(sources, relied_on, notes)
         while True:
-            status, taken = entry_points.list_steps(
-                engine.store.rows, first, engine.store.count, sources, self._made, self._parents[:room],
-                self._actions[:room], taken, relied_on, notes, engine.trees(engine.actions), engine.effect_arrays(),
-                engine.symmetry, work, self.units,
-            )  # fmt: skip
+            span, found = arrays.Span(first, engine.store.count, 0, 0), self._gathered(room)
+            status, taken = self.search.code.list_steps(
+                engine.store.rows, span, noted, found, taken, engine.machine(), work, self.units
+            )
             first = int(work.counts[arrays.FIRST])
             if status == MISSED:
                 self._learn_what_was_missed(engine.actions)
@@ -230,7 +228,7 @@ class PartitionWorker:
         Raises:
             Contradiction: nothing was missing there, so that the kernel would miss it again for ever.
         """
-        engine, known = self.engine, self.engine.paths
+        engine, known = self.search, self.search.paths
         misses = self._work.misses[: self._work.counts[arrays.MISSES]]
         if program is engine.steps:
             engine.learn_steps(misses)
@@ -244,9 +242,7 @@ class PartitionWorker:
         width = self.record_width
         starts, records = np.zeros(owners + 1, np.int64), np.empty(taken * width, np.uint32)
         places = np.empty(taken, np.int32)
-        entry_points.route(
-            self._made, self._parents, self._actions, taken, places, starts, records, self._words, self.units
-        )
+        self.search.code.route(self._gathered(), taken, places, starts, records, self._words, self.units)
         for owner in range(owners):
             if starts[owner] < starts[owner + 1]:
                 yield owner, records[starts[owner] * width : starts[owner + 1] * width]
@@ -255,17 +251,21 @@ class PartitionWorker:
         """Make so many rows those of the engine, for misses and filters; all of one level, or of those that end
         there.
         """
-        self.engine.store.use(rows, count)
-        self.engine.store.level_ends = list(level_ends or self.engine.store.level_ends)
-        self.engine.renew_filters()
+        self.search.store.use(rows, count, level_ends)
+        self.search.renew_filters()
 
     def chosen(self, numbers: np.ndarray) -> np.ndarray:
         """Those of the rows in use that have some numbers."""
-        return self.engine.store.chosen(numbers).reshape(-1)
+        return self.search.store.chosen(numbers).reshape(-1)
+
+    def _gathered(self, room: int | None = None) -> arrays.Gathered:
+        """Room for successors; for so many if it is said."""
+        parents, actions = self._parents[:room], self._actions[:room]
+        return arrays.Gathered(FlatRows(self._made), parents, actions, self._table, self._at_rest)
 
     def _make_room(self) -> None:
         """Room for some successors per row, which is kept for the next part; for all of one batch at least."""
-        count = min(MOST_SUCCESSORS, max(FEWEST_SUCCESSORS, 4 * self.engine.store.count))
+        count = min(MOST_SUCCESSORS, max(FEWEST_SUCCESSORS, 4 * self.search.store.count))
         count = max(count, len(self._work.hit_state))
         if len(self._parents) < count:
             self._made = reserve((count * len(self.units),), np.uint32)
@@ -278,11 +278,11 @@ class PartitionWorker:
         """What was counted since the last time, and the first row at rest of the last part or -1."""
         work, totals = self._work, self._work.counts
         counts = Counts(
-            self.engine.generated,
+            self.search.generated,
             int(totals[arrays.AT_REST]),
             int(totals[arrays.STOPPED_AT_BOUND]),
             tuple(work.enabled[: len(self.system.actions)].tolist()),
-            self.engine.cut_steps(),
+            self.search.cut_steps(),
         )
         for array in (totals, work.enabled, work.steps):
             array[:] = 0
@@ -292,13 +292,13 @@ class PartitionWorker:
         """After expanding rows, the first with a step that violates each step property, by name; without those known to
         be violated.
         """
-        engine, work, found = self.engine, self._work, {}
+        engine, work, found = self.search, self._work, {}
         broken = zip(self.system.step_properties, work.broken.tolist(), strict=True)
         for name in sorted({each.of.name for each, is_broken in broken if is_broken and each.of.name not in known}):
             wanted = np.array([each.of.name == name for each in self.system.step_properties])
             trees, steps = engine.trees(engine.actions), engine.trees(engine.steps)
             found[name] = int(
-                entry_points.first_breaking(
+                self.search.code.first_breaking(
                     rows, self._count(rows), wanted, trees, steps, engine.effect_arrays(), work, self.units
                 )
             )
@@ -311,12 +311,12 @@ class PartitionWorker:
         """The first of the rows that violates each property, by name; without properties that are known to
         be violated.
         """
-        invariants = self.engine.system.invariants
+        invariants = self.search.system.invariants
         if all(instance.of.name in known for instance in invariants) or not len(rows):
             return {}
         self.use(FlatRows(rows), self._count(rows))
-        found = self.engine.count_violations(
-            self.engine.invariants,
+        found = self.search.count_violations(
+            self.search.invariants,
             mask_of(instance.of.name not in known for instance in invariants),
             0,
             self._count(rows),
@@ -326,5 +326,5 @@ class PartitionWorker:
 
     def _first_violating(self, rows: np.ndarray, name: str) -> int:
         wanted = mask_of(instance.of.name == name for instance in self.system.invariants)
-        trees = self.engine.trees(self.engine.invariants)
-        return int(entry_points.first_violating(rows, self._count(rows), wanted, trees, self._words, self.units))
+        trees = self.search.trees(self.search.invariants)
+        return int(self.search.code.first_violating(rows, self._count(rows), wanted, trees, self._words, self.units))

@@ -20,7 +20,6 @@ import numpy as np
 from highwater.explorer.compiler.comparison import PlainStates
 from highwater.explorer.kernels import arrays
 from highwater.explorer.kernels.arrays import SPARE
-from highwater.explorer.kernels.making import entry_points
 from highwater.explorer.kernels.statuses import DONE, MISSED, MISSED_STEPS, NOT_NEW, PARTS_FULL, ROWS_FULL
 from highwater.explorer.search.engine.compiled import Compiled
 from highwater.explorer.search.engine.engine import Engine
@@ -276,7 +275,7 @@ class EngineBooks(TreeBooks):
             representative = words
             if self._moves:
                 self._room[0] = words
-                entry_points.representative(self._room, self._engine.symmetry, self._engine.store.units)
+                self._engine.code.representative(self._room, self._engine.symmetry, self._engine.store.units)
                 representative = tuple(self._room[0].tolist())
             if representative not in self._rows:
                 self._rows[representative] = self._engine.store.find(representative)
@@ -295,11 +294,8 @@ class EngineBooks(TreeBooks):
         shared = np.zeros_like(store.shared)
         shared[arrays.CURSOR], shared[arrays.ROWS] = row, store.count
         while True:
-            status = entry_points.expand(
-                store.rows, store.table, shared, row + 1, row + 2, WITHOUT_LIMIT, store.count, 0,
-                engine.trees(engine.actions), engine.trees(engine.steps), engine.effect_arrays(), engine.symmetry,
-                work, store.units,
-            )  # fmt: skip
+            limits = arrays.Limits(row + 1, row + 2, entries=WITHOUT_LIMIT, capacity=store.count, block=0)
+            status = engine.code.expand(store.visited, shared, limits, engine.machine(), work, store.units)
             shared[arrays.STOP] = 0
             if status == MISSED:
                 engine.learn(engine.actions, work.misses[: work.counts[arrays.MISSES]])

@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from highwater.explorer.kernels.arrays import Work
-from highwater.explorer.kernels.making import entry_points
+from highwater.explorer.kernels.arrays import Span, Work
 from highwater.explorer.search.engine.engine import Engine, mask_of
 from highwater.explorer.system import Contradiction, successor
 from highwater.explorer.trace import broken_step, order_of, violation_at
@@ -58,7 +57,7 @@ def deadlock_in(engine: Engine, level: int) -> Violation:
     begin, end = engine.store.level_ends[level : level + 2]
     marks = np.zeros(end, np.uint8)
     _learn_walks_from(engine, begin, end)
-    entry_points.mark_at_rest(
+    engine.code.mark_at_rest(
         engine.store.rows, begin, end, marks, engine.trees(engine.actions), engine.works[0], engine.store.units
     )
     if not marks.any():
@@ -75,7 +74,7 @@ def _violation(engine: Engine, name: str, level: int) -> Violation:
     numbers = [number for number, instance in enumerate(engine.system.invariants) if instance.of.name == name]
     wanted = mask_of(number in numbers for number in range(len(engine.system.invariants)))
     room, trees = np.zeros((1, engine.layout.words), np.uint64), engine.trees(engine.invariants)
-    entry_points.mark_violating(engine.store.rows, begin, end, wanted, marks, trees, room, engine.store.units)
+    engine.code.mark_violating(engine.store.rows, begin, end, wanted, marks, trees, room, engine.store.units)
     trace = first_trace(engine, marks, level)
     words = engine.words_of(trace[-1].state)
     number = next((number for number in numbers if not engine.invariants.evaluate(number, words)), numbers[0])
@@ -91,10 +90,9 @@ def _broken_step(engine: Engine, name: str, level: int) -> Violation:
     marks = np.zeros(end, np.uint8)
     wanted = np.array([each.of.name == name for each in system.step_properties])
     _learn_walks_from(engine, begin, end)
-    while missed := entry_points.mark_breaking(
-        store.rows, begin, end, wanted, marks, engine.trees(engine.actions), engine.trees(engine.steps),
-        engine.effect_arrays(), engine.works[0], store.units,
-    ):  # fmt: skip
+    while missed := engine.code.mark_breaking(
+        store.rows, begin, end, wanted, marks, engine.machine(), engine.works[0], store.units
+    ):
         engine.learn_steps(engine.works[0].misses[:missed])
     trace = first_trace(engine, marks, level)
     found = broken_step(system, name, trace)
@@ -121,10 +119,10 @@ def _mark_predecessors(engine: Engine, begin: int, end: int, next_end: int, mark
 
     def mark(work: Work, first: int, last: int) -> None:
         near = np.zeros(flags, bool)
-        while missed := entry_points.mark_predecessors(
-            engine.store.rows, engine.store.table, first, last, end, next_end, marks, near,
-            engine.trees(engine.actions), engine.effect_arrays(), engine.symmetry, work, engine.store.units,
-        ):  # fmt: skip
+        span = Span(first, last, end, next_end)
+        while missed := engine.code.mark_predecessors(
+            engine.store.visited, span, marks, near, engine.machine(), work, engine.store.units
+        ):
             engine.learn(engine.actions, work.misses[:missed])
 
     each = engine.pool.map if engine.pool else map

@@ -18,7 +18,7 @@ from highwater.explorer.search.states.counts import Counts
 from highwater.explorer.second_judge import UNKNOWN, SecondJudge, Tally
 from highwater.explorer.system import Cut, JudgedOtherwise, ModelError, successor
 from highwater.explorer.verdict import Audit
-from highwater.spark.levels import Level, Levels, Part
+from highwater.spark.levels import Level, LevelFile, Levels
 
 FEWEST_PARTS = 8  # that are read to draw rows from
 MOST_PATHS = 1 << 9
@@ -42,7 +42,6 @@ def audit(
     counts: Counts,
     expanded: int,
     no_deadlock: bool,
-    seed: int = 0,
 ) -> Audit:
     """Judge some of what was found a second time: rows drawn at random, and each path in the state in which it was
     learned, on whatever machine.
@@ -57,7 +56,7 @@ def audit(
     Raises:
         JudgedOtherwise: plain Python does not agree.
     """
-    started, system, chance = time.perf_counter(), engine.system, random.Random(seed)
+    started, system, chance = time.perf_counter(), engine.system, random.Random(0)
     rows = sum(level.rows for level in levels)
     drawn = dict.fromkeys(_drawn(store, levels, engine.layout.words, chance))
     paths = _paths(engine, learned)
@@ -77,7 +76,6 @@ def audit(
         rows=books.rows,
         expanded=books.rows_before(expanded),
         no_deadlock=no_deadlock,
-        seed=seed,
     )
     judge.judge_initial()
     for words in drawn:
@@ -96,7 +94,7 @@ def audit(
 
 def _paths(engine: PartitionWorker, learned: Iterable[Example]) -> list[Example]:
     """The paths of actions and invariants, each with the state in which it was learned."""
-    programs = (engine.engine.actions, engine.engine.invariants)
+    programs = (engine.search.actions, engine.search.invariants)
     own = ((kind, number, words) for kind, program in enumerate(programs) for number, words in program.examples)
     every = (each for each in (*own, *learned) if each[0] in (ACTIONS, INVARIANTS))
     return list(dict.fromkeys((kind, number, tuple(map(int, words))) for kind, number, words in every))
@@ -107,7 +105,7 @@ def _drawn(store: Levels, levels: Sequence[Level], words: int, chance: random.Ra
     parts = [part for level in levels for part in level.parts if part]
     parts.sort(key=lambda part: chance.random() ** (1 / part.rows), reverse=True)
     count = 0
-    chosen: list[Part] = []
+    chosen: list[LevelFile] = []
     while parts and (len(chosen) < FEWEST_PARTS or count < FEWEST_STATES):
         chosen.append(parts.pop(0))
         count += chosen[-1].rows
@@ -179,7 +177,7 @@ class LevelBooks(TreeBooks):
     """
 
     def __init__(self, engine: PartitionWorker, places: dict[Words, tuple[int, int]]) -> None:
-        super().__init__(engine.engine)
+        super().__init__(engine.search)
         self._engine, self._places = engine, places
         self._words = sorted(places, key=lambda words: places[words][0])
         self._numbers = {words: number for number, words in enumerate(self._words)}

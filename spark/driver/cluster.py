@@ -13,6 +13,7 @@ from concurrent.futures import TimeoutError as StillRunning
 from contextlib import contextmanager
 from typing import Any, TypeVar, cast
 
+import attrs
 from pyspark import RDD
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import col
@@ -45,6 +46,21 @@ SECONDS_BETWEEN_REPORTS = 1.0
 Result = TypeVar("Result")
 
 
+@attrs.frozen
+class Made:
+    """What executors make their engines from.
+
+    Attributes:
+        options: those of the search that its results depend on.
+        prints: what must be equal in every process.
+    """
+
+    make_system: Callable[[], System]
+    symmetry: bool
+    options: dict[str, Any]
+    prints: Fingerprint
+
+
 class Cluster:
     """The jobs of one search.
 
@@ -53,15 +69,17 @@ class Cluster:
     """
 
     def __init__(
-        self, spark: SparkSession, name: str, make_system: Callable[[], System], symmetry: bool,
-        options: dict[str, Any], prints: Fingerprint, engine: PartitionWorker, levels: Levels, partitions: int | None,
-    ) -> None:  # fmt: skip
+        self,
+        spark: SparkSession,
+        name: str,
+        made: Made,
+        engine: PartitionWorker,
+        levels: Levels,
+        partitions: int | None,
+    ) -> None:
         self._spark = spark
         self._name = name
-        self._make_system = make_system
-        self._symmetry = symmetry
-        self._options = options
-        self._prints = prints
+        self._made = made
         self._engine = engine
         self._levels = levels
         self._partitions = partitions
@@ -216,10 +234,10 @@ class Cluster:
         if self._shared is None:
             search = Search(
                 self._group,
-                self._make_system,
-                self._symmetry,
-                self._options,
-                self._prints,
+                self._made.make_system,
+                self._made.symmetry,
+                self._made.options,
+                self._made.prints,
                 versions(),
                 self._engine.trees(),
                 self._levels,

@@ -28,7 +28,7 @@ from highwater.explorer.system import JudgedOtherwise, System
 from highwater.explorer.verdict import Audit, Auditing, Budget, Outcome, Progress, Verdict, Violation
 from highwater.spark.driver.audit import Found
 from highwater.spark.driver.audit import audit as audit_of
-from highwater.spark.driver.cluster import Cluster
+from highwater.spark.driver.cluster import Cluster, Made
 from highwater.spark.driver.liveness import NoRoom, lassos_on
 from highwater.spark.driver.traces import Traces, Violations
 from highwater.spark.levels import Level, Levels
@@ -139,10 +139,8 @@ class _Search:
         self.visited: Visited | None = None
         self.store = store
         self.violations = Violations(Traces(self.engine, self.store))
-        self.cluster = Cluster(
-            spark, options.name, make_system, options.symmetry, known, self.prints, self.engine, self.store,
-            options.partitions,
-        )  # fmt: skip
+        made = Made(make_system, options.symmetry, known, self.prints)
+        self.cluster = Cluster(spark, options.name, made, self.engine, self.store, options.partitions)
         try:
             header = {
                 "spec": options.name,

@@ -36,7 +36,7 @@ from highwater.model.language.graph_properties import Liveness
 from highwater.spark.driver.cluster import Cluster
 from highwater.spark.driver.tables import Rows, Tables, Waiting
 from highwater.spark.driver.traces import Traces
-from highwater.spark.levels import Level, Levels, Part
+from highwater.spark.levels import Level, LevelFile, Levels
 from highwater.spark.worker.graph import RETURNS
 
 ROWS_IN_THE_DRIVER = 1 << 22
@@ -96,7 +96,7 @@ def _without_premise(system: System, premises: Sequence[bool]) -> dict[str, str]
     return {name: NO_PREMISE for name in of_premise.values() if name not in met}
 
 
-def _parts(levels: Sequence[Level]) -> Iterator[Part]:
+def _parts(levels: Sequence[Level]) -> Iterator[LevelFile]:
     return (part for level in levels for part in level.parts if part)
 
 
@@ -106,11 +106,7 @@ def hold(engine: Engine, parts: Iterable[np.ndarray], level_ends: Sequence[int])
     Raises:
         Stopped: there is no room for them.
     """
-    store = engine.store
-    store.forget()
-    for rows in parts:
-        store.add(rows)
-    store.restore(level_ends, level_ends[-1])
+    engine.store.hold_instead(parts, level_ends)
     engine.renew_filters()
 
 

@@ -110,7 +110,7 @@ class _Part:
     def __init__(self, engine: PartitionWorker, shard: Shard, wanted: Wanted) -> None:
         engine.use(shard.whole, shard.end, shard.level_ends)
         properties = [engine.system.liveness[number] for number in wanted.properties]
-        self._marks = [Marks(engine.engine, each) for each in properties]
+        self._marks = [Marks(engine.search, each) for each in properties]
         self.sources = np.zeros(shard.end, np.uint8)
         if wanted.below is not None:
             self.sources[: shard.level_ends[wanted.below]] = 1
@@ -155,8 +155,8 @@ def premises_task(shared: Any, shards: Shards) -> Task:
         exhaust(nothing)
         with _opened(shared.value, shards, partition) as (engine, shard):
             engine.use(shard.whole, shard.end, shard.level_ends)
-            program = engine.engine.premises
-            yield [not false_in(engine.engine, program, number).all() for number in range(len(program.instances))]
+            program = engine.search.premises
+            yield [not false_in(engine.search, program, number).all() for number in range(len(program.instances))]
 
     return ready_for_more(premises)
 

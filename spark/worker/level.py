@@ -13,7 +13,7 @@ import numpy as np
 from highwater.explorer.partitioned.visited import Visited
 from highwater.explorer.partitioned.worker import Example, PartitionWorker
 from highwater.explorer.search.states.counts import Counts
-from highwater.spark.levels import Levels, Part
+from highwater.spark.levels import LevelFile, Levels
 
 LARGEST_BLOCK = 1 << 20
 
@@ -60,7 +60,7 @@ class Admitted:
     """
 
     partition: int
-    part: Part | None
+    part: LevelFile | None
     states: int
     violated: dict[str, int]
     learned: list[Example]

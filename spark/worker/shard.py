@@ -35,24 +35,24 @@ from highwater.explorer.partitioned.visited import Visited
 from highwater.explorer.partitioned.worker import PartitionWorker
 from highwater.explorer.search.keeping.durable import CheckpointError, seal, unseal
 from highwater.explorer.search.states.folded import Folded
-from highwater.spark.levels import Levels, Part
+from highwater.spark.levels import LevelFile, Levels
 
 PAGE = 1 << 12  # bytes
 
 
-def names_for(parts: Sequence[Part | None], partition: int, partitions: int) -> list[Part]:
+def names_for(parts: Sequence[LevelFile | None], partition: int, partitions: int) -> list[LevelFile]:
     """The parts of a level with rows of a partition: its own, or all if the level had another number of partitions."""
     own = parts[partition : partition + 1] if len(parts) == partitions else parts
     return [part for part in own if part]
 
 
-def next_digest(before: str, parts: Sequence[Part | None], partition: int, partitions: int) -> str:
+def next_digest(before: str, parts: Sequence[LevelFile | None], partition: int, partitions: int) -> str:
     """The digest of all levels that a partition has, after one more."""
     names = " ".join(part.file for part in names_for(parts, partition, partitions))
     return hashlib.sha256(f"{before}/{names}".encode()).hexdigest()[:16]
 
 
-def digests_of(parts_of: Sequence[Sequence[Part | None]], partition: int, partitions: int) -> list[str]:
+def digests_of(parts_of: Sequence[Sequence[LevelFile | None]], partition: int, partitions: int) -> list[str]:
     """The digest after each of some levels, the first of which has depth 0."""
     digests = [""]
     for parts in parts_of:
@@ -103,7 +103,7 @@ class Shard(Visited):
             The number of rows read from storage.
         """
         del self._noted[depth:]
-        parts_of: list[tuple[Part | None, ...]] = []
+        parts_of: list[tuple[LevelFile | None, ...]] = []
         digests: list[str] = []
         if not self._noted or len(self._noted) < depth or self._noted[-1][0] != last:
             parts_of = [levels.parts_of(level) for level in range(depth)]
@@ -131,7 +131,7 @@ class Shard(Visited):
         """Note that nothing is changed before the shard is closed."""
         self._write_note(clean=True)
 
-    def note(self, before: str, part: Part | None) -> None:
+    def note(self, before: str, part: LevelFile | None) -> None:
         """Note that the shard has one more level as a whole. If its part is not committed, the digests differ."""
         self.fold()
         self._noted.append((next_digest(before, [part], 0, 1), self.end))

@@ -39,7 +39,7 @@ from highwater.explorer.search.keeping.fingerprint import Fingerprint, differenc
 from highwater.explorer.search.states.counts import Counts
 from highwater.explorer.sources import digest, files_of, forget_models
 from highwater.explorer.system import ModelError, System
-from highwater.spark.levels import Levels, Part
+from highwater.spark.levels import LevelFile, Levels
 from highwater.spark.worker.level import Admitted, Block, Expanded, admit_blocks, expand_part
 from highwater.spark.worker.shard import Shard, forget_mapped
 
@@ -75,7 +75,7 @@ class Search:
     levels: Levels
 
 
-def expand_task(shared: Any, sources: Sequence[tuple[int, Part]], owners: int, known: Sequence[str]) -> Task:
+def expand_task(shared: Any, sources: Sequence[tuple[int, LevelFile]], owners: int, known: Sequence[str]) -> Task:
     """A task that expands the part at its position, and yields owners and blocks in turn."""
 
     def expand(position: int, nothing: Iterator[Any]) -> Iterator[bytes]:
@@ -273,5 +273,5 @@ def read_report(text: str) -> Expanded | Admitted:
         raise ModelError(data) if kind == "error" else CheckpointError(data)
     data["learned"] = [(program, instance, tuple(words)) for program, instance, words in data["learned"]]
     if kind == "admitted":
-        return Admitted(**{**data, "part": Part(**data["part"]) if data["part"] else None})
+        return Admitted(**{**data, "part": LevelFile(**data["part"]) if data["part"] else None})
     return Expanded(**{**data, "counts": Counts.from_data(data["counts"])})

@@ -28,7 +28,7 @@ NEEDED = (
     "states.stored.enter_rows",
     "states.stored.find",
 )
-ENTRY_POINTS = [each for each in vars(entry_points).values() if isinstance(each, entry_points.EntryPoint)]
+ENTRY_POINTS = [each for each in vars(entry_points.MachineCode).values() if isinstance(each, entry_points.EntryPoint)]
 ROWS = [(name, arguments) for name, arguments in signatures.all_signatures((2,)) if name in NEEDED]
 SMALL = [(name, arguments) for name, arguments in ROWS if name == "states.stored.find"]
 

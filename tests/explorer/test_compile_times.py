@@ -26,12 +26,12 @@ def uncompiled(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Any]]:
     meanwhile: dict[str, Any] = {"do": lambda: None}
     kept = code_cache.load
 
-    def compiled(entry_point: entry_points.EntryPoint, name: str, arguments: tuple[Any, ...]) -> Any:
+    def compiled(entry_point: entry_points.EntryPoint, name: str, arguments: tuple[Any, ...], **how: Any) -> Any:
         meanwhile["do"]()
-        return kept(name) or made(entry_point, name, arguments)
+        return kept(name) or made(entry_point, name, arguments, **how)
 
     made = entry_points.EntryPoint._compile
-    for kernel in (entry_points.expand, entry_points.walk_on):
+    for kernel in (entry_points.MachineCode.expand, entry_points.MachineCode.walk_on):
         monkeypatch.setattr(kernel, "_loaded", {})
     not_kept = ("steps.expand.", "steps.walks.")
     monkeypatch.setattr(code_cache, "load", lambda name: None if name.startswith(not_kept) else kept(name))

@@ -15,7 +15,7 @@ import pytest
 
 from highwater.explorer.kernels.making import code_cache, compilers, entry_points, signatures
 from highwater.explorer.kernels.making.compile_times import TIMES
-from highwater.explorer.kernels.making.entry_points import EntryPoint, Together, name_of
+from highwater.explorer.kernels.making.entry_points import EntryPoint, MachineCode, Together, name_of
 from highwater.explorer.search.levels import breadth_first
 from highwater.explorer.system import System
 from highwater.model.language.declarations import action
@@ -25,31 +25,34 @@ from highwater.model.language.records import evolve, within
 from tests.small_models import tiny_system
 
 TINY = ("states.stored.find", "states.stored.enter_rows")
-ENTRY_POINTS = [each for each in vars(entry_points).values() if isinstance(each, EntryPoint)]
+ENTRY_POINTS = [each for each in vars(MachineCode).values() if isinstance(each, EntryPoint)]
 UNITS = (0, 0)
 
 
 @pytest.fixture(autouse=True)
 def nothing_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """No code is kept but in one folder, which is empty; a search has two quick kernels and two processors."""
+    """No code is kept but in one folder, which is empty; a search has two quick kernels."""
     monkeypatch.setattr(code_cache, "folders", lambda: [tmp_path / "kept"])
     monkeypatch.setattr(code_cache, "BROUGHT", tmp_path / "nothing")
     code_cache._brought_targets.cache_clear()
     for each in ENTRY_POINTS:
         monkeypatch.setattr(each, "_loaded", {})
     monkeypatch.setattr(entry_points, "_made", {})
-    monkeypatch.setattr(entry_points, "elsewhere", False)
     monkeypatch.setattr(signatures, "OF_A_SEARCH", TINY)
     monkeypatch.setattr(entry_points, "MOST_TO_COMPILE", 1 << 20)
-    monkeypatch.setattr(entry_points, "together", Together(UNITS, False, 2))
     yield tmp_path / "kept"
     code_cache._brought_targets.cache_clear()
 
 
-def find(units: tuple[int, ...] = UNITS) -> int:
+def of_a_search() -> MachineCode:
+    """Two quick kernels, and two processors."""
+    return MachineCode(together=Together(UNITS, False, 2))
+
+
+def find(code: MachineCode | None = None) -> int:
     """What a kernel gives that finds nothing."""
     table, room = np.zeros(16, np.uint32), np.zeros((1, 1), np.uint64)
-    return int(entry_points.find(signatures.FLAT, table, room, np.zeros((0, 1), np.uint32), units))
+    return int((code or of_a_search()).find(signatures.FLAT, table, room, np.zeros((0, 1), np.uint32), UNITS))
 
 
 def kept(folder: Path) -> list[str]:
@@ -61,9 +64,10 @@ def test_the_kernels_of_a_search_are_compiled_together_once_one_is_called(
 ) -> None:
     told: list[int] = []
     monkeypatch.setattr(TIMES, "listeners", [lambda: told.append(TIMES.processes)])
-    assert find() == -1
+    code = of_a_search()
+    assert find(code) == -1
     assert (compiled, kept(nothing_kept), told) == ([], sorted(TINY), [2])
-    assert entry_points.together is None
+    assert code.together is None
 
 
 def test_what_is_kept_is_not_compiled_again_and_one_kernel_is_compiled_alone(
@@ -73,9 +77,8 @@ def test_what_is_kept_is_not_compiled_again_and_one_kernel_is_compiled_alone(
     (file,) = nothing_kept.glob("*/states.stored.find-*")
     monkeypatch.setattr(compilers, "compiled", None)
     for kept_still, here in ((True, []), (False, ["find"])):
-        for name, value in (("together", Together(UNITS, False, 2)), ("_made", {})):
-            monkeypatch.setattr(entry_points, name, value)
-        monkeypatch.setattr(entry_points.find, "_loaded", {})
+        monkeypatch.setattr(entry_points, "_made", {})
+        monkeypatch.setattr(MachineCode.find, "_loaded", {})
         if not kept_still:
             file.unlink()
         assert find() == -1
@@ -103,13 +106,13 @@ def test_where_nothing_can_be_kept_each_is_compiled_once(
     monkeypatch.setattr(compilers, "compiled", None)
     rows = signatures.FLAT._replace(flat=np.array([7, 7], np.uint32))
     table = np.zeros(16, np.uint32)
-    entry_points.enter_rows(rows, 0, 1, table, np.zeros((1, 1), np.uint64), np.zeros(1, np.uint64), UNITS)
+    entry_points.ALONE.enter_rows(rows, 0, 1, table, np.zeros((1, 1), np.uint64), np.zeros(1, np.uint64), UNITS)
     assert np.count_nonzero(table) == 1
     assert not compiled
 
 
 @pytest.mark.parametrize(
-    ("together", "elsewhere"),
+    ("together", "apart"),
     [
         pytest.param(None, False, id="no search"),
         pytest.param(Together(UNITS, False, 1), False, id="one processor"),
@@ -118,23 +121,21 @@ def test_where_nothing_can_be_kept_each_is_compiled_once(
     ],
 )
 def test_a_kernel_is_compiled_alone(
-    nothing_kept: Path, monkeypatch: pytest.MonkeyPatch, together: Together | None, elsewhere: bool
+    nothing_kept: Path, monkeypatch: pytest.MonkeyPatch, together: Together | None, apart: bool
 ) -> None:
-    monkeypatch.setattr(entry_points, "together", together)
-    monkeypatch.setattr(entry_points, "elsewhere", elsewhere)
-    assert find() == -1
+    assert find(MachineCode(together=together, apart=apart)) == -1
     assert kept(nothing_kept) == ["states.stored.find"]
 
 
 def test_no_more_compile_at_once_than_the_machine_has_memory_for(monkeypatch: pytest.MonkeyPatch) -> None:
     kernels = {name_of(*kernel): kernel for kernel in signatures.of_a_search(UNITS, False)}
     name, *_ = kernels
-    monkeypatch.setattr(entry_points, "together", Together(UNITS, False, 64))
+    code = MachineCode(together=Together(UNITS, False, 64))
     monkeypatch.setattr(entry_points, "machine_memory", lambda: 5 * entry_points.MOST_TO_COMPILE)
-    assert entry_points._together_with(name) == kernels
-    assert entry_points._processes({str(number): kernels[name] for number in range(9)}) == 5
+    assert code.together_with(name) == kernels
+    assert code.processes({str(number): kernels[name] for number in range(9)}) == 5
     monkeypatch.setattr(entry_points, "machine_memory", lambda: 2 * entry_points.MOST_TO_COMPILE - 1)
-    assert entry_points._together_with(name) == {}
+    assert code.together_with(name) == {}
 
 
 def test_a_process_that_fails_leaves_the_rest_to_others() -> None:
@@ -172,14 +173,14 @@ def called(monkeypatch: pytest.MonkeyPatch) -> Iterator[set[str]]:
     """The kernels that a search calls, whose code is kept as ever."""
     monkeypatch.undo()
     names: set[str] = set()
-    call = EntryPoint.__call__
+    call = EntryPoint.call
 
-    def noted(entry_point: EntryPoint, *arguments: Any) -> Any:
+    def noted(entry_point: EntryPoint, code: MachineCode, *arguments: Any) -> Any:
         names.add(f"{entry_point._module}.{entry_point._name}")
-        return call(entry_point, *arguments)
+        return call(entry_point, code, *arguments)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(EntryPoint, "__call__", noted)
+        patch.setattr(EntryPoint, "call", noted)
         yield names
 
 

@@ -443,7 +443,7 @@ def test_violations_are_counted_row_by_row() -> None:
     worker = PartitionWorker(system, symmetry=False)
     worker.use(FlatRows(worker.representative_rows(states)), len(states))
     wanted = engine.mask_of(True for _ in system.invariants)
-    counts = worker.engine.count_violations(worker.engine.invariants, wanted, 0, len(states))
+    counts = worker.search.count_violations(worker.search.invariants, wanted, 0, len(states))
     assert counts.tolist() == [sum(not each.apply(state) for state in states) for each in system.invariants]
 
 

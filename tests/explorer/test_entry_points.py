@@ -327,7 +327,7 @@ from highwater.explorer.kernels.making import code_cache, entry_points
 from highwater.explorer.kernels.arrays import FlatRows
 code_cache.folders, code_cache.BROUGHT = lambda: [pathlib.Path({str(folder)!r})], pathlib.Path("/nowhere")
 rows, table, room = np.arange(6, dtype=np.uint32), np.zeros(16, np.uint32), np.zeros((1, 1), np.uint64)
-entry_points.enter_rows(FlatRows(rows), 0, 6, table, room, np.zeros(4, np.uint64), (0,))
+entry_points.ALONE.enter_rows(FlatRows(rows), 0, 6, table, room, np.zeros(4, np.uint64), (0,))
 print(sorted(table[table > 0] & 7), "numba" in sys.modules)
 """
 
@@ -398,7 +398,7 @@ def test_code_that_needs_python_is_not_linked_but_left_to_numba(
 def test_every_entry_point_leads_to_a_kernel() -> None:
     import importlib
 
-    for name, entry_point in vars(entry_points).items():
+    for name, entry_point in vars(entry_points.MachineCode).items():
         if isinstance(entry_point, EntryPoint):
             assert entry_point._name == name
             found = getattr(importlib.import_module(f"highwater.explorer.kernels.{entry_point._module}"), name)
@@ -415,7 +415,7 @@ compile_now = compiling.object_code
 compiling.object_code = lambda *asked: print("compiles", flush=True) or compile_now(*asked)
 print("ready", flush=True)
 sys.stdin.readline()
-entry_points.enter_rows(
+entry_points.ALONE.enter_rows(
     FlatRows(np.arange(6, dtype=np.uint32)), 0, 6, np.zeros(16, np.uint32),
     np.zeros((1, 1), np.uint64), np.zeros(4, np.uint64), (0,),
 )

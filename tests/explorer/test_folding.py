@@ -150,16 +150,16 @@ def test_folded_rows_hold_what_flat_rows_hold(seed: int, count: int, values: int
     assert (store.chosen(shuffled) == cells[shuffled]).all()
     table, room = np.zeros(len(words) + 3, np.uint32), np.zeros((1, layout.words), np.uint64)
     numbers = np.zeros((most_parts(layout), 1), np.uint32)
-    entry_points.enter_rows(found.rows, 0, len(words), table, room, np.zeros(7, np.uint64), store.units)
+    entry_points.ALONE.enter_rows(found.rows, 0, len(words), table, room, np.zeros(7, np.uint64), store.units)
 
     def find(state: np.ndarray) -> int:
         room[0] = state
-        return int(entry_points.find(found.rows, table, room, numbers, store.units))
+        return int(entry_points.ALONE.find(found.rows, table, room, numbers, store.units))
 
     assert [find(state) for state in words] == list(range(len(words)))
     other = words[0] ^ np.uint64(1 << int(random.integers(0, 60)))
     assert find(other) == (-1 if tuple(other.tolist()) not in packed else find(other))
-    entry_points.move_row(found.rows, 0, len(words), table, room.copy(), store.units)
+    entry_points.ALONE.move_row(found.rows, 0, len(words), table, room.copy(), store.units)
     assert find(words[0]) == len(words)
     found.grow(len(words) + 1)
     store.rows = found.rows

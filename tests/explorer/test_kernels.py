@@ -126,17 +126,17 @@ def test_the_visited_set_finds_what_was_entered_and_nothing_else(
     for row, (low, high) in enumerate(states):
         space[3 * row : 3 * row + 3] = [low & 2**32 - 1, low >> 32, high]
     table, room = np.zeros(len(states) + spare, np.uint32), np.zeros((1, 2), np.uint64)
-    entry_points.enter_rows(FlatRows(space), 0, len(states), table, room, np.zeros(7, np.uint64), units)
+    entry_points.ALONE.enter_rows(FlatRows(space), 0, len(states), table, room, np.zeros(7, np.uint64), units)
 
     def find(words: tuple[int, int]) -> int:
         room[0] = words
-        return int(entry_points.find(FlatRows(space), table, room, np.zeros((0, 1), np.uint32), units))
+        return int(entry_points.ALONE.find(FlatRows(space), table, room, np.zeros((0, 1), np.uint32), units))
 
     positions = {state: row for row, state in enumerate(states)}
     assert {state: find(state) for state in states} == positions
     assert find((other, 5)) == positions.get((other, 5), -1)
     if states:
-        entry_points.move_row(FlatRows(space), 0, len(states), table, np.zeros((1, 2), np.uint64), units)
+        entry_points.ALONE.move_row(FlatRows(space), 0, len(states), table, np.zeros((1, 2), np.uint64), units)
         assert find(states[0]) == len(states)
 
 

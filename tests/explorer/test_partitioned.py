@@ -104,7 +104,7 @@ def test_one_batch_of_successors_always_finds_room(monkeypatch: pytest.MonkeyPat
 def test_a_branch_that_is_missed_though_it_is_known_ends_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
     engine = PartitionWorker(tiny_system("reference", "kip-101"), symmetry=False)
     rows = engine.representative_rows(engine.system.initial)
-    monkeypatch.setattr(engine.engine.actions, "learn", lambda *arguments: None)
+    monkeypatch.setattr(engine.search.actions, "learn", lambda *arguments: None)
     with pytest.raises(Contradiction, match="machine code does not find a branch of"):
         list(engine.expand(rows, 1))
     engine.use(FlatRows(rows), 1)

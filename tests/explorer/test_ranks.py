@@ -606,7 +606,7 @@ def engine() -> Iterator[Engine]:
 def test_machine_code_puts_numbers_in_ranks_as_plain_python_does(engine: Engine, state: Quorum) -> None:
     room = np.zeros((1 + SPARE, engine.layout.words), np.uint64)
     room[0] = engine.layout.pack(state)
-    entry_points.representative(room, engine.symmetry, engine.store.units)
+    entry_points.ALONE.representative(room, engine.symmetry, engine.store.units)
     found = engine.layout.unpack(room[0])
     assert found == RANKED.class_of(state)
     assert quorum_by_hand(found) == quorum_by_hand(state)

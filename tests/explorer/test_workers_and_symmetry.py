@@ -179,12 +179,12 @@ class Representatives:
     def representative(self, words: tuple[int, ...]) -> tuple[int, ...]:
         room = self._room()
         room[0] = words
-        entry_points.representative(room, self.tables, self.units)
+        entry_points.ALONE.representative(room, self.tables, self.units)
         return tuple(map(int, room[0]))
 
     def orbit_size(self, representative: tuple[int, ...]) -> int:
         rows = np.array(representative, np.uint64).view(np.uint32)
-        return int(entry_points.orbit_sizes(FlatRows(rows), 0, 1, self.tables, self._room(), self.units))
+        return int(entry_points.ALONE.orbit_sizes(FlatRows(rows), 0, 1, self.tables, self._room(), self.units))
 
     def _room(self) -> np.ndarray:
         return np.zeros((1 + SPARE, self.layout.words), np.uint64)

@@ -23,7 +23,7 @@ from highwater.explorer.system import JudgedOtherwise
 from highwater.explorer.verdict import Auditing, Budget, Verdict
 from highwater.spark.driver import audit
 from highwater.spark.driver.explore import explore
-from highwater.spark.levels import Levels, Part
+from highwater.spark.levels import LevelFile, Levels
 
 SPECS = Path(__file__).parents[2] / "specs"
 KIP_320 = functools.partial(toys.reference, "kip-320", "weak_isr", brokers=2, log_length_max=2, leader_epoch_max=2)
@@ -71,7 +71,7 @@ def test_a_search_on_the_cluster_is_audited_by_one_more_job(spark: Any, all_on_t
 def test_a_row_that_is_lost_on_its_way_to_the_disk_is_missed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_part = Levels.write_part
 
-    def without_the_last(levels: Levels, depth: int, name: str, words: Any, *columns: Any) -> Part:
+    def without_the_last(levels: Levels, depth: int, name: str, words: Any, *columns: Any) -> LevelFile:
         kept = slice(None, -1 if depth == 4 else None)
         return write_part(levels, depth, name, [word[kept] for word in words], *(column[kept] for column in columns))
 
@@ -85,7 +85,7 @@ def test_a_row_that_is_lost_on_its_way_to_the_disk_is_missed(tmp_path: Path, mon
 def test_a_row_that_is_stored_twice_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_part = Levels.write_part
 
-    def with_the_last_twice(levels: Levels, depth: int, name: str, words: Any, *columns: Any) -> Part:
+    def with_the_last_twice(levels: Levels, depth: int, name: str, words: Any, *columns: Any) -> LevelFile:
         def kept(column: Any) -> Any:
             return np.append(column, column[-1:]) if depth == 5 else column
 

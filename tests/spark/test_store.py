@@ -71,7 +71,7 @@ def test_a_level_is_words_parent_action_depth_and_orbit(folder: Path) -> None:
             parent = before.slice(row["parent"] & 0xFFFFFFFF, 1).to_pylist()[0]
             state = engine.layout.unpack([parent[f"w{n}"] for n in range(engine.layout.words)])
             after = engine.system.actions[row["action"]].apply(state)
-            found = engine.engine.representative(after)
+            found = engine.search.representative(after)
             assert tuple(word & (1 << 64) - 1 for word in (row[f"w{n}"] for n in range(engine.layout.words))) == found
             assert row["depth"] == parent["depth"] + 1
 

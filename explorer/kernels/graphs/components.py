@@ -23,8 +23,9 @@ from highwater.explorer.kernels.arrays import (
     OUTSIDE,
     SOME,
     TAKEN,
+    Question,
 )
-from highwater.explorer.kernels.making.compiling import kernel, part
+from highwater.explorer.kernels.making.compiling import inlined, kernel
 
 _CUT, _OUTSIDE = np.uint32(CUT), np.uint32(OUTSIDE)
 _JUDGED = np.uint32(2**32 - 1)
@@ -96,26 +97,16 @@ def mark_held_back(graph: Any, fairness: Any, state: Any, marks: Any) -> int:
     return total
 
 
-@part
+@inlined
 def _is_inside(target: int, component: int, number: Any, low: Any, state: Any) -> bool:
     """Whether a target belongs to the component that is being judged."""
     return target < _OUTSIDE and state[target] == OPEN and number[target] == _JUDGED and low[target] == component
 
 
-@part
-def _count(
-    rows: Any,
-    bottom: int,
-    top: int,
-    component: int,
-    graph: Any,
-    fairness: Any,
-    number: Any,
-    low: Any,
-    state: Any,
-    counted: Any,
-) -> None:
+@inlined
+def _count(rows: Any, bottom: int, top: int, component: int, asked: Any, room: Any, state: Any, counted: Any) -> None:
     """Count by class where in a component its demands are enabled, and whether one is taken."""
+    graph, fairness = asked.graph, asked.fairness
     for of in range(len(counted)):
         counted[of, FULL] = counted[of, SOME] = counted[of, TAKEN] = 0
         counted[of, DEMAND_SEEN] = counted[of, CLASS_SEEN] = -1
@@ -126,7 +117,7 @@ def _count(
             if demand < 0:
                 continue
             of = fairness.classes[demand]
-            counted[of, TAKEN] |= _is_inside(graph.targets[edge], component, number, low, state)
+            counted[of, TAKEN] |= _is_inside(graph.targets[edge], component, room.number, room.low, state)
             if counted[demand, DEMAND_SEEN] == row:
                 continue
             counted[demand, DEMAND_SEEN] = row
@@ -138,7 +129,7 @@ def _count(
             counted[of, FULL] += counted[of, NOW] == fairness.sizes[of]
 
 
-@part
+@inlined
 def _owes(row: int, graph: Any, fairness: Any, counted: Any) -> bool:
     """Whether a strong demand is enabled in a row that its component never meets."""
     owes = False
@@ -150,7 +141,7 @@ def _owes(row: int, graph: Any, fairness: Any, counted: Any) -> bool:
     return owes
 
 
-@part
+@inlined
 def _is_alone(row: int, graph: Any) -> bool:
     """Whether a component of one row has no step to itself. There may be one where rows stand for several states."""
     alone = True
@@ -159,25 +150,14 @@ def _is_alone(row: int, graph: Any) -> bool:
     return alone
 
 
-@part
-def _judge(
-    rows: Any,
-    bottom: int,
-    top: int,
-    component: int,
-    graph: Any,
-    fairness: Any,
-    needed: Any,
-    number: Any,
-    low: Any,
-    state: Any,
-    counted: Any,
-) -> int:
+@inlined
+def _judge(rows: Any, bottom: int, top: int, component: int, asked: Any, room: Any, state: Any, counted: Any) -> int:
     """Judge one component; how many of its rows are to be looked at again."""
+    graph, fairness, needed = asked.graph, asked.fairness, asked.needed
     lacks = len(needed) > 0
     for place in range(bottom, top):
         row = rows[place]
-        number[row], low[row] = _JUDGED, component
+        room.number[row], room.low[row] = _JUDGED, component
         if len(needed):
             lacks &= needed[row] == 0
     out, owing = lacks, 0
@@ -185,7 +165,7 @@ def _judge(
         for edge in range(graph.first[rows[bottom]], graph.first[rows[bottom] + 1]):
             out |= fairness.demands[graph.labels[edge]] >= 0
     elif not lacks:
-        _count(rows, bottom, top, component, graph, fairness, number, low, state, counted)
+        _count(rows, bottom, top, component, asked, room, state, counted)
         for of in range(len(fairness.sizes)):
             missed = counted[of, TAKEN] == 0
             out |= missed and fairness.strong[of] == 0 and counted[of, FULL] == top - bottom
@@ -223,6 +203,7 @@ def judge_components(
         How many rows are still open, and how many components have a number.
     """
     number, low, stack, calls, taken = room.number, room.low, room.stack, room.calls, room.taken
+    asked = Question(graph, fairness, needed)
     again, components, clock = 0, named, 0
     for root in range(len(todo)):
         if state[todo[root]] != OPEN or number[todo[root]] != 0:
@@ -259,6 +240,6 @@ def judge_components(
                 while stack[bottom] != row:
                     bottom -= 1
                 components += 1
-                again += _judge(stack, bottom, height, components, graph, fairness, needed, number, low, state, counted)
+                again += _judge(stack, bottom, height, components, asked, room, state, counted)
                 height = bottom
     return again, components

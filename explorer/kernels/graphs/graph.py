@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from highwater.explorer.kernels.arrays import CUT, MISSES, OUTSIDE
-from highwater.explorer.kernels.making.compiling import kernel, part
+from highwater.explorer.kernels.making.compiling import inlined, kernel
 from highwater.explorer.kernels.making.intrinsics import load
 from highwater.explorer.kernels.states.canonical import make_representative
 from highwater.explorer.kernels.states.rows import hash_of, may_be, next_slot, row_at, row_bits
@@ -24,7 +24,7 @@ from highwater.explorer.kernels.steps.trees import apply
 _CUT, _OUTSIDE, _FREE = np.uint32(CUT), np.uint32(OUTSIDE), np.uint32(0)
 
 
-@part
+@inlined
 def make_all(hits: int, effects: Any, work: Any, units: Any) -> int:
     """Make the successors of the hits, and keep those that a bound cuts or that change something; how many."""
     kept = 0
@@ -39,7 +39,7 @@ def make_all(hits: int, effects: Any, work: Any, units: Any) -> int:
     return kept
 
 
-@part
+@inlined
 def _find_from(rows: Any, table: Any, number: int, work: Any, units: Any) -> int:
     """The row of a successor, from the slot on where the search for it stands."""
     slot, hashed, bits = work.slots[number], work.hashes[number], row_bits(len(table))
@@ -56,46 +56,44 @@ def _find_from(rows: Any, table: Any, number: int, work: Any, units: Any) -> int
 
 @kernel
 def list_edges(
-    rows: Any, table: Any, begin: int, end: int, sources: Any, region: Any, relied_on: Any, targets: Any, labels: Any,
-    counts: Any, trees: Any, effects: Any, symmetry: Any, work: Any, units: Any,
-) -> tuple[int, int, int]:  # fmt: skip
-    """List the steps of the rows begin..end that are sources, as far as there is room in `targets` and `labels`.
+    visited: Any, begin: int, end: int, asked: Any, room: Any, machine: Any, work: Any, units: Any
+) -> tuple[int, int, int]:
+    """List the steps of the rows begin..end that are asked for, as far as there is room.
 
     Args:
-        sources: by row, whether to list its steps.
-        region: by row, whether it is in the region.
-        relied_on: by action, whether its steps are kept wherever they lead.
-        counts: gets the number of steps of each row, the first for `begin`; 0 for one that is no source.
+        room: its counts get the number of steps of each row, the first for `begin`; 0 for one that is no source.
 
     Returns:
         How many steps were listed, the row to go on with, and 0, or -1 where a walk waits for a branch that
         another thread has asked for, or the number of misses.
     """
+    rows, table, effects = visited.rows, visited.table, machine.effects
+    targets, labels, counts = room.targets, room.labels, room.counts
     listed = 0
     for first in range(begin, end, len(work.moves)):
         last = min(end, first + len(work.moves))
-        if listed + (last - first) * len(relied_on) > len(targets):
+        if listed + (last - first) * len(asked.relied_on) > len(targets):
             return listed, first, 0
         states = 0
         for row in range(first, last):
             counts[row - begin] = 0
-            if sources[row]:
+            if asked.sources[row]:
                 read_state(rows, row, work.words, states, units)
                 work.orbits[states] = row
                 states += 1
-        hits, resolved = list_hits(0, states, False, trees, work, units)
+        hits, resolved = list_hits(0, states, machine.trees, work, units, alone=False)
         if not resolved:
             for number in range(work.counts[MISSES]):
                 work.misses[number, 0] = work.orbits[work.misses[number, 0]]
             return listed, first, (work.counts[MISSES] if work.counts[MISSES] else -1)
         made = make_all(hits, effects, work, units)
         for number in range(made):
-            make_representative(work.made, number, symmetry, units)
+            make_representative(work.made, number, machine.symmetry, units)
         for number in range(made):
             work.hashes[number] = hash_of(work.made, number, units)
         for at in range(states):
             note_parts(rows, work.orbits[at], work, at)
-        fold_successors(rows, made, False, work, units)
+        fold_successors(rows, made, work, units, enters=False)
         ask_for_slots(made, table, work)
         ask_for_rows(made, rows, table, work, units)
         for number in range(made):
@@ -103,8 +101,8 @@ def list_edges(
             target = _CUT
             if effects.cut[work.hit_effect[number]] == 0:
                 found = _find_from(rows, table, number, work, units)
-                target = np.uint32(found) if found >= 0 and region[found] else _OUTSIDE
-            if relied_on[tree] or target < _OUTSIDE:
+                target = np.uint32(found) if found >= 0 and asked.region[found] else _OUTSIDE
+            if asked.relied_on[tree] or target < _OUTSIDE:
                 targets[listed] = target
                 labels[listed] = tree
                 counts[row - begin] += 1

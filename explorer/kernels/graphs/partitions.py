@@ -30,39 +30,36 @@ _FREE = np.uint32(0)
 
 @kernel
 def successors(
-    rows: Any, begin: int, end: int, made: Any, parents: Any, actions: Any, taken: int, table: Any, rest: Any,
-    trees: Any, steps: Any, effects: Any, symmetry: Any, work: Any, units: Any,
-) -> tuple[int, int]:  # fmt: skip
+    rows: Any, begin: int, end: int, found: Any, taken: int, machine: Any, work: Any, units: Any
+) -> tuple[int, int]:
     """Expand the rows begin..end, and keep each successor once with its first parent and action.
 
     Args:
-        made, parents, actions: room for successors, of which `taken` are there.
-        table: the successors that are there, by their hash.
+        found: room for successors, of which `taken` are there.
         work.recent: only states whose representatives are there, were there before room was made, or were visited in
             earlier levels.
-        rest: its first element becomes the first row at rest, if it is -1.
 
     Returns:
         DONE, MISSED or MISSED_STEPS (grow the trees of `work.misses`) or ROWS_FULL (make room), and how many successors
         are there. Go on at `work.counts[FIRST]` then.
     """
-    counts = work.counts
+    counts, made, parents, table = work.counts, found.made, found.parents, found.table
     for first in range(begin, end, len(work.moves)):
         last = min(end, first + len(work.moves))
         counts[FIRST] = first
         for at in range(last - first):
             read_row(rows, first + at, work.words, at, units)
-        hits, resolved = list_hits(first, last - first, True, trees, work, units)
+        hits, resolved = list_hits(first, last - first, machine.trees, work, units, alone=True)
         if not resolved:
             return MISSED, taken
         if taken + hits > len(parents):
             return ROWS_FULL, taken
         if len(work.broken):
-            missed = check_steps(first, hits, effects, steps, work, units)
+            missed = check_steps(first, hits, machine.effects, machine.steps, work, units)
             if missed:
                 counts[MISSES] = missed
                 return MISSED_STEPS, taken
-        count = take_steps(last - first, hits, effects, symmetry, work, units)
+        count = take_steps(last - first, hits, machine.effects, machine.symmetry, work, units)
         for number in range(count):
             prefetch(table, slot_of(work.hashes[number], len(table)))
         for number in range(count):
@@ -72,43 +69,39 @@ def successors(
             if table[slot] == _FREE:
                 write_row(made.flat, taken, work.made, number, units)
                 parents[taken] = first + work.hit_state[number]
-                actions[taken] = work.hit_tree[number]
+                found.actions[taken] = work.hit_tree[number]
                 table[slot] = entry_for(taken, work.hashes[number], table)
                 taken += 1
         at_rest = count_moves(last - first, work)
-        if at_rest >= 0 and rest[0] < 0:
-            rest[0] = first + at_rest
+        if at_rest >= 0 and found.at_rest[0] < 0:
+            found.at_rest[0] = first + at_rest
     return DONE, taken
 
 
 @kernel
 def list_steps(
-    rows: Any, begin: int, end: int, sources: Any, made: Any, parents: Any, actions: Any, taken: int, relied_on: Any,
-    notes: Any, trees: Any, effects: Any, symmetry: Any, work: Any, units: Any,
-) -> tuple[int, int]:  # fmt: skip
-    """List the steps of the rows begin..end that are sources: the row of each, and the state that stands for where it
+    rows: Any, span: Any, noted: Any, found: Any, taken: int, machine: Any, work: Any, units: Any
+) -> tuple[int, int]:
+    """List the steps of the rows of a span that are sources: the row of each, and the state that stands for where it
     leads. Steps that change nothing are left out, and those that a bound cuts are noted only.
 
     Args:
-        sources: by row, whether to list its steps.
-        made, parents, actions: room for steps, of which `taken` are there; none if steps are to be noted only.
-        relied_on: by property and action, whether the property relies on it.
-        notes: by property and row, `ONLY_CUT` where a bound cuts a step that is relied on, and `MAY_HAPPEN` where there
-            is one that none cuts.
+        found: room for steps, of which `taken` are there; none if steps are to be noted only.
 
     Returns:
         DONE, MISSED (grow the trees of `work.misses`) or ROWS_FULL (make room), and how many steps are there. Go on at
         `work.counts[FIRST]` then.
     """
-    for first in range(begin, end, len(work.moves)):
+    effects, parents, relied_on = machine.effects, found.parents, noted.relied_on
+    for first in range(span.begin, span.end, len(work.moves)):
         work.counts[FIRST] = first
         states = 0
-        for row in range(first, min(end, first + len(work.moves))):
-            if sources[row]:
+        for row in range(first, min(span.end, first + len(work.moves))):
+            if noted.sources[row]:
                 read_state(rows, row, work.words, states, units)
                 work.orbits[states] = row
                 states += 1
-        hits, resolved = list_hits(0, states, True, trees, work, units)
+        hits, resolved = list_hits(0, states, machine.trees, work, units, alone=True)
         if not resolved:
             for number in range(work.counts[MISSES]):
                 work.misses[number, 0] = work.orbits[work.misses[number, 0]]
@@ -120,21 +113,20 @@ def list_steps(
             cut = effects.cut[work.hit_effect[number]] != 0
             for of in range(len(relied_on)):
                 if relied_on[of, tree]:
-                    notes[of, row] |= ONLY_CUT if cut else MAY_HAPPEN
+                    noted.notes[of, row] |= ONLY_CUT if cut else MAY_HAPPEN
             if len(parents) and not cut:
-                make_representative(work.made, number, symmetry, units)
-                write_row(made, taken, work.made, number, units)
+                make_representative(work.made, number, machine.symmetry, units)
+                write_row(found.made.flat, taken, work.made, number, units)
                 parents[taken] = row
-                actions[taken] = tree
+                found.actions[taken] = tree
                 taken += 1
     return DONE, taken
 
 
 @kernel
-def route(
-    made: Any, parents: Any, actions: Any, taken: int, owners: Any, starts: Any, records: Any, words: Any, units: Any
-) -> None:
+def route(found: Any, taken: int, owners: Any, starts: Any, records: Any, words: Any, units: Any) -> None:
     """Sort successors into records by owner; those of owner p are then the records `starts[p]` .. `starts[p + 1]`."""
+    made = found.made.flat
     width, most = len(units) + RECORD_EXTRA, len(starts) - 1
     starts[:] = 0
     for number in range(taken):
@@ -148,8 +140,8 @@ def route(
         starts[owners[number]] += 1
         for unit in range(len(units)):
             records[at + unit] = made[number * len(units) + unit]
-        records[at + len(units)] = parents[number]
-        records[at + len(units) + 1] = actions[number]
+        records[at + len(units)] = found.parents[number]
+        records[at + len(units) + 1] = found.actions[number]
     for number in range(most, 0, -1):
         starts[number] = starts[number - 1]
     starts[0] = 0
@@ -162,7 +154,7 @@ def first_breaking(
     """The first row with a step that violates any of the wanted step properties, or -1. All walks are known."""
     for row in range(count):
         read_row(rows, row, work.words, 0, units)
-        hits, _ = list_hits(row, 1, True, trees, work, units)
+        hits, _ = list_hits(row, 1, trees, work, units, alone=True)
         for hit in range(hits):
             if breaks(hit, wanted, effects, steps, work, units) > 0:
                 return row

@@ -19,19 +19,18 @@ _CUT, _OUTSIDE = np.uint32(CUT), np.uint32(OUTSIDE)
 
 @kernel
 def measure_range(
-    part: Any, begin: int, end: int, sources: Any, level: int, fairness: Any, distance: Any, preceding: Any, notes: Any
+    part: Any, begin: int, end: int, sources: Any, level: int, fairness: Any, measured: Any
 ) -> tuple[int, int]:
     """Go one step on from the rows begin..end that are sources, whose distance is `level`.
 
     Args:
         part: the steps of these rows, the first for `begin`. None leads to a row that is not allowed.
-        distance: -1 for each row that is not reached; gets the distances.
-        preceding: counts the steps to each row, up to `MANY`.
-        notes: gets `ENDS` where no step is relied on, and `HELD_BACK` where bounds cut all that are, and there is one.
+        measured: gets the distances of the rows that are reached, the steps to each, and what is noted of these.
 
     Returns:
         The first of the rows that were reached, and the one after the last; the latter is 0 if there are none.
     """
+    distance, preceding = measured.distance, measured.preceding
     low, high = len(distance), 0
     for row in range(begin, end):
         if not sources[row]:
@@ -48,7 +47,7 @@ def measure_range(
             if distance[target] < 0:
                 distance[target] = level + 1
                 low, high = min(low, np.int64(target)), max(high, np.int64(target) + 1)
-        notes[row] = 0 if free else HELD_BACK if cut else ENDS
+        measured.notes[row] = 0 if free else HELD_BACK if cut else ENDS
     return low, high
 
 

@@ -26,9 +26,9 @@ class CompileTimes:
         self.listeners: list[Callable[[], None]] = []
 
     @contextmanager
-    def compiling(self, processes: int = 1) -> Iterator[None]:
+    def compiling(self, about: str = "", processes: int = 1) -> Iterator[None]:
         """While a kernel is compiled, or several are in so many processes."""
-        started, self.processes = time.perf_counter(), processes
+        started, self.about, self.processes = time.perf_counter(), about, processes
         self.running, self.cut_short = True, False
         try:
             for each in list(self.listeners):

@@ -32,7 +32,7 @@ _OPTIONS: dict[str, Any] = {"error_model": "numpy", "_nrt": False}
 _INSIDE: dict[str, Any] = {**_OPTIONS, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 
-class _PartLibrary(JITCodeLibrary):
+class _InlinedLibrary(JITCodeLibrary):
     """Code that never runs by itself: it is optimized and made into machine code once it has become part of an entry
     point.
     """
@@ -55,20 +55,20 @@ class _PartLibrary(JITCodeLibrary):
         self._finalized = True
 
 
-class _PartCompiler(Compiler):
+class _InlinedCompiler(Compiler):
     def __init__(self, typing: Any, target: Any, library: Any, *rest: Any) -> None:
-        super().__init__(typing, target, library or _PartLibrary(target.codegen(), "part"), *rest)
+        super().__init__(typing, target, library or _InlinedLibrary(target.codegen(), "inlined"), *rest)
 
 
-_PART: dict[str, Any] = {**_INSIDE, "forceinline": True, "pipeline_class": _PartCompiler}
-part = njit(**_PART)
+_INLINED: dict[str, Any] = {**_INSIDE, "forceinline": True, "pipeline_class": _InlinedCompiler}
+inlined = njit(**_INLINED)
 """Decorates functions that kernels call. LLVM inlines them: numba would copy them over and over before it types them.
 """
 
 
-def part_by_type(choose: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorates functions that get the types of arguments, and give the part that is called with such arguments."""
-    return overload(choose, jit_options=cast("Any", {"nopython": True, **_PART}), strict=False)(choose)
+def inlined_by_type(choose: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorates functions that get the types of arguments, and give what is inlined for such arguments."""
+    return overload(choose, jit_options=cast("Any", {"nopython": True, **_INLINED}), strict=False)(choose)
 
 
 kernel = njit(**_INSIDE, inline="always")

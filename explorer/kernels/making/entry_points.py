@@ -8,6 +8,7 @@ arrays, the elements' type and the number of axes; of tuples, the length.
 
 from __future__ import annotations
 
+import functools
 import importlib
 import threading
 import warnings
@@ -38,22 +39,29 @@ MOST_TO_COMPILE = 1 << 30
 
 
 class EntryPoint:
-    """How one kernel is called."""
+    """How one kernel is called: as a method of the `MachineCode` that its callers have."""
 
     def __init__(self, module: str, name: str) -> None:
         self._module, self._name = module, name
         self._loaded: dict[tuple[Any, ...], Function] = {}
         self._dispatcher: Callable[..., Any] | None = None
 
+    def __get__(self, code: MachineCode | None, owner: type) -> Any:
+        return self if code is None else functools.partial(self.call, code)
+
     def __call__(self, *arguments: Any) -> Any:
+        return self.call(ALONE, *arguments)
+
+    def call(self, code: MachineCode, *arguments: Any) -> Any:
+        """Call it with arguments as described above."""
         if self._dispatcher:
             return self._dispatcher(*arguments)
         cells = [0] * FIRST_ARGUMENT
         kinds: list[Any] = []
         _list(arguments, cells, kinds)
-        entry_point = self._loaded.get(tuple(kinds)) or self._load(tuple(kinds), arguments)
+        entry_point = self._loaded.get(tuple(kinds)) or self._load(code, tuple(kinds), arguments)
         if entry_point is None:
-            return self(*arguments)
+            return self.call(code, *arguments)
         block = array("Q", cells)
         address, _ = block.buffer_info()
         if entry_point(address, address + 8 * EXCEPTION, address):
@@ -62,27 +70,27 @@ class EntryPoint:
             return _signed(block[RESULTS + 1])
         return tuple(map(_signed, block[RESULTS + 1 : RESULTS + 1 + block[RESULTS]])) or None
 
-    def _load(self, kinds: tuple[Any, ...], arguments: tuple[Any, ...]) -> Function | None:
+    def _load(self, code: MachineCode, kinds: tuple[Any, ...], arguments: tuple[Any, ...]) -> Function | None:
         """The entry point for arguments of such types; None if numba has to be asked each time."""
         with _loading:
             name = _kept_as(self._module, self._name, kinds)
             entry_point = self._loaded.get(kinds) or code_cache.load(name)
             if entry_point is None:
-                kernels = _together_with(name)
-                with TIMES.compiling(_processes(kernels) if kernels else 1):
+                kernels = code.together_with(name)
+                with TIMES.compiling(code.about, code.processes(kernels) if kernels else 1):
                     if kernels:
-                        _compile_together(kernels)
+                        code.compile_together(kernels)
                     with code_cache.in_turn(name):
-                        entry_point = code_cache.load(name) or self._compile(name, arguments)
+                        entry_point = code_cache.load(name) or self._compile(name, arguments, apart=code.apart)
             if entry_point is not None:
                 self._loaded[kinds] = entry_point
             return entry_point
 
-    def _compile(self, name: str, arguments: tuple[Any, ...]) -> Function | None:
+    def _compile(self, name: str, arguments: tuple[Any, ...], *, apart: bool) -> Function | None:
         left, limit = address_space(), address_limit()
         if limit is not None and limit < LEAST_TO_COMPILE:  # Python may go on for ever where it finds no memory
             raise MemoryError(f"{self._name} cannot be compiled in {in_bytes(limit)} of address space")
-        apart = elsewhere or left is not None  # where it is limited, LLVM ends the process in which it finds no memory
+        apart = apart or left is not None  # where it is limited, LLVM ends the process in which it finds no memory
         made = _made.get(name)
         if made is None and apart:
             from highwater.explorer.kernels.making import compilers
@@ -122,60 +130,8 @@ def _kept_as(module: str, name: str, kinds: Iterable[Any]) -> str:
     return f"{module}.{name}-{sha256(spelled.encode()).hexdigest()[:16]}"
 
 
-elsewhere = False
-"""Whether to compile in processes of their own, because numba takes more memory than this process has to spare."""
-
-
-class Together(NamedTuple):
-    """The kernels of a search, which are compiled together once one of them has to be.
-
-    Attributes:
-        units: a tuple as long as a row.
-        liveness: whether it judges liveness.
-        processes: how many compile side by side.
-    """
-
-    units: tuple[int, ...]
-    liveness: bool
-    processes: int
-
-
-together: Together | None = None
-"""The kernels to compile together for the latest search; None if there are none."""
-
 _made: dict[str, compilers.Made] = {}
 """What was compiled together, by the name that it is kept as: nothing may be kept here."""
-
-
-def _together_with(name: str) -> dict[str, compilers.Kernel]:
-    """What an entry point is compiled together with, itself included, by the names that they are kept as: the kernels
-    of the search that are not kept. Empty if it is compiled alone.
-    """
-    if together is None or elsewhere or address_space() is not None:
-        return {}
-    from highwater.explorer.kernels.making.signatures import of_a_search
-
-    kernels = of_a_search(together.units, together.liveness)
-    found: dict[str, compilers.Kernel] = {name_of(*kernel): kernel for kernel in kernels}
-    missing = {each: kernel for each, kernel in found.items() if not code_cache.load(each)} if name in found else {}
-    return missing if _processes(missing) > 1 else {}
-
-
-def _processes(kernels: dict[str, compilers.Kernel]) -> int:
-    """How many processes to compile some kernels in."""
-    return min(together.processes, len(kernels), machine_memory() // MOST_TO_COMPILE) if together else 1
-
-
-def _compile_together(kernels: dict[str, compilers.Kernel]) -> None:
-    from highwater.explorer.kernels.making import compilers
-
-    global together
-    processes, together = _processes(kernels), None
-    with code_cache.in_turn(f"{next(iter(kernels))}-and-others"):
-        missing = [name for name in kernels if not code_cache.load(name)]  # unless another process had its turn
-        for position, made in compilers.compiled([kernels[name] for name in missing], processes).items():
-            _made[missing[position]] = made
-            code_cache.keep(missing[position], *made)
 
 
 def _list(arguments: tuple[Any, ...], cells: list[int], kinds: list[Any]) -> None:
@@ -198,30 +154,89 @@ def _signed(cell: int) -> int:
     return cell - (cell >> 63 << 64)
 
 
-check, mark_violating = (EntryPoint("steps.check", name) for name in ("check", "mark_violating"))
-expand = EntryPoint("steps.expand", "expand")
-enter_rows, find, move_row = (EntryPoint("states.stored", name) for name in ("enter_rows", "find", "move_row"))
-copy_rows, enter_parts, fold_rows, widen_rows = (
-    EntryPoint("states.refolding", name) for name in ("copy_rows", "enter_parts", "fold_rows", "widen_rows")
-)
-orbit_sizes, representative = (EntryPoint("states.canonical", name) for name in ("orbit_sizes", "representative"))
-mark_at_rest, mark_breaking, mark_predecessors, mark_reaching, note_parents = (
-    EntryPoint("graphs.reach", name)
-    for name in ("mark_at_rest", "mark_breaking", "mark_predecessors", "mark_reaching", "note_parents")
-)
-list_edges = EntryPoint("graphs.graph", "list_edges")
-judge_components, mark_held_back, mark_ways, measure = (
-    EntryPoint("graphs.components", name) for name in ("judge_components", "mark_held_back", "mark_ways", "measure")
-)
-drop_leading_nowhere, drop_unpreceded, mark_ways_in, measure_range = (
-    EntryPoint("graphs.passes", name)
-    for name in ("drop_leading_nowhere", "drop_unpreceded", "mark_ways_in", "measure_range")
-)
-admit, enter, find_records, keep_owned, remove_after = (
-    EntryPoint("states.owners", name) for name in ("admit", "enter", "find_records", "keep_owned", "remove_after")
-)
-first_breaking, first_violating, list_steps, orbits_of, route, successors = (
-    EntryPoint("graphs.partitions", name)
-    for name in ("first_breaking", "first_violating", "list_steps", "orbits_of", "route", "successors")
-)
-walk_on = EntryPoint("steps.walks", "walk_on")
+class Together(NamedTuple):
+    """The kernels of a search, which are compiled together once one of them has to be.
+
+    Attributes:
+        units: a tuple as long as a row.
+        liveness: whether it judges liveness.
+        processes: how many compile side by side.
+    """
+
+    units: tuple[int, ...]
+    liveness: bool
+    processes: int
+
+
+class MachineCode:
+    """The kernels, and how those are compiled that are not kept: what one search has to say of it.
+
+    Attributes:
+        about: what code is compiled for, such as "states of 3 words".
+        together: the kernels to compile together; None if there are none, or once they were.
+        apart: whether to compile in processes of their own, because numba takes more memory than this process has to
+            spare.
+    """
+
+    def __init__(self, about: str = "", together: Together | None = None, *, apart: bool = False) -> None:
+        self.about, self.together, self.apart = about, together, apart
+
+    def together_with(self, name: str) -> dict[str, compilers.Kernel]:
+        """What an entry point is compiled together with, itself included, by the names that they are kept as: the
+        kernels of the search that are not kept. Empty if it is compiled alone.
+        """
+        if self.together is None or self.apart or address_space() is not None:
+            return {}
+        from highwater.explorer.kernels.making.signatures import of_a_search
+
+        kernels = of_a_search(self.together.units, self.together.liveness)
+        found: dict[str, compilers.Kernel] = {name_of(*kernel): kernel for kernel in kernels}
+        missing = {each: kernel for each, kernel in found.items() if not code_cache.load(each)} if name in found else {}
+        return missing if self.processes(missing) > 1 else {}
+
+    def processes(self, kernels: dict[str, compilers.Kernel]) -> int:
+        """How many processes to compile some kernels in."""
+        return min(self.together.processes, len(kernels), machine_memory() // MOST_TO_COMPILE) if self.together else 1
+
+    def compile_together(self, kernels: dict[str, compilers.Kernel]) -> None:
+        """Compile some kernels side by side, and keep them."""
+        from highwater.explorer.kernels.making import compilers
+
+        processes, self.together = self.processes(kernels), None
+        with code_cache.in_turn(f"{next(iter(kernels))}-and-others"):
+            missing = [name for name in kernels if not code_cache.load(name)]  # unless another process had its turn
+            for position, made in compilers.compiled([kernels[name] for name in missing], processes).items():
+                _made[missing[position]] = made
+                code_cache.keep(missing[position], *made)
+
+    check, mark_violating = (EntryPoint("steps.check", name) for name in ("check", "mark_violating"))
+    expand = EntryPoint("steps.expand", "expand")
+    enter_rows, find, move_row = (EntryPoint("states.stored", name) for name in ("enter_rows", "find", "move_row"))
+    copy_rows, enter_parts, fold_rows, widen_rows = (
+        EntryPoint("states.refolding", name) for name in ("copy_rows", "enter_parts", "fold_rows", "widen_rows")
+    )
+    orbit_sizes, representative = (EntryPoint("states.canonical", name) for name in ("orbit_sizes", "representative"))
+    mark_at_rest, mark_breaking, mark_predecessors, mark_reaching, note_parents = (
+        EntryPoint("graphs.reach", name)
+        for name in ("mark_at_rest", "mark_breaking", "mark_predecessors", "mark_reaching", "note_parents")
+    )
+    list_edges = EntryPoint("graphs.graph", "list_edges")
+    judge_components, mark_held_back, mark_ways, measure = (
+        EntryPoint("graphs.components", name) for name in ("judge_components", "mark_held_back", "mark_ways", "measure")
+    )
+    drop_leading_nowhere, drop_unpreceded, mark_ways_in, measure_range = (
+        EntryPoint("graphs.passes", name)
+        for name in ("drop_leading_nowhere", "drop_unpreceded", "mark_ways_in", "measure_range")
+    )
+    admit, enter, find_records, keep_owned, remove_after = (
+        EntryPoint("states.owners", name) for name in ("admit", "enter", "find_records", "keep_owned", "remove_after")
+    )
+    first_breaking, first_violating, list_steps, orbits_of, route, successors = (
+        EntryPoint("graphs.partitions", name)
+        for name in ("first_breaking", "first_violating", "list_steps", "orbits_of", "route", "successors")
+    )
+    walk_on = EntryPoint("steps.walks", "walk_on")
+
+
+ALONE = MachineCode()
+"""For kernels that are called outside of a search: each is compiled by itself."""

@@ -13,7 +13,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from highwater.explorer.kernels.making.compiling import part
+from highwater.explorer.kernels.making.compiling import inlined
 from highwater.explorer.kernels.making.targets import has
 
 HAS_PEXT = has("bmi2")
@@ -21,7 +21,7 @@ _ONE = np.uint64(1)
 _ZERO = np.uint64(0)
 
 
-@part
+@inlined
 def gather_bits(value: int, mask: int) -> int:
     """The bits of `value` that `mask` selects, packed at the low end."""
     packed, position = _ZERO, _ZERO

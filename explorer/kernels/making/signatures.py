@@ -7,18 +7,31 @@ from typing import Any
 import numpy as np
 
 from highwater.explorer.kernels.arrays import (
+    Admitted,
+    Asked,
+    Batch,
+    Checking,
     Components,
     EffectArrays,
     Fairness,
     FlatRows,
     FoldedRows,
+    Gathered,
     Graph,
+    Hashing,
+    Limits,
+    Listed,
+    Machine,
+    Measured,
+    Noted,
     OwnedRows,
+    Span,
     Symmetry,
     Trees,
+    Visited,
     Work,
 )
-from highwater.explorer.kernels.walk_arrays import Walker
+from highwater.explorer.kernels.walk_arrays import Programs, Walker, Walks
 
 UNITS_OF_A_WORD = 2
 WIDTHS = (1, 2, 3, 4, 5, 6, 7, 8, 16, 24, 32)
@@ -53,8 +66,10 @@ WORK = Work(
     numbers=UNITS_2, made_numbers=UNITS_2, keys=WORDS, recent=WORDS_2, orbits=NUMBERS,
     moves=BYTES, pair=WORDS_2, broken=BYTES, misses=NUMBERS_2,
 )  # fmt: skip
+SPAN, GATHERED = Span(0, 0, 0, 0), Gathered(FLAT, NUMBERS, NUMBERS, UNITS, NUMBERS)
 GRAPH = Graph(UNITS, UNITS, SHORTS)
 FAIRNESS = Fairness(NUMBERS, NUMBERS, NUMBERS, BYTES)
+MACHINE, VISITED = Machine(TREES, TREES, EFFECTS, SYMMETRY), Visited(FLAT, UNITS)
 COMPONENTS = Components(UNITS, UNITS, UNITS, UNITS, UNITS)
 WALKER = Walker(
     place=NUMBERS, random=WORDS, words=WORDS_2, pair=WORDS_2, pending=NUMBERS, path=NUMBERS, hit_tree=NUMBERS,
@@ -72,13 +87,13 @@ ANY_WIDTH: dict[str, tuple[Any, ...]] = {
     "graphs.passes.drop_leading_nowhere": (GRAPH, 0, 0, BYTES, BYTES, UNITS),
     "graphs.passes.drop_unpreceded": (GRAPH, 0, 0, BYTES, BYTES, BYTES),
     "graphs.passes.mark_ways_in": (GRAPH, 0, 0, BYTES, DISTANCES, BYTES),
-    "graphs.passes.measure_range": (GRAPH, 0, 0, BYTES, 0, FAIRNESS, DISTANCES, BYTES, BYTES),
+    "graphs.passes.measure_range": (GRAPH, 0, 0, BYTES, 0, FAIRNESS, Measured(DISTANCES, BYTES, BYTES)),
 }
 """The kernels that do not read rows, by module and name."""
 
 ONE_WIDTH: dict[str, tuple[Any, ...]] = {
-    "steps.expand.expand": (FLAT, UNITS, NUMBERS, 0, 0, 0, 0, 0, TREES, TREES, EFFECTS, SYMMETRY, WORK),
-    "steps.check.check": (FLAT, 0, 0, WORDS, NUMBERS, TREES, WORDS_2, UNITS_2, WORDS_2, NUMBERS_2),
+    "steps.expand.expand": (VISITED, NUMBERS, Limits(0, 0, 0, 0, 0), MACHINE, WORK),
+    "steps.check.check": (FLAT, 0, 0, WORDS, NUMBERS, TREES, Checking(WORDS_2, UNITS_2, WORDS_2, NUMBERS_2)),
     "steps.check.mark_violating": (FLAT, 0, 0, WORDS, BYTES, TREES, WORDS_2),
     "states.refolding.copy_rows": (FLAT, NUMBERS, UNITS, WORDS_2),
     "states.stored.enter_rows": (FLAT, 0, 0, UNITS, WORDS_2, WORDS),
@@ -86,34 +101,38 @@ ONE_WIDTH: dict[str, tuple[Any, ...]] = {
     "states.stored.move_row": (FLAT, 0, 0, UNITS, WORDS_2),
     "states.canonical.orbit_sizes": (FLAT, 0, 0, SYMMETRY, WORDS_2),
     "states.canonical.representative": (WORDS_2, SYMMETRY),
-    "graphs.reach.mark_breaking": (FLAT, 0, 0, FLAGS, BYTES, TREES, TREES, EFFECTS, WORK),
-    "graphs.reach.mark_predecessors": (FLAT, UNITS, 0, 0, 0, 0, BYTES, FLAGS, TREES, EFFECTS, SYMMETRY, WORK),
-    "graphs.reach.mark_reaching": (FLAT, UNITS, 0, BYTES, BYTES, TREES, EFFECTS, SYMMETRY, WORK),
+    "graphs.reach.mark_breaking": (FLAT, 0, 0, FLAGS, BYTES, MACHINE, WORK),
+    "graphs.reach.mark_predecessors": (VISITED, SPAN, BYTES, FLAGS, MACHINE, WORK),
+    "graphs.reach.mark_reaching": (VISITED, 0, BYTES, BYTES, MACHINE, WORK),
     "graphs.graph.list_edges": (
-        FLAT, UNITS, 0, 0, BYTES, BYTES, BYTES, UNITS, SHORTS, UNITS, TREES, EFFECTS, SYMMETRY, WORK,
+        VISITED, 0, 0, Asked(BYTES, BYTES, BYTES), Listed(UNITS, SHORTS, UNITS), MACHINE, WORK,
     ),
     "graphs.reach.mark_at_rest": (FLAT, 0, 0, BYTES, TREES, WORK),
-    "states.owners.admit": (UNITS, 0, OWNED, 0, UNITS, NUMBERS, DISTANCES, 0, WORDS_2, WORDS),
+    "states.owners.admit": (
+        UNITS, 0, Visited(OWNED, UNITS), 0, Admitted(NUMBERS, DISTANCES), 0, Hashing(WORDS_2, WORDS),
+    ),
     "states.owners.enter": (OWNED, 0, 0, UNITS, WORDS_2, WORDS),
     "states.owners.find_records": (UNITS, OWNED, UNITS, NUMBERS, WORDS_2, WORDS),
     "graphs.partitions.first_breaking": (UNITS, 0, FLAGS, TREES, TREES, EFFECTS, WORK),
     "graphs.partitions.first_violating": (UNITS, 0, WORDS, TREES, WORDS_2),
     "states.owners.keep_owned": (UNITS, 0, 0, 0, WORDS_2),
     "graphs.partitions.list_steps": (
-        FLAT, 0, 0, BYTES, UNITS, NUMBERS, NUMBERS, 0, BYTES_2, BYTES_2, TREES, EFFECTS, SYMMETRY, WORK,
+        FLAT, SPAN, Noted(BYTES, BYTES_2, BYTES_2), GATHERED, 0, MACHINE, WORK,
     ),
     "graphs.partitions.orbits_of": (UNITS, 0, SYMMETRY, NUMBERS, WORDS_2, WORDS_2),
-    "graphs.partitions.route": (UNITS, NUMBERS, NUMBERS, 0, DISTANCES, NUMBERS, UNITS, WORDS_2),
-    "graphs.partitions.successors": (
-        UNITS, 0, 0, FLAT, NUMBERS, NUMBERS, 0, UNITS, NUMBERS, TREES, TREES, EFFECTS, SYMMETRY, WORK,
+    "graphs.partitions.route": (GATHERED, 0, DISTANCES, NUMBERS, UNITS, WORDS_2),
+    "graphs.partitions.successors": (UNITS, 0, 0, GATHERED, 0, MACHINE, WORK),
+    "steps.walks.walk_on": (
+        0, Walks(0, 0, WORDS_2, CHANCES, 0, 0, 0), Programs(TREES, TREES, TREES, EFFECTS), WALKER,
     ),
-    "steps.walks.walk_on": (0, 0, 0, WORDS_2, CHANCES, 0, 0, 0, TREES, TREES, TREES, EFFECTS, WALKER),
 }  # fmt: skip
 """The kernels that read rows of one machine, but for their last argument, a tuple as long as a row."""
 
 FOLDED_ROWS: dict[str, tuple[Any, ...]] = {
-    name: (FOLDED, *arguments[1:]) for name, arguments in ONE_WIDTH.items() if arguments[0] is FLAT
-} | {"states.refolding.fold_rows": (UNITS, 0, 0, FOLDED, 0, WORDS_2, UNITS_2, UNITS, WORDS, WORDS)}
+    name: (Visited(FOLDED, UNITS) if arguments[0] is VISITED else FOLDED, *arguments[1:])
+    for name, arguments in ONE_WIDTH.items()
+    if arguments[0] is FLAT or arguments[0] is VISITED
+} | {"states.refolding.fold_rows": (UNITS, 0, 0, FOLDED, 0, Batch(WORDS_2, UNITS_2, WORDS, WORDS), UNITS)}
 """Those that read folded rows, of more than one word."""
 
 

@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 
 from highwater.explorer.kernels.arrays import IMAGE, KEYS, LEAST
-from highwater.explorer.kernels.making.compiling import kernel, part
+from highwater.explorer.kernels.making.compiling import inlined, kernel
 from highwater.explorer.kernels.making.intrinsics import count_bits, pext
 from highwater.explorer.kernels.states.stored import read_state
 
 _ZERO, _ONE = np.uint64(0), np.uint64(1)
 
 
-@part
+@inlined
 def permute(words: Any, at: int, permutation: int, symmetry: Any, room: Any, into: int, units: Any) -> None:
     """Put the image of `words[at]` under a permutation, the identity not counted, into `room[into]`."""
     for word in range((len(units) + 1) // 2):
@@ -34,7 +34,7 @@ def permute(words: Any, at: int, permutation: int, symmetry: Any, room: Any, int
             room[into, word] &= symmetry.kept[permutation, guard, value, word]
 
 
-@part
+@inlined
 def _order(some: Any, i: int, other: Any, j: int, units: Any) -> int:
     """-1, 0 or 1 as `some[i]` is below, equal to or above `other[j]`."""
     order = 0
@@ -44,7 +44,7 @@ def _order(some: Any, i: int, other: Any, j: int, units: Any) -> int:
     return order
 
 
-@part
+@inlined
 def _order_of_keys(words: Any, at: int, symmetry: Any, room: Any) -> int:
     """A number for the order of the names' keys: a digit for each pair of names, 0, 1 or 2 as the first one's key is
     below, equal or above.
@@ -65,7 +65,7 @@ def _order_of_keys(words: Any, at: int, symmetry: Any, room: Any) -> int:
     return order
 
 
-@part
+@inlined
 def live_numbers(words: Any, at: int, group: int, symmetry: Any) -> int:
     """The ranks that the numbers of a group have in `words[at]`, one bit each."""
     live = _ZERO
@@ -76,20 +76,20 @@ def live_numbers(words: Any, at: int, group: int, symmetry: Any) -> int:
     return live
 
 
-@part
+@inlined
 def _number(words: Any, at: int, number: int, symmetry: Any) -> int:
     """What a leaf holds; 0 if it is not there."""
     of = symmetry.numbers
     return (words[at, of[number, 0]] >> of[number, 1]) & of[number, 2]
 
 
-@part
+@inlined
 def _is_there(words: Any, at: int, number: int, symmetry: Any) -> bool:
     of = symmetry.numbers
     return (words[at, of[number, 4]] >> of[number, 5]) & of[number, 6] >= of[number, 7]
 
 
-@part
+@inlined
 def put_in_ranks(made: Any, at: int, symmetry: Any) -> None:
     """Replace each number of `made[at]` of which only the order matters by its rank."""
     for group in range(len(symmetry.groups) - 1):
@@ -104,13 +104,13 @@ def put_in_ranks(made: Any, at: int, symmetry: Any) -> None:
                 made[at, word] ^= (raw ^ (first + rank)) << shift
 
 
-@part
+@inlined
 def stand_for_themselves(symmetry: Any) -> bool:
     """Whether each state is its own representative."""
     return len(symmetry.images) == 0 and len(symmetry.groups) == 1
 
 
-@part
+@inlined
 def make_representative(made: Any, at: int, symmetry: Any, units: Any) -> None:
     """Replace `made[at]` by its representative: in ranks, the least of the images whose keys are in the least order.
     The last rows are room.
@@ -142,7 +142,7 @@ def make_representative(made: Any, at: int, symmetry: Any, units: Any) -> None:
         made[at, word] = made[least, word]
 
 
-@part
+@inlined
 def orbit_size(words: Any, at: int, symmetry: Any, room: Any, units: Any) -> int:
     """How many states the representative `words[at]` stands for. The last rows of `room` are room.
 

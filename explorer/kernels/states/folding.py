@@ -34,7 +34,7 @@ from highwater.explorer.kernels.arrays import (
     WAY,
     WORDS,
 )
-from highwater.explorer.kernels.making.compiling import part
+from highwater.explorer.kernels.making.compiling import inlined
 from highwater.explorer.kernels.making.intrinsics import prefetch, prefetch_at, put_half_word, word_at
 from highwater.explorer.kernels.states.parts import content_of, hash_in, look_up, shape_at
 from highwater.explorer.kernels.states.rows import hash_of_mixed, home_slot, mixed_with
@@ -47,7 +47,7 @@ _LOW, _HALF, _ALL = np.uint64(0xFFFFFFFF), np.uint64(32), np.uint64(0xFFFFFFFFFF
 # Rows
 
 
-@part
+@inlined
 def key_at(rows: Any, row: int) -> int:
     """The numbers of both halves of a row as a word, the left one in its lower half."""
     size, bits = np.uint64(rows.sizes[ROW_BYTES]), np.uint64(rows.sizes[NUMBER_BITS])
@@ -55,7 +55,7 @@ def key_at(rows: Any, row: int) -> int:
     return numbers & (_ALL >> (_WIDTH - bits)) | numbers >> bits << _HALF
 
 
-@part
+@inlined
 def put_key(rows: Any, row: int, key: int, size: int) -> None:
     """Write a row of so many bytes, and no others: another thread may write the next row. Of four bytes or more, the
     first four are written at once, and then the last four, some of them again.
@@ -70,7 +70,7 @@ def put_key(rows: Any, row: int, key: int, size: int) -> None:
         rows.folded[first + np.uint64(byte)] = np.uint8((numbers >> (_BYTE * np.uint64(byte))) & np.uint64(0xFF))
 
 
-@part
+@inlined
 def hash_of_key(key: int) -> int:
     return hash_of_mixed(mixed_with(_ZERO, key))
 
@@ -78,12 +78,12 @@ def hash_of_key(key: int) -> int:
 # Reading
 
 
-@part
+@inlined
 def _half(pair: int, way: int) -> int:
     return pair >> _HALF if way & _ONE else pair & _LOW
 
 
-@part
+@inlined
 def _number_at(rows: Any, key: int, place: int) -> int:
     """The number of the part of a row that the plan has at a place."""
     way = rows.plan[place, WAY]
@@ -94,7 +94,7 @@ def _number_at(rows: Any, key: int, place: int) -> int:
     return number
 
 
-@part
+@inlined
 def _put_piece(rows: Any, number: int, place: int, words: Any, at: int) -> None:
     """Add a piece to `words[at]`, whose bits are 0 there."""
     first = rows.plan[place, FIRST_WORD]
@@ -107,7 +107,7 @@ def _put_piece(rows: Any, number: int, place: int, words: Any, at: int) -> None:
         words[at, first + column] |= rows.parts[number, column]
 
 
-@part
+@inlined
 def unfold(rows: Any, row: int, words: Any, at: int, units: Any) -> None:
     """Unpack a row into `words[at]`."""
     key = key_at(rows, row)
@@ -118,7 +118,7 @@ def unfold(rows: Any, row: int, words: Any, at: int, units: Any) -> None:
             _put_piece(rows, _number_at(rows, key, place), place, words, at)
 
 
-@part
+@inlined
 def unfold_batch(rows: Any, first: int, states: int, words: Any, numbers: Any, units: Any) -> None:
     """Unpack rows from `first` on, and note the numbers of all their parts: place by place, from the last one on."""
     root = len(rows.plan) - 1
@@ -141,7 +141,7 @@ def unfold_batch(rows: Any, first: int, states: int, words: Any, numbers: Any, u
                 numbers[left, at], numbers[right, at] = np.uint32(pair & _LOW), np.uint32(pair >> _HALF)
 
 
-@part
+@inlined
 def note_numbers(rows: Any, row: int, numbers: Any, at: int) -> None:
     """Note the numbers of all parts of a row."""
     key = key_at(rows, row)
@@ -152,7 +152,7 @@ def note_numbers(rows: Any, row: int, numbers: Any, at: int) -> None:
 # Folding
 
 
-@part
+@inlined
 def _note_changes(rows: Any, states: int, words: Any, keys: Any, sources: Any, source_words: Any, units: Any) -> None:
     """Put the words in which a batch's states are not as their sources into `keys`, a bit each. There are no branches,
     since which words these are is hard to predict.
@@ -168,7 +168,7 @@ def _note_changes(rows: Any, states: int, words: Any, keys: Any, sources: Any, s
         keys[at] = changed | np.uint64(differ & ~before != _ZERO) << _BEHIND_CUT
 
 
-@part
+@inlined
 def _list_changed(
     held: int, place: int, states: int, numbers: Any, keys: Any, sources: Any, source_numbers: Any, listed: Any
 ) -> int:
@@ -183,7 +183,7 @@ def _list_changed(
     return np.int64(count)
 
 
-@part
+@inlined
 def _follow_sources(held: int, place: int, states: int, numbers: Any, keys: Any, sources: Any) -> None:
     """Give states the numbers of their sources, which are in the same batch, where the part at a place is the same."""
     for at in range(states):
@@ -191,11 +191,10 @@ def _follow_sources(held: int, place: int, states: int, numbers: Any, keys: Any,
         numbers[place, at] = own if keys[at] & held else other
 
 
-@part
-def _look_up_listed(
-    rows: Any, place: int, shape: Any, count: int, listed: Any, words: Any, numbers: Any, hashes: Any, enters: bool
-) -> None:
+@inlined
+def _look_up_listed(rows: Any, place: int, shape: Any, count: int, listed: Any, batch: Any, enters: bool) -> None:
     """Find the numbers of the parts at a place of so many states that are listed."""
+    words, numbers, hashes = batch.words, batch.numbers, batch.hashes
     for each in range(count):
         hashes[each] = hash_in(shape, words, numbers, listed[each])
         prefetch(rows.index, home_slot(hashes[each], len(rows.index)))
@@ -204,46 +203,41 @@ def _look_up_listed(
         numbers[place, at] = np.uint32(look_up(rows, hashes[each], shape, words, numbers, at, enters))
 
 
-@part
-def fold_batch(
-    rows: Any, states: int, words: Any, numbers: Any, keys: Any, sources: Any, source_words: Any, source_numbers: Any,
-    hashes: Any, enters: bool, chained: bool, units: Any,
-) -> None:  # fmt: skip
-    """Find the numbers of the parts of a batch of states, and of their halves, their `keys`.
+@inlined
+def fold_batch(rows: Any, states: int, batch: Any, like: Any, units: Any, enters: bool, chained: bool) -> None:
+    """Find the numbers of the parts of a batch of states, and of their halves, their keys.
 
     Args:
-        numbers: by place and state; the last place, that of whole states, is room.
-        sources: for each state, which of `source_words`, whose numbers are known, it is like. If they are `chained`,
-            it may be one before it in the same batch.
-        hashes: room.
+        batch, like: see `highwater.explorer.kernels.arrays`.
+        chained: whether a state may be like one before it in the same batch.
         enters: whether to enter parts that are new. Otherwise states with such have a key that no row has.
     """
-    root = len(rows.plan) - 1
-    _note_changes(rows, states, words, keys, sources, source_words, units)
+    root, words, numbers, keys = len(rows.plan) - 1, batch.words, batch.numbers, batch.keys
+    _note_changes(rows, states, words, keys, like.sources, like.words, units)
     for place in range(root):
         columns, held = rows.plan[place, WORDS], rows.plan[place, HELD]
-        count = _list_changed(held, place, states, numbers, keys, sources, source_numbers, numbers[root])
+        count = _list_changed(held, place, states, numbers, keys, like.sources, like.numbers, numbers[root])
         if columns == _ZERO:  # the same three times, so that machine code knows how many words there are
             shape = shape_at(rows.plan, place, 0)
-            _look_up_listed(rows, place, shape, count, numbers[root], words, numbers, hashes, enters)
+            _look_up_listed(rows, place, shape, count, numbers[root], batch, enters)
         elif columns == _ONE:
             shape = shape_at(rows.plan, place, 1)
-            _look_up_listed(rows, place, shape, count, numbers[root], words, numbers, hashes, enters)
+            _look_up_listed(rows, place, shape, count, numbers[root], batch, enters)
         else:
             shape = shape_at(rows.plan, place, columns)
-            _look_up_listed(rows, place, shape, count, numbers[root], words, numbers, hashes, enters)
+            _look_up_listed(rows, place, shape, count, numbers[root], batch, enters)
         if chained:
-            _follow_sources(held, place, states, numbers, keys, sources)
+            _follow_sources(held, place, states, numbers, keys, like.sources)
     for at in range(states):
         keys[at] = content_of(shape_at(rows.plan, root, 0), 0, words, numbers, at)
 
 
-@part
+@inlined
 def key_of(rows: Any, words: Any, numbers: Any, at: int) -> int:
     """The numbers of the halves of `words[at]`, in a word that no row has if it has new parts; `numbers` is room."""
     root = len(rows.plan) - 1
     for place in range(root):
         shape = shape_at(rows.plan, place, rows.plan[place, WORDS])
         hashed = hash_in(shape, words, numbers, at)
-        numbers[place, at] = np.uint32(look_up(rows, hashed, shape, words, numbers, at, False))
+        numbers[place, at] = np.uint32(look_up(rows, hashed, shape, words, numbers, at, enters=False))
     return content_of(shape_at(rows.plan, root, 0), 0, words, numbers, at)

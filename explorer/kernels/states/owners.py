@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from highwater.explorer.kernels.arrays import RECORD_EXTRA, FlatRows
-from highwater.explorer.kernels.making.compiling import kernel, part, part_by_type
+from highwater.explorer.kernels.making.compiling import inlined, inlined_by_type, kernel
 from highwater.explorer.kernels.making.intrinsics import prefetch
 from highwater.explorer.kernels.states import stored
 from highwater.explorer.kernels.states.rows import (
@@ -33,7 +33,7 @@ _SHIFT, _TAGS = np.uint64(33), np.uint64(16)
 _MULTIPLIER = np.uint64(0xFF51AFD7ED558CCD)  # of MurmurHash3's finalizer
 
 
-@part
+@inlined
 def owner_hash(words: Any, at: int, units: Any) -> int:
     """The hash of `words[at]`: its lower half says who owns the state, its upper half where the owner looks for it."""
     mixed = np.uint64(0)
@@ -44,17 +44,17 @@ def owner_hash(words: Any, at: int, units: Any) -> int:
     return mixed ^ (mixed >> _SHIFT)
 
 
-@part
+@inlined
 def owner_of(hashed: int, owners: int) -> int:
     return np.int64(((hashed & _LOW) * np.uint64(owners)) >> _HALF)
 
 
-@part
+@inlined
 def slot_of(hashed: int, slots: int) -> int:
     return ((hashed >> _HALF) * np.uint64(slots)) >> _HALF
 
 
-@part
+@inlined
 def tag_of(hashed: int) -> int:
     """The hash with bits that neither owners nor slots depend on where entries have their tags."""
     return hashed << _TAGS
@@ -63,7 +63,7 @@ def tag_of(hashed: int) -> int:
 # Rows
 
 
-@part
+@inlined
 def _read(rows: Any, row: int, words: Any, at: int, units: Any) -> None:
     """Unpack an owner's row into `words[at]`."""
     if row < rows.folded:
@@ -72,7 +72,7 @@ def _read(rows: Any, row: int, words: Any, at: int, units: Any) -> None:
         stored.read_state(rows.newer, row - rows.folded, words, at, units)
 
 
-@part_by_type
+@inlined_by_type
 def _prefetch_row(rows: Any, row: int, units: Any) -> Any:
     """Ask for the memory of a row."""
     if rows.instance_class is FlatRows:
@@ -87,7 +87,7 @@ def _prefetch_row(rows: Any, row: int, units: Any) -> Any:
     return ask
 
 
-@part_by_type
+@inlined_by_type
 def _is_state(rows: Any, row: int, words: Any, at: int, units: Any) -> Any:
     """Whether a row holds `words[at]`. The last of `words` is room for an owner's row."""
     if rows.instance_class is FlatRows:
@@ -108,7 +108,7 @@ def _is_state(rows: Any, row: int, words: Any, at: int, units: Any) -> Any:
 # The table
 
 
-@part
+@inlined
 def ask_for_row(rows: Any, table: Any, hashed: int, units: Any) -> None:
     """Ask for the memory of the first row that a state of this hash may be."""
     slot, bits, tag = slot_of(hashed, len(table)), row_bits(len(table)), tag_of(hashed)
@@ -120,7 +120,7 @@ def ask_for_row(rows: Any, table: Any, hashed: int, units: Any) -> None:
         _prefetch_row(rows, row_at(entry, bits), units)
 
 
-@part
+@inlined
 def find_slot(rows: Any, table: Any, words: Any, at: int, hashed: int, units: Any) -> int:
     """The slot that holds `words[at]`, which has this hash, or else the free one where it would be."""
     slot, bits, tag = slot_of(hashed, len(table)), row_bits(len(table)), tag_of(hashed)
@@ -131,12 +131,12 @@ def find_slot(rows: Any, table: Any, words: Any, at: int, hashed: int, units: An
     return slot
 
 
-@part
+@inlined
 def entry_for(row: int, hashed: int, table: Any) -> int:
     return entry_of(row, tag_of(hashed), row_bits(len(table)))
 
 
-@part
+@inlined
 def read_batch(records: Any, first: int, batch: int, table: Any, words: Any, hashes: Any, units: Any) -> None:
     """Read records and hash them, and ask for the slots where the search for each begins."""
     width = len(units) + RECORD_EXTRA
@@ -163,30 +163,18 @@ def find_records(records: Any, rows: Any, table: Any, found: Any, words: Any, ha
 
 
 @kernel
-def admit(
-    records: Any,
-    source: int,
-    rows: Any,
-    end: int,
-    table: Any,
-    parents: Any,
-    actions: Any,
-    admitted: int,
-    words: Any,
-    hashes: Any,
-    units: Any,
-) -> int:
+def admit(records: Any, source: int, visited: Any, end: int, new: Any, admitted: int, room: Any, units: Any) -> int:
     """Enter records that are not known yet behind the rows 0..end; the table and the rows must have room for all of
     them.
 
     Args:
         source: which part the records' parents are in.
-        parents, actions: room for what is said of new rows, of which `admitted` are there.
-        words, hashes: room for a batch, and in `words` for one more.
+        new: room for what is said of new rows, of which `admitted` are there.
 
     Returns:
         How many are there then.
     """
+    rows, table, words, hashes = visited.rows, visited.table, room.words, room.hashes
     width = len(units) + RECORD_EXTRA
     count = len(records) // width
     for first in range(0, count, len(hashes)):
@@ -201,8 +189,8 @@ def admit(
                 table[slot] = entry_for(end, hashes[number], table)
                 end += 1
                 at = (first + number) * width + len(units)
-                parents[admitted] = (np.int64(source) << np.int64(32)) | np.int64(records[at])
-                actions[admitted] = records[at + 1]
+                new.parents[admitted] = (np.int64(source) << np.int64(32)) | np.int64(records[at])
+                new.actions[admitted] = records[at + 1]
                 admitted += 1
     return admitted
 

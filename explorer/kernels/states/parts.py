@@ -19,7 +19,7 @@ from highwater.explorer.kernels.arrays import (
     RIGHT,
     SHIFT,
 )
-from highwater.explorer.kernels.making.compiling import part
+from highwater.explorer.kernels.making.compiling import inlined
 from highwater.explorer.kernels.making.intrinsics import fetch_add, load, swap_if
 from highwater.explorer.kernels.states.rows import (
     entry_of,
@@ -39,7 +39,7 @@ _ZERO, _ONE, _HALF, _TOP = np.uint64(0), np.uint64(1), np.uint64(32), np.uint64(
 _FREE = np.uint32(0)
 
 
-@part
+@inlined
 def shape_at(plan: Any, place: int, count: int) -> tuple[int, int, int, int, int]:
     """The *shape* of the part that the plan has at a place: what it says of where the part is in a state. `count` is
     how many words it takes; where machine code knows that, it needs no loop.
@@ -52,7 +52,7 @@ def shape_at(plan: Any, place: int, count: int) -> tuple[int, int, int, int, int
     return np.uint64(count), row[FIRST_WORD], row[LAST_WORD], row[LOWEST], row[HIGHEST]
 
 
-@part
+@inlined
 def content_of(shape: Any, column: int, words: Any, numbers: Any, at: int) -> int:
     """One word of the part of `words[at]` that has a shape; of a pair, its numbers."""
     count, first, last, lowest, highest = shape
@@ -69,7 +69,7 @@ def content_of(shape: Any, column: int, words: Any, numbers: Any, at: int) -> in
     return word & highest if np.uint64(column) + _ONE == count else word
 
 
-@part
+@inlined
 def hash_of_part(parts: Any, number: int) -> int:
     """The hash of a part. Words that are 0 at its end make no difference."""
     mixed = _ZERO
@@ -78,7 +78,7 @@ def hash_of_part(parts: Any, number: int) -> int:
     return hash_of_mixed(mixed)
 
 
-@part
+@inlined
 def hash_in(shape: Any, words: Any, numbers: Any, at: int) -> int:
     """The hash of the part of `words[at]` that has a shape."""
     mixed = _ZERO
@@ -87,7 +87,7 @@ def hash_in(shape: Any, words: Any, numbers: Any, at: int) -> int:
     return hash_of_mixed(mixed)
 
 
-@part
+@inlined
 def _is_part(rows: Any, number: int, shape: Any, words: Any, numbers: Any, at: int) -> bool:
     """Whether a part is that of `words[at]` that has a shape."""
     for column in range(rows.parts.shape[1]):
@@ -96,7 +96,7 @@ def _is_part(rows: Any, number: int, shape: Any, words: Any, numbers: Any, at: i
     return True
 
 
-@part
+@inlined
 def _seek(rows: Any, slot: int, hashed: int, shape: Any, words: Any, numbers: Any, at: int) -> tuple[int, int]:
     """From a slot on, that of the part of `words[at]` that has a shape, and its number; or the first free one, and
     NONE.
@@ -111,7 +111,7 @@ def _seek(rows: Any, slot: int, hashed: int, shape: Any, words: Any, numbers: An
     return slot, NONE
 
 
-@part
+@inlined
 def look_up(rows: Any, hashed: int, shape: Any, words: Any, numbers: Any, at: int, enters: bool) -> int:
     """The number of the part of `words[at]` that has a shape. If it is new, it is entered, for which there must be
     room; or NONE.

@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from highwater.explorer.kernels.making.compiling import part
+from highwater.explorer.kernels.making.compiling import inlined
 
 _SHIFT, _ONE = np.uint64(20), np.uint64(1)
 
 
-@part
+@inlined
 def moved_unless_recent(number: int, kept: int, work: Any, units: Any) -> bool:
     """Move a successor, and its hash, to the place of those that are kept, and remember it. False if it was among those
     met just before.
@@ -35,7 +35,7 @@ def moved_unless_recent(number: int, kept: int, work: Any, units: Any) -> bool:
     return not known
 
 
-@part
+@inlined
 def drop_recent(successors: int, work: Any, units: Any) -> int:
     """Keep the successors that are not among those met just before, and the steps that lead to them; how many."""
     kept = 0

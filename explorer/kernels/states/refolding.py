@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from highwater.explorer.kernels.arrays import NUMBER_BITS, ROW_BYTES
+from highwater.explorer.kernels.arrays import NUMBER_BITS, ROW_BYTES, Likenesses
 from highwater.explorer.kernels.making.compiling import kernel
 from highwater.explorer.kernels.states.folding import fold_batch, key_at, put_key
 from highwater.explorer.kernels.states.parts import hash_of_part
@@ -17,29 +17,26 @@ _FREE = np.uint32(0)
 
 
 @kernel
-def fold_rows(
-    flat: Any, begin: int, end: int, rows: Any, first: int, words: Any, numbers: Any, sources: Any, keys: Any,
-    hashes: Any, units: Any,
-) -> None:  # fmt: skip
+def fold_rows(flat: Any, begin: int, end: int, rows: Any, first: int, batch: Any, sources: Any, units: Any) -> None:
     """Fold the flat rows begin..end into the rows from `first` on, while other threads may fold others.
 
     Args:
-        words, numbers: room for a batch, and behind it the last state of the batch before: all 0 before the first one.
+        batch: room for one; behind its states and their numbers are those of the last state of the batch before: all 0
+            before the first one.
         sources: which state each one of a batch is like: the one before it.
-        keys, hashes: room for a batch.
     """
-    size = len(keys)
+    words, numbers, size = batch.words, batch.numbers, len(batch.keys)
     for done in range(0, end - begin, size):
-        batch = min(end - begin - done, size)
-        for at in range(batch):
+        states = min(end - begin - done, size)
+        for at in range(states):
             read_row(flat, begin + done + at, words, at, units)
-        fold_batch(rows, batch, words, numbers, keys, sources, words, numbers, hashes, True, True, units)
-        for at in range(batch):
-            put_key(rows, first + done + at, keys[at], rows.sizes[ROW_BYTES])
+        fold_batch(rows, states, batch, Likenesses(sources, words, numbers), units, enters=True, chained=True)
+        for at in range(states):
+            put_key(rows, first + done + at, batch.keys[at], rows.sizes[ROW_BYTES])
         for word in range((len(units) + 1) // 2):
-            words[size, word] = words[batch - 1, word]
+            words[size, word] = words[states - 1, word]
         for place in range(len(rows.plan) - 1):
-            numbers[place, size] = numbers[place, batch - 1]
+            numbers[place, size] = numbers[place, states - 1]
 
 
 @kernel

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from highwater.explorer.kernels.arrays import FOLD, MULTIPLIER, ROWS_BEYOND_SLOTS
-from highwater.explorer.kernels.making.compiling import part
+from highwater.explorer.kernels.making.compiling import inlined
 from highwater.explorer.kernels.making.intrinsics import load
 
 _LOW = np.uint64(0xFFFFFFFF)
@@ -23,7 +23,7 @@ _MULTIPLIER, _FOLD = np.uint64(MULTIPLIER), np.uint64(FOLD)
 _FREE = np.uint32(0)
 
 
-@part
+@inlined
 def read_row(rows: Any, row: int, words: Any, at: int, units: Any) -> None:
     """Unpack a row into `words[at]`."""
     first = row * len(units)
@@ -33,7 +33,7 @@ def read_row(rows: Any, row: int, words: Any, at: int, units: Any) -> None:
         words[at, len(units) // 2] = np.uint64(rows[first + len(units) - 1])
 
 
-@part
+@inlined
 def write_row(rows: Any, row: int, words: Any, at: int, units: Any) -> None:
     """Pack `words[at]` into a row."""
     first = row * len(units)
@@ -41,7 +41,7 @@ def write_row(rows: Any, row: int, words: Any, at: int, units: Any) -> None:
         rows[first + unit] = np.uint32((words[at, unit // 2] >> (_HALF * np.uint64(unit % 2))) & _LOW)
 
 
-@part
+@inlined
 def is_row(rows: Any, row: int, words: Any, at: int, units: Any) -> bool:
     """Whether a row holds `words[at]`."""
     first = row * len(units)
@@ -51,20 +51,20 @@ def is_row(rows: Any, row: int, words: Any, at: int, units: Any) -> bool:
     return same
 
 
-@part
+@inlined
 def mixed_with(mixed: int, word: int) -> int:
     """What words give so far, with one more. Words that are 0 give 0 until another one comes."""
     mixed = (mixed ^ word) * _MULTIPLIER
     return mixed ^ mixed >> _FOLD
 
 
-@part
+@inlined
 def hash_of_mixed(mixed: int) -> int:
     """A hash: its upper half says where to look for it, its lower half gives the tag."""
     return mixed * _MULTIPLIER
 
 
-@part
+@inlined
 def hash_of(words: Any, at: int, units: Any) -> int:
     """The hash of `words[at]`."""
     mixed = np.uint64(0)
@@ -73,19 +73,19 @@ def hash_of(words: Any, at: int, units: Any) -> int:
     return hash_of_mixed(mixed)
 
 
-@part
+@inlined
 def home_slot(hashed: int, slots: int) -> int:
     """Where the search begins in a table with so many slots."""
     return ((hashed >> _HALF) * np.uint64(slots)) >> _HALF
 
 
-@part
+@inlined
 def next_slot(slot: int, slots: int) -> int:
     following = slot + np.uint64(1)
     return following if following < np.uint64(slots) else np.uint64(0)
 
 
-@part
+@inlined
 def row_bits(slots: int) -> int:
     """The bits of an entry that hold the row number, in a table with so many slots: ones up to the highest that may be
     needed.
@@ -96,23 +96,23 @@ def row_bits(slots: int) -> int:
     return np.uint32(most & _LOW)
 
 
-@part
+@inlined
 def entry_of(row: int, hashed: int, bits: int) -> int:
     return np.uint32(row + 1) | (np.uint32(hashed & _LOW) & ~bits)
 
 
-@part
+@inlined
 def row_at(entry: int, bits: int) -> int:
     return np.int64(entry & bits) - 1
 
 
-@part
+@inlined
 def may_be(entry: int, hashed: int, bits: int) -> bool:
     """Whether the tag of an entry agrees with a hash."""
     return (entry ^ np.uint32(hashed & _LOW)) & ~bits == _FREE
 
 
-@part
+@inlined
 def probe(table: Any, hashed: int, bits: int) -> tuple[int, int]:
     """The first slot from the home slot on that is free or whose tag agrees, and what it holds."""
     slot = home_slot(hashed, len(table))

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from highwater.explorer.kernels.arrays import MOST_PARTS, PARTS, ROW_BYTES, FlatRows
-from highwater.explorer.kernels.making.compiling import kernel, part, part_by_type
+from highwater.explorer.kernels.arrays import MOST_PARTS, PARTS, ROW_BYTES, Batch, FlatRows, Likenesses
+from highwater.explorer.kernels.making.compiling import inlined, inlined_by_type, kernel
 from highwater.explorer.kernels.making.intrinsics import load, prefetch, swap_if
 from highwater.explorer.kernels.states import folding
 from highwater.explorer.kernels.states.rows import (
@@ -31,7 +31,7 @@ def _is_flat(rows: Any) -> bool:
     return rows.instance_class is FlatRows
 
 
-@part_by_type
+@inlined_by_type
 def read_state(rows: Any, row: int, words: Any, at: int, units: Any) -> Any:
     """Unpack a row into `words[at]`."""
     if _is_flat(rows):
@@ -39,7 +39,7 @@ def read_state(rows: Any, row: int, words: Any, at: int, units: Any) -> Any:
     return lambda rows, row, words, at, units: folding.unfold(rows, row, words, at, units)
 
 
-@part_by_type
+@inlined_by_type
 def read_states(rows: Any, first: int, states: int, words: Any, numbers: Any, units: Any) -> Any:
     """Unpack so many rows from `first` on into `words`, and note the numbers of the parts of folded ones."""
     if _is_flat(rows):
@@ -54,7 +54,7 @@ def read_states(rows: Any, first: int, states: int, words: Any, numbers: Any, un
     )
 
 
-@part_by_type
+@inlined_by_type
 def note_parts(rows: Any, row: int, work: Any, at: int) -> Any:
     """Note the numbers of the parts of a row whose state is `work.words[at]`."""
     if _is_flat(rows):
@@ -62,7 +62,7 @@ def note_parts(rows: Any, row: int, work: Any, at: int) -> Any:
     return lambda rows, row, work, at: folding.note_numbers(rows, row, work.numbers, at)
 
 
-@part_by_type
+@inlined_by_type
 def write_state(rows: Any, row: int, words: Any, at: int, key: int, units: Any) -> Any:
     """Pack `words[at]` into a row; a folded one takes its key only."""
     if _is_flat(rows):
@@ -70,7 +70,7 @@ def write_state(rows: Any, row: int, words: Any, at: int, key: int, units: Any) 
     return lambda rows, row, words, at, key, units: folding.put_key(rows, row, key, rows.sizes[ROW_BYTES])
 
 
-@part_by_type
+@inlined_by_type
 def holds(rows: Any, row: int, words: Any, at: int, key: int, units: Any) -> Any:
     """Whether a row holds `words[at]`; a folded one goes by its key."""
     if _is_flat(rows):
@@ -78,7 +78,7 @@ def holds(rows: Any, row: int, words: Any, at: int, key: int, units: Any) -> Any
     return lambda rows, row, words, at, key, units: folding.key_at(rows, row) == key
 
 
-@part_by_type
+@inlined_by_type
 def ask_for_row(rows: Any, row: int, units: Any) -> Any:
     """Ask for the memory of a row."""
     if _is_flat(rows):
@@ -86,7 +86,7 @@ def ask_for_row(rows: Any, row: int, units: Any) -> Any:
     return lambda rows, row, units: prefetch(rows.folded, np.uint64(row * rows.sizes[ROW_BYTES]))
 
 
-@part_by_type
+@inlined_by_type
 def room_for_parts(rows: Any, states: int) -> Any:
     """Whether there is room for the parts of so many states more."""
     if _is_flat(rows):
@@ -94,24 +94,23 @@ def room_for_parts(rows: Any, states: int) -> Any:
     return lambda rows, states: load(rows.sizes, _PARTS) + states * len(rows.plan) <= rows.sizes[MOST_PARTS]
 
 
-@part_by_type
-def fold_successors(rows: Any, successors: int, enters: bool, work: Any, units: Any) -> Any:
+@inlined_by_type
+def fold_successors(rows: Any, successors: int, work: Any, units: Any, enters: bool) -> Any:
     """Find the keys of successors, and by these their hashes; flat rows have no keys."""
     if _is_flat(rows):
-        return lambda rows, successors, enters, work, units: None
+        return lambda rows, successors, work, units, enters: None
 
-    def fold(rows: Any, successors: int, enters: bool, work: Any, units: Any) -> None:
-        folding.fold_batch(
-            rows, successors, work.made, work.made_numbers, work.keys, work.hit_state, work.words, work.numbers,
-            work.hashes, enters, False, units,
-        )  # fmt: skip
+    def fold(rows: Any, successors: int, work: Any, units: Any, enters: bool) -> None:
+        batch = Batch(work.made, work.made_numbers, work.keys, work.hashes)
+        like = Likenesses(work.hit_state, work.words, work.numbers)
+        folding.fold_batch(rows, successors, batch, like, units, enters=enters, chained=False)
         for number in range(successors):
             work.hashes[number] = folding.hash_of_key(work.keys[number])
 
     return fold
 
 
-@part_by_type
+@inlined_by_type
 def _hash_of_row(rows: Any, row: int, words: Any, units: Any) -> Any:
     """The hash of a row; `words` is room for a state."""
     if _is_flat(rows):
@@ -124,7 +123,7 @@ def _hash_of_row(rows: Any, row: int, words: Any, units: Any) -> Any:
     return lambda rows, row, words, units: folding.hash_of_key(folding.key_at(rows, row))
 
 
-@part_by_type
+@inlined_by_type
 def _known_by(rows: Any, words: Any, numbers: Any, units: Any) -> Any:
     """The hash and the key of `words[0]`; `numbers` is room for those of parts."""
     if _is_flat(rows):
@@ -137,7 +136,7 @@ def _known_by(rows: Any, words: Any, numbers: Any, units: Any) -> Any:
     return folded
 
 
-@part_by_type
+@inlined_by_type
 def _copy_row(rows: Any, source: int, target: int, words: Any, units: Any) -> Any:
     """Write a row to another place; `words` is room for a state."""
     if _is_flat(rows):
@@ -155,7 +154,7 @@ def _copy_row(rows: Any, source: int, target: int, words: Any, units: Any) -> An
 # The visited set
 
 
-@part
+@inlined
 def find_row(rows: Any, table: Any, words: Any, numbers: Any, units: Any) -> int:
     """The row that holds `words[0]`, or -1; `numbers` is room for those of parts."""
     bits, (hashed, key) = row_bits(len(table)), _known_by(rows, words, numbers, units)

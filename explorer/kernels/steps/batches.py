@@ -10,7 +10,7 @@ import numpy as np
 
 from highwater.explorer.encoding import FIRST_EFFECT, NOTHING, PENDING, UNKNOWN
 from highwater.explorer.kernels.arrays import MISSES
-from highwater.explorer.kernels.making.compiling import part
+from highwater.explorer.kernels.making.compiling import inlined
 from highwater.explorer.kernels.steps.trees import (
     ask_for,
     first_of,
@@ -28,7 +28,7 @@ _UNKNOWN, _NOTHING, _PENDING = np.uint32(UNKNOWN), np.uint32(NOTHING), np.uint32
 _FIRST_EFFECT = np.uint32(FIRST_EFFECT)
 
 
-@part
+@inlined
 def filter_all(states: int, words: Any, trees: Any, left: Any, units: Any) -> None:
     """Put the trees that may lead to something for `words[at]` into `left[at]`, one bit each: chunk by chunk, each for
     all states.
@@ -44,7 +44,7 @@ def filter_all(states: int, words: Any, trees: Any, left: Any, units: Any) -> No
                 left[at, group] &= candidates[gather(words, at, low, high, where, units), group]
 
 
-@part
+@inlined
 def begin_walks(states: int, trees: Any, work: Any, units: Any) -> tuple[int, int]:
     """List the trees that the filter leaves, state by state, and make the first step of each walk: how many there are,
     and how many go on through wide nodes.
@@ -66,7 +66,7 @@ def begin_walks(states: int, trees: Any, work: Any, units: Any) -> tuple[int, in
     return listed, walking
 
 
-@part
+@inlined
 def walk_all(listed: int, walking: int, trees: Any, work: Any, units: Any) -> None:
     """Walk on: first all walks go through wide nodes, one step of each at a time; then those that jump go on through
     the trees.
@@ -94,13 +94,13 @@ def walk_all(listed: int, walking: int, trees: Any, work: Any, units: Any) -> No
         work.branch[walker] = branch
 
 
-@part
+@inlined
 def is_known(branch: int) -> bool:
     return branch != _UNKNOWN and branch != _PENDING
 
 
-@part
-def list_hits(first: int, states: int, alone: bool, trees: Any, work: Any, units: Any) -> tuple[int, bool]:
+@inlined
+def list_hits(first: int, states: int, trees: Any, work: Any, units: Any, alone: bool) -> tuple[int, bool]:
     """Walk the trees for the batch's states: the number of hits, and whether every walk ended.
 
     A thread that is not alone leaves branches that another one has asked for to that one.
@@ -124,7 +124,7 @@ def list_hits(first: int, states: int, alone: bool, trees: Any, work: Any, units
     return hits, True
 
 
-@part
+@inlined
 def _list_misses(first: int, listed: int, alone: bool, trees: Any, work: Any) -> int:
     """List walks whose branch is not known, as far as there is room, and mark the branches; how many."""
     missed = 0

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from highwater.explorer.encoding import FIRST_EFFECT, NOTHING, PENDING
-from highwater.explorer.kernels.making.compiling import kernel, part
+from highwater.explorer.kernels.making.compiling import inlined, kernel
 from highwater.explorer.kernels.states.stored import read_state, read_states
 from highwater.explorer.kernels.steps.batches import filter_all
 from highwater.explorer.kernels.steps.trees import ask_for, candidates_of, first_of, walk, without_first
@@ -23,26 +23,20 @@ def check(
     wanted: Any,
     violations: Any,
     trees: Any,
-    words: Any,
-    numbers: Any,
-    left: Any,
-    misses: Any,
+    room: Any,
     units: Any,
 ) -> int:
     """Walk the wanted invariants' trees for the rows begin..end, and count in `violations` the rows that violate each.
-
-    Args:
-        words, numbers, left: room for a batch of states, for the numbers of their parts, and for the trees that the
-            filter leaves for them.
 
     Returns:
         0, or -1 where a walk waits for a branch that another thread has asked for, or the number of misses. Unless it
         is 0, all must be checked again once the trees have grown.
     """
+    words, left, misses = room.words, room.left, room.misses
     missed, waiting = 0, False
     for first in range(begin, end, len(words)):
         states = min(end - first, len(words))
-        read_states(rows, first, states, words, numbers, units)
+        read_states(rows, first, states, words, room.numbers, units)
         filter_all(states, words, trees, left, units)
         for at in range(states):
             for group in range(len(wanted)):
@@ -66,7 +60,7 @@ def check(
     return -1 if waiting and missed == 0 else missed
 
 
-@part
+@inlined
 def violates(words: Any, wanted: Any, trees: Any, units: Any) -> tuple[bool, bool]:
     """Whether `words[0]` violates any of the wanted invariants, and whether all walks are known that say so."""
     found, known = False, True

@@ -30,7 +30,7 @@ from highwater.explorer.kernels.arrays import (
     STOP,
     STOPPED_AT_BOUND,
 )
-from highwater.explorer.kernels.making.compiling import kernel, part
+from highwater.explorer.kernels.making.compiling import inlined, kernel
 from highwater.explorer.kernels.making.intrinsics import fetch_add, load, prefetch, swap_if
 from highwater.explorer.kernels.states.canonical import (
     live_numbers,
@@ -77,7 +77,7 @@ _NONE, _ABOVE = np.uint64(0), np.uint64(1)
 _HAPPENS = np.uint32(0)
 
 
-@part
+@inlined
 def first_not_new(hits: int, effects: Any, symmetry: Any, work: Any) -> int:
     """The first hit that writes a number above a rank that is not the greatest in its state; -1 if there is none."""
     for hit in range(hits):
@@ -90,7 +90,7 @@ def first_not_new(hits: int, effects: Any, symmetry: Any, work: Any) -> int:
     return -1
 
 
-@part
+@inlined
 def count_steps(hits: int, effects: Any, work: Any) -> int:
     """Count the hits, and keep those that no bound cuts; how many."""
     kept = 0
@@ -106,7 +106,7 @@ def count_steps(hits: int, effects: Any, work: Any) -> int:
     return kept
 
 
-@part
+@inlined
 def make_successors(hits: int, effects: Any, symmetry: Any, work: Any, units: Any) -> int:
     """Make the successors of the hits and their hashes, without those that the thread has met just before; how many."""
     for hit in range(hits):
@@ -123,7 +123,7 @@ def make_successors(hits: int, effects: Any, symmetry: Any, work: Any, units: An
     return successors
 
 
-@part
+@inlined
 def take_steps(states: int, hits: int, effects: Any, symmetry: Any, work: Any, units: Any) -> int:
     """Count the steps of a batch, and make the successors that no bound cuts and that the thread has not met just
     before; how many.
@@ -134,7 +134,7 @@ def take_steps(states: int, hits: int, effects: Any, symmetry: Any, work: Any, u
     return make_successors(count_steps(hits, effects, work), effects, symmetry, work, units)
 
 
-@part
+@inlined
 def count_moves(states: int, work: Any) -> int:
     """Count the states of a batch without a successor, and those that only a bound stops; the first of the former, or
     -1.
@@ -150,14 +150,14 @@ def count_moves(states: int, work: Any) -> int:
     return first
 
 
-@part
+@inlined
 def ask_for_slots(successors: int, table: Any, work: Any) -> None:
     """Ask for the memory where the search for each successor begins."""
     for number in range(successors):
         prefetch(table, home_slot(work.hashes[number], len(table)))
 
 
-@part
+@inlined
 def ask_for_rows(successors: int, rows: Any, table: Any, work: Any, units: Any) -> None:
     """Find the first entry that each successor may be, and ask for the memory of its row."""
     bits = row_bits(len(table))
@@ -167,19 +167,19 @@ def ask_for_rows(successors: int, rows: Any, table: Any, work: Any, units: Any) 
             ask_for_row(rows, row_at(entry, bits), units)
 
 
-@part
-def insert(number: int, rows: Any, table: Any, shared: Any, capacity: int, block: int, work: Any, units: Any) -> bool:
+@inlined
+def insert(number: int, visited: Any, shared: Any, limits: Any, work: Any, units: Any) -> bool:
     """Enter one successor unless it is known. False if there is no row left for it."""
-    counts = work.counts
+    counts, rows, table = work.counts, visited.rows, visited.table
     slot, hashed, bits = work.slots[number], work.hashes[number], row_bits(len(table))
     while True:
         found = load(table, slot)
         if found == _FREE:
             if counts[NEXT_ROW] == counts[LAST_ROW]:
-                counts[NEXT_ROW] = fetch_add(shared, _ROWS, block)
-                counts[LAST_ROW] = counts[NEXT_ROW] + block
+                counts[NEXT_ROW] = fetch_add(shared, _ROWS, limits.block)
+                counts[LAST_ROW] = counts[NEXT_ROW] + limits.block
             row = counts[NEXT_ROW]
-            if row >= capacity:
+            if row >= limits.capacity:
                 return False
             write_state(rows, row, work.made, number, work.keys[number], units)
             found = swap_if(table, slot, _FREE, entry_of(row, hashed, bits))
@@ -194,19 +194,11 @@ def insert(number: int, rows: Any, table: Any, shared: Any, capacity: int, block
 
 
 @kernel
-def expand(
-    rows: Any, table: Any, shared: Any, end: int, pause_at: int, entries: int, capacity: int, block: int, trees: Any,
-    steps: Any, effects: Any, symmetry: Any, work: Any, units: Any,
-) -> int:  # fmt: skip
-    """Expand rows up to `end` batch by batch, until none is left or until Python has to step in.
+def expand(visited: Any, shared: Any, limits: Any, machine: Any, work: Any, units: Any) -> int:
+    """Expand rows up to a limit batch by batch, until none is left or until Python has to step in.
 
     Args:
-        rows, table: the states and the visited set.
         shared: the cursor and the rows taken, for all threads.
-        pause_at: take no batch that begins here or later.
-        entries: how many rows the visited set is to hold.
-        capacity: how many rows may be used; `block` of them are reserved at a time.
-        trees, steps: those of the actions, and of the step properties.
         units: a tuple as long as a row, so that loops over it are unrolled.
 
     Returns:
@@ -214,23 +206,24 @@ def expand(
         TABLE_FULL, PARTS_FULL, ROWS_FULL or PAUSED. After all but DONE, the batch at hand is kept in `work.counts` and
         run again by the next call.
     """
-    counts = work.counts
+    counts, rows, table = work.counts, visited.rows, visited.table
+    effects, symmetry = machine.effects, machine.symmetry
     while True:
         if counts[FIRST] == counts[LAST]:
-            if load(shared, _STOP) or load(shared, _CURSOR) >= pause_at:
+            if load(shared, _STOP) or load(shared, _CURSOR) >= limits.pause_at:
                 return PAUSED
             first = fetch_add(shared, _CURSOR, len(work.moves))
-            if first >= end:
+            if first >= limits.end:
                 return DONE
             counts[FIRST] = first
-            counts[LAST] = min(end, first + len(work.moves))
+            counts[LAST] = min(limits.end, first + len(work.moves))
         first, last = counts[FIRST], counts[LAST]
         read_states(rows, first, last - first, work.words, work.numbers, units)
-        hits, resolved = list_hits(first, last - first, False, trees, work, units)
+        hits, resolved = list_hits(first, last - first, machine.trees, work, units, alone=False)
         if not resolved:
             return MISSED
         if len(work.broken):
-            missed = check_steps(first, hits, effects, steps, work, units)
+            missed = check_steps(first, hits, effects, machine.steps, work, units)
             if missed:
                 counts[MISSES] = max(0, missed)
                 return MISSED_STEPS
@@ -239,7 +232,7 @@ def expand(
             work.misses[0, 0], work.misses[0, 1] = first + work.hit_state[wrong], work.hit_tree[wrong]
             return NOT_NEW
         claimed = fetch_add(shared, _CLAIMED, hits) + hits
-        if load(shared, _ROWS) + claimed > entries:
+        if load(shared, _ROWS) + claimed > limits.entries:
             fetch_add(shared, _CLAIMED, -hits)
             fetch_add(shared, _STOP, 1)
             return TABLE_FULL
@@ -249,12 +242,12 @@ def expand(
             return PARTS_FULL
 
         successors = take_steps(last - first, hits, effects, symmetry, work, units)
-        fold_successors(rows, successors, True, work, units)
+        fold_successors(rows, successors, work, units, enters=True)
         ask_for_slots(successors, table, work)
         ask_for_rows(successors, rows, table, work, units)
         entered = True
         for number in range(successors):
-            entered = entered and insert(number, rows, table, shared, capacity, block, work, units)
+            entered = entered and insert(number, visited, shared, limits, work, units)
         fetch_add(shared, _CLAIMED, -hits)
         if not entered:
             fetch_add(shared, _STOP, 1)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from highwater.explorer.encoding import FIRST_EFFECT, NOTHING, PENDING
-from highwater.explorer.kernels.making.compiling import part
+from highwater.explorer.kernels.making.compiling import inlined
 from highwater.explorer.kernels.steps.trees import (
     ANY_LENGTH,
     apply,
@@ -21,7 +21,7 @@ from highwater.explorer.kernels.steps.trees import (
 _NOTHING, _PENDING, _FIRST_EFFECT = np.uint64(NOTHING), np.uint64(PENDING), np.uint64(FIRST_EFFECT)
 
 
-@part
+@inlined
 def put_step(words: Any, at: int, effect: int, effects: Any, made: Any, pair: Any, units: Any) -> None:
     """Put a state and its successor by an effect side by side into `pair[0]`."""
     apply(words, at, effect, effects, made, 0, units)
@@ -31,7 +31,7 @@ def put_step(words: Any, at: int, effect: int, effects: Any, made: Any, pair: An
         pair[0, half + word] = made[0, word]
 
 
-@part
+@inlined
 def check_steps(first: int, hits: int, effects: Any, trees: Any, work: Any, units: Any) -> int:
     """Walk the step properties' trees for the batch's steps, and note in `work.broken` which are violated.
 
@@ -67,7 +67,7 @@ def check_steps(first: int, hits: int, effects: Any, trees: Any, work: Any, unit
     return -1 if waiting and missed == 0 else missed
 
 
-@part
+@inlined
 def breaks(hit: int, wanted: Any, effects: Any, trees: Any, work: Any, units: Any) -> int:
     """1 if one step of the batch violates any of the wanted step properties, 0 if not. Negative if that is not known:
     -1 less the number of a tree whose walk is unknown.

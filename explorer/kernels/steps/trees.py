@@ -20,7 +20,7 @@ from highwater.explorer.encoding import (
     WIDTH_FIELD,
     WORD_FIELD,
 )
-from highwater.explorer.kernels.making.compiling import part
+from highwater.explorer.kernels.making.compiling import inlined
 from highwater.explorer.kernels.making.intrinsics import lowest_bit, pext, swap_if
 
 _WORD_MASK = np.uint64((1 << WORD_FIELD) - 1)
@@ -45,30 +45,30 @@ ANY_LENGTH = (0,) * 5
 """In place of a row's units, for words that may be of any number."""
 
 
-@part
+@inlined
 def follow(words: Any, at: int, node: int) -> int:
     """The position of the branch that a state takes at a node."""
     value = words[at, node & _WORD_MASK] >> ((node >> _WORD_BITS) & _SHIFT_MASK)
     return ((node & _NOT_NODE) >> _BRANCHES_AT) + (value & ((_ONE << ((node >> _WIDTH_AT) & _WIDTH_MASK)) - _ONE))
 
 
-@part
+@inlined
 def is_wide(entry: int) -> bool:
     return entry >> _KIND_AT == _WIDE
 
 
-@part
+@inlined
 def is_jump(entry: int) -> bool:
     return entry >> _KIND_AT == _JUMP
 
 
-@part
+@inlined
 def inside(entry: int) -> int:
     """The branch, position or number that an entry holds besides its kind."""
     return entry & _INSIDE
 
 
-@part
+@inlined
 def gather(words: Any, at: int, low: int, high: int, where: int, units: Any) -> int:
     """An index made of bits of a state, see `highwater.explorer.compiler.prefilter.gathering`."""
     if len(units) <= 2:
@@ -79,19 +79,19 @@ def gather(words: Any, at: int, low: int, high: int, where: int, units: Any) -> 
     return below | pext(words[at, where >> _2_GATHER], high) << (where & _GATHER_MASK)
 
 
-@part
+@inlined
 def follow_wide(words: Any, at: int, node: int, trees: Any, units: Any) -> int:
     """The entry that a state takes at a wide node."""
     index = gather(words, at, trees.nodes[node, 0], trees.nodes[node, 1], trees.nodes[node, 2], units)
     return trees.entries[trees.nodes[node, 3] + index]
 
 
-@part
+@inlined
 def is_node(branch: int) -> bool:
     return branch >> _TOP != _ZERO
 
 
-@part
+@inlined
 def walk(words: Any, at: int, tree: int, branches: Any) -> tuple[int, int]:
     """Follow one tree for one state: the branch where it ends, and its position."""
     position = np.uint64(tree)
@@ -102,7 +102,7 @@ def walk(words: Any, at: int, tree: int, branches: Any) -> tuple[int, int]:
     return branch, position
 
 
-@part
+@inlined
 def ask_for(branches: Any, position: int) -> bool:
     """Mark a branch as asked for; whether it was unknown, so that this thread is the one to ask.
 
@@ -112,7 +112,7 @@ def ask_for(branches: Any, position: int) -> bool:
     return swap_if(branches, position, _UNKNOWN, _PENDING) == _UNKNOWN
 
 
-@part
+@inlined
 def candidates_of(words: Any, at: int, group: int, trees: Any, units: Any) -> int:
     """The trees 64 * group .. 64 * group + 63 that may lead to something for a state, one bit each."""
     last = len(trees.chunks)
@@ -123,17 +123,17 @@ def candidates_of(words: Any, at: int, group: int, trees: Any, units: Any) -> in
     return left
 
 
-@part
+@inlined
 def first_of(candidates: int) -> int:
     return lowest_bit(candidates)
 
 
-@part
+@inlined
 def without_first(candidates: int) -> int:
     return candidates & (candidates - _ONE)
 
 
-@part
+@inlined
 def apply(words: Any, at: int, effect: int, effects: Any, made: Any, into: int, units: Any) -> None:
     """Put the state after an effect on `words[at]` into `made[into]`."""
     length = (len(units) + 1) // 2

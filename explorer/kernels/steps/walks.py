@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from highwater.explorer.encoding import FIRST_EFFECT, NOTHING
-from highwater.explorer.kernels.making.compiling import kernel, part
+from highwater.explorer.kernels.making.compiling import inlined, kernel
 from highwater.explorer.kernels.statuses import (
     BROKEN_INVARIANT,
     BROKEN_STEP,
@@ -32,21 +32,21 @@ _30, _27, _31, _11 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(11)
 _TO_UNIT = 1.0 / (1 << 53)
 
 
-@part
+@inlined
 def mixed(value: int) -> int:
     value = (value ^ (value >> _30)) * _MIX_1
     value = (value ^ (value >> _27)) * _MIX_2
     return value ^ (value >> _31)
 
 
-@part
+@inlined
 def next_unit(random: Any) -> float:
     """A random number in 0..1, without 1."""
     random[0] += _GAMMA
     return np.float64(mixed(random[0]) >> _11) * _TO_UNIT
 
 
-@part
+@inlined
 def begin_walk(seed: int, initial: Any, walker: Any) -> None:
     place, words = walker.place, walker.words
     place[STEP] = 0
@@ -56,7 +56,7 @@ def begin_walk(seed: int, initial: Any, walker: Any) -> None:
         words[0, word] = initial[first, word]
 
 
-@part
+@inlined
 def judge_all(words: Any, count: int, trees: Any, walker: Any) -> int:
     """Walk all of so many properties' trees for `words[0]`: 0 if all hold, 1 where a branch is missing, 2 where one is
     violated.
@@ -69,7 +69,7 @@ def judge_all(words: Any, count: int, trees: Any, walker: Any) -> int:
     return 0
 
 
-@part
+@inlined
 def list_hits(trees: Any, walker: Any, units: Any) -> int:
     """List the steps of the walk's state, cut ones too; -1 where a branch is missing."""
     hits = 0
@@ -89,7 +89,7 @@ def list_hits(trees: Any, walker: Any, units: Any) -> int:
     return hits
 
 
-@part
+@inlined
 def keep_enabled(hits: int, effects: Any, walker: Any) -> int:
     """Count the hits, and keep those that no bound cuts; how many."""
     kept = 0
@@ -105,7 +105,7 @@ def keep_enabled(hits: int, effects: Any, walker: Any) -> int:
     return kept
 
 
-@part
+@inlined
 def choose(enabled: int, weights: Any, walker: Any) -> int:
     """One of the enabled steps, by the weights of their trees; -1 if none of them has any."""
     total = 0.0
@@ -124,17 +124,8 @@ def choose(enabled: int, weights: Any, walker: Any) -> int:
 
 
 @kernel
-def walk_on(
-    end: int, depth: int, seed: int, initial: Any, weights: Any, deadlock: bool, properties: int, step_properties: int,
-    trees: Any, invariants: Any, steps: Any, effects: Any, walker: Any, units: Any,
-) -> int:  # fmt: skip
+def walk_on(end: int, walks: Any, programs: Any, walker: Any, units: Any) -> int:
     """Go on from `walker.place` until the walks up to `end` are done, or until Python has to step in.
-
-    Args:
-        depth: how many steps a walk takes at most.
-        weights: of each tree.
-        deadlock: whether a state at rest is a violation.
-        properties, step_properties: how many of them there are.
 
     Returns:
         DONE; or MISSED_ACTION, MISSED_INVARIANT, MISSED_STEP: grow the tree `place[TREE]` for the state in `words[0]`,
@@ -144,35 +135,35 @@ def walk_on(
     place, words = walker.place, walker.words
     while place[WALK] < end:
         if place[STEP] < 0:
-            begin_walk(seed, initial, walker)
+            begin_walk(walks.seed, walks.initial, walker)
         while True:
-            judged = judge_all(words, properties, invariants, walker)
+            judged = judge_all(words, walks.properties, programs.invariants, walker)
             if judged:
                 return MISSED_INVARIANT if judged == 1 else BROKEN_INVARIANT
-            if place[STEP] >= depth:
+            if place[STEP] >= walks.depth:
                 place[AT_DEPTH] += 1
                 break
-            hits = list_hits(trees, walker, units)
+            hits = list_hits(programs.trees, walker, units)
             if hits < 0:
                 return MISSED_ACTION
             enabled = 1
             if walker.pending[0] == 0:  # chosen once, also where a step property's branch is missing
                 walker.pending[1] = -1
-                enabled = keep_enabled(hits, effects, walker)
-                if enabled == 0 and hits == 0 and deadlock:
+                enabled = keep_enabled(hits, programs.effects, walker)
+                if enabled == 0 and hits == 0 and walks.deadlock:
                     return DEADLOCK
-                chosen = choose(enabled, weights, walker)
+                chosen = choose(enabled, walks.weights, walker)
                 if chosen >= 0:
                     walker.pending[0], walker.pending[1] = 1, walker.hit_tree[chosen]
                     walker.pending[2] = walker.hit_effect[chosen]
             if walker.pending[0] == 0:
                 place[AT_REST if hits == 0 else AT_BOUND if enabled == 0 else UNWEIGHTED] += 1
                 break
-            apply(words, 0, walker.pending[2], effects, words, 1, units)
+            apply(words, 0, walker.pending[2], programs.effects, words, 1, units)
             for word in range(words.shape[1]):
                 walker.pair[0, word] = words[0, word]
                 walker.pair[0, words.shape[1] + word] = words[1, word]
-            judged = judge_all(walker.pair, step_properties, steps, walker)
+            judged = judge_all(walker.pair, walks.step_properties, programs.steps, walker)
             if judged == 1:
                 return MISSED_STEP
             walker.path[place[STEP]] = walker.pending[1]

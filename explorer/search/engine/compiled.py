@@ -15,7 +15,7 @@ from highwater.explorer.compiler.questions import refuse_questions, refuse_steps
 from highwater.explorer.compiler.ranks import OrderedLeaves
 from highwater.explorer.compiler.wide_nodes import Widened
 from highwater.explorer.kernels.arrays import EffectArrays, Trees
-from highwater.explorer.kernels.making.compile_times import TIMES
+from highwater.explorer.kernels.making.entry_points import MachineCode
 from highwater.explorer.system import System
 from highwater.model.language.declarations import Transition
 from highwater.model.language.domain import Struct
@@ -29,6 +29,7 @@ class Compiled:
         images: what the permutations of interchangeable names do to packed states.
         effects, actions, invariants, prospects, liveness, premises, steps: the trees; those of `steps` are the step
             properties'.
+        code: the kernels, and how they are compiled.
         growing: who holds it may let trees grow.
     """
 
@@ -45,7 +46,7 @@ class Compiled:
         """
         refuse_questions(system)
         refuse_steps_that_never_happen(system.actions)
-        TIMES.about = f"states of {layout.words} word{'' if layout.words == 1 else 's'}"
+        self.code = MachineCode(about=f"states of {layout.words} word{'' if layout.words == 1 else 's'}")
         self.system = system
         self.layout = layout
         self.effects = Effects(layout.words, 0 if system.ranks is None else len(system.ranks.groups))

@@ -16,8 +16,8 @@ from highwater.explorer.compiler.layout import Layout
 from highwater.explorer.compiler.prefilter import Filter, filter_of
 from highwater.explorer.compiler.programs import Program
 from highwater.explorer.compiler.wide_nodes import Widened, not_widened, widened
-from highwater.explorer.kernels.arrays import AT_REST, SPARE, STOP, STOPPED_AT_BOUND, Trees, Work
-from highwater.explorer.kernels.making import entry_points
+from highwater.explorer.kernels.arrays import AT_REST, SPARE, STOP, STOPPED_AT_BOUND, Checking, Machine, Trees, Work
+from highwater.explorer.kernels.making.entry_points import Together
 from highwater.explorer.search.engine.compiled import Compiled, as_arrays
 from highwater.explorer.search.engine.symmetry import no_symmetry, permutations_of, tabulate
 from highwater.explorer.search.states.counts import Counts
@@ -74,11 +74,11 @@ class Engine(Compiled, Generic[Held]):
             else no_symmetry(layout, system.ranks)
         )
         self.pool = ThreadPoolExecutor(workers) if workers > 1 else None
-        rows = Rows(layout) if budget is None else Store(layout, budget, self.pool)
+        if workers > 1:
+            self.code.together = Together((0,) * layout.units, bool(system.liveness), workers)
+        self.code.apart = budget is not None and budget.memory is not None
+        rows = Rows(layout, self.code) if budget is None else Store(layout, budget, self.pool, self.code)
         self.store = cast("Held", rows)
-        entry_points.together = (
-            entry_points.Together(self.store.units, bool(system.liveness), workers) if workers > 1 else None
-        )
         self.works = [make_work(len(system.actions), len(system.step_properties), layout) for _ in range(workers)]
         self._filters = {program: filter_of(program) for program in self.programs}
         self._not_widened = not_widened(len(system.actions))
@@ -121,6 +121,10 @@ class Engine(Compiled, Generic[Held]):
     def trees(self, program: Program) -> Trees:
         """A program as the kernels read it."""
         return as_arrays(program, self._filters[program], self._widened.get(program, self._not_widened))
+
+    def machine(self) -> Machine:
+        """All that is known of the model, as the kernels read it."""
+        return Machine(self.trees(self.actions), self.trees(self.steps), self.effect_arrays(), self.symmetry)
 
     def remember_first(self) -> None:
         """Let all that threads have met just before be the first row."""
@@ -195,17 +199,16 @@ class Engine(Compiled, Generic[Held]):
     def count_violations(self, program: Program, wanted: np.ndarray, begin: int, end: int) -> np.ndarray:
         """How many of the rows violate each of a program's invariants that are wanted; all walks are known then."""
         work = self.works[0]
-        words, numbers, misses = (np.zeros_like(room) for room in (work.words, work.numbers, work.misses))
-        left = np.zeros((len(words), len(wanted)), np.uint64)
+        left = np.zeros((len(work.words), len(wanted)), np.uint64)
+        room = Checking(np.zeros_like(work.words), np.zeros_like(work.numbers), left, np.zeros_like(work.misses))
         while True:
             found = np.zeros(len(program.instances), np.int64)
-            missed = entry_points.check(
-                self.store.rows, begin, end, wanted, found, self.trees(program), words, numbers, left, misses,
-                self.store.units,
-            )  # fmt: skip
+            missed = self.code.check(
+                self.store.rows, begin, end, wanted, found, self.trees(program), room, self.store.units
+            )
             if not missed:
                 return found
-            self.learn(program, misses[: max(0, missed)])  # or waits there for the thread that learns
+            self.learn(program, room.misses[: max(0, missed)])  # or waits there for the thread that learns
 
     def states_in(self, begin: int, end: int) -> int:
         """How many states the rows begin..end stand for."""
@@ -213,7 +216,7 @@ class Engine(Compiled, Generic[Held]):
 
     def _orbit_sizes(self, begin: int, end: int) -> int:
         room = np.zeros((1 + SPARE, self.layout.words), np.uint64)
-        return int(entry_points.orbit_sizes(self.store.rows, begin, end, self.symmetry, room, self.store.units))
+        return int(self.code.orbit_sizes(self.store.rows, begin, end, self.symmetry, room, self.store.units))
 
     def words_of(self, state: Any) -> tuple[int, ...] | None:
         """The words of a plain state, in ranks; None if it is in no class that the bounds allow."""
@@ -229,7 +232,7 @@ class Engine(Compiled, Generic[Held]):
             return None
         room = np.zeros((1 + SPARE, self.layout.words), np.uint64)
         room[0] = words
-        entry_points.representative(room, self.symmetry, self.store.units)
+        self.code.representative(room, self.symmetry, self.store.units)
         return tuple(map(int, room[0]))
 
     def row_of(self: Engine[Store], state: Any) -> int:

@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from highwater.explorer.kernels.arrays import FlatRows, FoldedRows, Graph, Symmetry, Work
-from highwater.explorer.kernels.making import entry_points
+from highwater.explorer.compiler.layout import Layout
+from highwater.explorer.kernels.arrays import Asked, FlatRows, FoldedRows, Graph, Listed, Symmetry, Visited, Work
+from highwater.explorer.kernels.making.entry_points import MachineCode
 from highwater.explorer.memory import reserve
 from highwater.explorer.search.engine.engine import Engine
 from highwater.explorer.search.states.rows import ROWS_AT_ONCE
@@ -28,14 +29,16 @@ class Rows:
     """Rows whose steps are listed, and where to find them.
 
     Attributes:
-        rows, table, symmetry, units: as the kernels take them.
+        code: the kernels.
+        rows, table, symmetry, units: as these take them.
     """
 
     def __init__(
-        self, rows: FlatRows | FoldedRows, table: np.ndarray, symmetry: Symmetry, units: tuple[int, ...], width: int
+        self, rows: FlatRows | FoldedRows, table: np.ndarray, symmetry: Symmetry, layout: Layout, code: MachineCode
     ) -> None:
-        self.rows, self.table, self.symmetry, self.units = rows, table, symmetry, units
-        self._room, self._no_parts = np.zeros((1, width), np.uint64), np.zeros((0, 1), np.uint32)
+        self.rows, self.table, self.symmetry, self.units = rows, table, symmetry, (0,) * layout.units
+        self.code = code
+        self._room, self._no_parts = np.zeros((1, layout.words), np.uint64), np.zeros((0, 1), np.uint32)
 
     @property
     def bytes_taken(self) -> int:
@@ -45,13 +48,13 @@ class Rows:
     def words(self, row: int) -> tuple[int, ...]:
         """The words of a row."""
         cells = np.zeros(2 * self._room.shape[1], np.uint32)
-        entry_points.copy_rows(self.rows, np.array([row]), cells, np.zeros_like(self._room), self.units)
+        self.code.copy_rows(self.rows, np.array([row]), cells, np.zeros_like(self._room), self.units)
         return tuple(cells.view(np.uint64).tolist())
 
     def find(self, words: Sequence[int]) -> int:
         """The row that holds some words, or -1."""
         self._room[0] = words
-        return int(entry_points.find(self.rows, self.table, self._room, self._no_parts, self.units))
+        return int(self.code.find(self.rows, self.table, self._room, self._no_parts, self.units))
 
 
 class Steps:
@@ -92,13 +95,13 @@ class Steps:
     def _list(self, begin: int, end: int, sources: np.ndarray, region: np.ndarray) -> Graph:
         engine, rows, first = self._engine, self._rows, begin
         work, targets, labels = room = self._works.get()
+        visited, asked = Visited(rows.rows, rows.table), Asked(sources, region, self._relied_on)
         found, counts = [], np.zeros(end - begin, np.uint32)
         while first < end:
-            listed, until, missed = entry_points.list_edges(
-                rows.rows, rows.table, first, end, sources, region, self._relied_on, targets, labels,
-                counts[first - begin :], engine.trees(engine.actions), engine.effect_arrays(), rows.symmetry, work,
-                rows.units,
-            )  # fmt: skip
+            machine = engine.machine()._replace(symmetry=rows.symmetry)
+            listed, until, missed = engine.code.list_edges(
+                visited, first, end, asked, Listed(targets, labels, counts[first - begin :]), machine, work, rows.units
+            )
             found.append((targets[:listed].copy(), labels[:listed].copy()))
             first = until
             if missed:
@@ -190,7 +193,7 @@ class Edges:
 def rows_of(engine: Engine) -> Rows:
     """All rows of a search."""
     store = engine.store
-    return Rows(store.rows, store.table, engine.symmetry, store.units, engine.layout.words)
+    return Rows(store.rows, store.table, engine.symmetry, engine.layout, engine.code)
 
 
 def chosen_rows(engine: Engine, chosen: np.ndarray) -> Rows:
@@ -204,8 +207,8 @@ def entered(engine: Engine, cells: np.ndarray, symmetry: Symmetry) -> Rows:
     flat, table = reserve((count * units,), np.uint32), reserve((max(1 << 10, 2 * count),), np.uint32)
     flat.reshape(-1, units)[:] = cells
     rows, room, hashes = FlatRows(flat), np.zeros((1, engine.layout.words), np.uint64), np.zeros(BATCH, np.uint64)
-    entry_points.enter_rows(rows, 0, count, table, room, hashes, engine.store.units)
-    return Rows(rows, table, symmetry, engine.store.units, engine.layout.words)
+    engine.code.enter_rows(rows, 0, count, table, room, hashes, engine.store.units)
+    return Rows(rows, table, symmetry, engine.layout, engine.code)
 
 
 def ranges(begin: int, end: int) -> list[tuple[int, int]]:

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from highwater.explorer.kernels.arrays import FAIR, OPEN, OUT, Fairness
+from highwater.explorer.kernels.arrays import FAIR, OPEN, OUT, Fairness, Question
 from highwater.explorer.search.counterexamples import first_trace
 from highwater.explorer.search.engine.engine import Engine
 from highwater.explorer.search.graph_properties.edges import Edges, rows_of
@@ -185,7 +185,9 @@ class FairRows:
         edges = Edges(engine, self._unfolded.rows, np.ones(len(origins), np.uint8), relied_on, room)
         self._states = np.full(len(origins), OPEN, np.uint8)
         todo = np.arange(len(origins), dtype=np.uint32)
-        self._components = judge_all(edges.graph, exact, needed[origins] if len(needed) else needed, self._states, todo)
+        self._components = judge_all(
+            engine.code, Question(edges.graph, exact, needed[origins] if len(needed) else needed), self._states, todo
+        )
         state[:] = OUT
         state[origins[self._states == FAIR]] = FAIR
 

@@ -20,7 +20,6 @@ import numpy as np
 
 from highwater.explorer.compiler.permutations import Permutation, renamed
 from highwater.explorer.kernels.arrays import SPARE, Fairness, Symmetry
-from highwater.explorer.kernels.making import entry_points
 from highwater.explorer.search.engine.engine import Engine
 from highwater.explorer.search.engine.symmetry import no_symmetry
 from highwater.explorer.search.graph_properties.edges import Rows, entered
@@ -125,6 +124,6 @@ def states_in(engine: Engine, marks: np.ndarray) -> int:
     for begin in range(0, len(marked), ROWS_AT_ONCE):
         some = store.chosen(marked[begin : begin + ROWS_AT_ONCE])
         orbits = np.ones(len(some), np.int64)
-        entry_points.orbits_of(some.reshape(-1), len(some), engine.symmetry, orbits, words, room, store.units)
+        engine.code.orbits_of(some.reshape(-1), len(some), engine.symmetry, orbits, words, room, store.units)
         total += int(orbits.sum())
     return total

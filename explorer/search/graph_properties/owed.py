@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from highwater.explorer.compiler.meanings import InvariantProgram
-from highwater.explorer.kernels.making import entry_points
 from highwater.explorer.search.engine.engine import Engine, mask_of
 from highwater.model.language.declarations import Instance
 from highwater.model.language.graph_properties import EVERYWHERE, Liveness, Truths
@@ -68,7 +67,7 @@ def false_in(engine: Engine[Any], program: InvariantProgram, number: int) -> np.
 
     def mark(begin: int, end: int) -> None:
         room = np.zeros((1, engine.layout.words), np.uint64)
-        while entry_points.mark_violating(
+        while engine.code.mark_violating(
             store.rows, begin, end, wanted, marks, engine.trees(program), room, store.units
         ):
             engine.count_violations(program, wanted, begin, end)  # so that all walks are known

@@ -14,8 +14,7 @@ from collections.abc import Container
 
 import numpy as np
 
-from highwater.explorer.kernels.arrays import EffectArrays
-from highwater.explorer.kernels.making import entry_points
+from highwater.explorer.kernels.arrays import Machine
 from highwater.explorer.search.counterexamples import first_trace, in_order
 from highwater.explorer.search.engine.engine import Engine, mask_of
 from highwater.explorer.search.graph_properties.orbits import states_in
@@ -65,19 +64,19 @@ def _mark_reaching(engine: Engine, prospect: Instance[Prospect], marks: np.ndarr
     """
     store, end = engine.store, engine.store.level_ends[-1]
     along = np.array([action.of in prospect.of.along for action in engine.system.actions], np.uint8)
-    while marked := entry_points.mark_reaching(
-        store.rows, store.table, end, marks, along, engine.trees(engine.actions), _effects(engine, beyond),
-        engine.symmetry, engine.works[0], store.units,
-    ):  # fmt: skip
+    while marked := engine.code.mark_reaching(
+        store.visited, end, marks, along, _machine(engine, beyond=beyond), engine.works[0], store.units
+    ):
         engine.learn(engine.actions, engine.works[0].misses[: max(0, -marked)])  # of levels that came from a checkpoint
 
 
-def _effects(engine: Engine, beyond: bool) -> EffectArrays:
-    """What steps do. If nothing lies beyond the bounds, those that they cut change nothing. Zeros take no time: the
-    column has room for many more effects than there are.
+def _machine(engine: Engine, *, beyond: bool) -> Machine:
+    """What is known of the model. If nothing lies beyond the bounds, steps that they cut change nothing. Zeros take no
+    time: the column has room for many more effects than there are.
     """
-    effects = engine.effect_arrays()
-    return effects if beyond else effects._replace(cut=np.zeros(effects.cut.shape, effects.cut.dtype))
+    machine = engine.machine()
+    cut = machine.effects.cut if beyond else np.zeros(machine.effects.cut.shape, machine.effects.cut.dtype)
+    return machine._replace(effects=machine.effects._replace(cut=cut))
 
 
 def _lost(engine: Engine, prospect: Instance[Prospect], marks: np.ndarray) -> Violation:
@@ -96,5 +95,5 @@ def _reached(engine: Engine, number: int) -> np.ndarray:
     wanted = mask_of(each == number for each in range(len(engine.system.prospects)))
     engine.count_violations(engine.prospects, wanted, 0, end)  # so that all walks are known
     marks, room = np.zeros(end, np.uint8), np.zeros((1, engine.layout.words), np.uint64)
-    entry_points.mark_violating(store.rows, 0, end, wanted, marks, engine.trees(engine.prospects), room, store.units)
+    engine.code.mark_violating(store.rows, 0, end, wanted, marks, engine.trees(engine.prospects), room, store.units)
     return 1 - marks

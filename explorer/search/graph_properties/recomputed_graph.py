@@ -13,8 +13,7 @@ from collections.abc import Callable, Container, Iterable, Iterator
 
 import numpy as np
 
-from highwater.explorer.kernels.arrays import ENDS, FAIR, HELD_BACK, OPEN, Fairness, Graph
-from highwater.explorer.kernels.making import entry_points
+from highwater.explorer.kernels.arrays import ENDS, FAIR, HELD_BACK, OPEN, Fairness, Graph, Measured, Question
 from highwater.explorer.memory import reserve
 from highwater.explorer.search.engine.engine import Engine
 from highwater.explorer.search.graph_properties.edges import BYTES_A_ROW as BYTES_A_STORED_ROW
@@ -67,9 +66,8 @@ class RecomputedGraph:
             self._spans.append(span)
             span = (len(distance), 0)
             for first, last, part in self._at_distance(level):
-                low, high = entry_points.measure_range(
-                    part, first, last, self._sources, level, fairness, distance, self._preceding, self._notes
-                )
+                measured = Measured(distance, self._preceding, self._notes)
+                low, high = self._engine.code.measure_range(part, first, last, self._sources, level, fairness, measured)
                 span = (min(low, span[0]), max(high, span[1]))
 
     def _at_distance(self, distance: int) -> Iterator[tuple[int, int, Graph]]:
@@ -107,7 +105,12 @@ class RecomputedGraph:
         self.bytes_taken += edges.bytes_taken
         judged = np.full(len(self._left), OPEN, np.uint8)
         todo = np.arange(len(self._left), dtype=np.uint32)
-        self._components = judge_all(edges.graph, fairness, needed[self._left] if len(needed) else needed, judged, todo)
+        self._components = judge_all(
+            self._engine.code,
+            Question(edges.graph, fairness, needed[self._left] if len(needed) else needed),
+            judged,
+            todo,
+        )
         state[may_end & (needed != 0) if len(needed) else may_end] = FAIR  # where that is so, trimmed or not
         state[self._left] = judged
 
@@ -121,13 +124,13 @@ class RecomputedGraph:
         def unpreceded() -> int:
             parts = self._listed(every, lambda rows: (state[rows] == OPEN) & (preceding[rows] == 0), state)
             return sum(
-                entry_points.drop_unpreceded(part, begin, end, self._sources, state, preceding)
+                self._engine.code.drop_unpreceded(part, begin, end, self._sources, state, preceding)
                 for begin, end, part in parts
             )
 
         def leading_nowhere(chosen: Callable[[slice], np.ndarray]) -> int:
             return sum(
-                entry_points.drop_leading_nowhere(part, begin, end, self._sources, state, leads_to)
+                self._engine.code.drop_leading_nowhere(part, begin, end, self._sources, state, leads_to)
                 for begin, end, part in self._listed(reversed(every), chosen, state)
             )
 
@@ -153,4 +156,4 @@ class RecomputedGraph:
         farthest = int(self.distance[marks != 0].max())
         for distance in range(farthest - 1, -1, -1):
             for begin, end, part in self._at_distance(distance):
-                entry_points.mark_ways_in(part, begin, end, self._sources, self.distance, marks)
+                self._engine.code.mark_ways_in(part, begin, end, self._sources, self.distance, marks)

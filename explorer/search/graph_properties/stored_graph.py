@@ -6,12 +6,11 @@
 from __future__ import annotations
 
 from collections.abc import Container
-from typing import Any
 
 import numpy as np
 
-from highwater.explorer.kernels.arrays import FAIR, OPEN, TALLIED, Components, Fairness
-from highwater.explorer.kernels.making import entry_points
+from highwater.explorer.kernels.arrays import FAIR, OPEN, TALLIED, Components, Fairness, Question
+from highwater.explorer.kernels.making.entry_points import MachineCode
 from highwater.explorer.memory import reserve
 from highwater.explorer.search.engine.engine import Engine
 from highwater.explorer.search.graph_properties.edges import Edges
@@ -36,20 +35,22 @@ class StoredGraph:
             edges: the steps of all rows.
             fairness: what the property relies on, each demand on its own.
         """
-        rows = engine.store.count
+        rows, self._code = engine.store.count, engine.code
         self.bytes_taken = edges.bytes_taken
         self._graph = edges.graph
         self._queue = reserve((rows,), np.uint32)
         self.distance = np.full(rows, -1, np.int32)
         ends = np.array(engine.store.level_ends, np.int64)
-        self._reached = entry_points.measure(self._graph, ends, marks.allowed, marks.born, self.distance, self._queue)
+        self._reached = self._code.measure(self._graph, ends, marks.allowed, marks.born, self.distance, self._queue)
         self.state = (self.distance >= 0).astype(np.uint8)
         self.held_back = np.zeros(rows, np.uint8)
-        entry_points.mark_held_back(self._graph, fairness, self.state, self.held_back)
+        self._code.mark_held_back(self._graph, fairness, self.state, self.held_back)
 
     def judge(self, fairness: Fairness, needed: np.ndarray) -> None:
         """Say which of the rows in question are in a fair component."""
-        self._components = judge_all(self._graph, fairness, needed, self.state, self._queue[: self._reached])
+        self._components = judge_all(
+            self._code, Question(self._graph, fairness, needed), self.state, self._queue[: self._reached]
+        )
 
     def component(self, row: int) -> Container[int]:
         """The rows of the fair component of one."""
@@ -57,17 +58,17 @@ class StoredGraph:
 
     def mark_ways(self, marks: np.ndarray) -> None:
         """Mark the rows from which a shortest path leads on to a marked row."""
-        entry_points.mark_ways(self._graph, self._queue, self._reached, self.distance, marks)
+        self._code.mark_ways(self._graph, self._queue, self._reached, self.distance, marks)
 
 
-def judge_all(graph: Any, fairness: Fairness, needed: np.ndarray, state: np.ndarray, todo: np.ndarray) -> np.ndarray:
+def judge_all(code: MachineCode, asked: Question, state: np.ndarray, todo: np.ndarray) -> np.ndarray:
     """Judge the components of the open rows, which are among `todo`, until none is open. Returns the number of each
     row's component.
     """
-    counted = np.zeros((max(1, len(fairness.classes)), TALLIED), np.int64)
+    counted = np.zeros((max(1, len(asked.fairness.classes)), TALLIED), np.int64)
     room, named = Components(*(reserve((len(state),), np.uint32) for _ in Components._fields)), 0
     while len(todo):
-        again, named = entry_points.judge_components(graph, fairness, needed, state, todo, named, room, counted)
+        again, named = code.judge_components(*asked, state, todo, named, room, counted)
         todo = np.flatnonzero(state == OPEN).astype(np.uint32) if again else todo[:0]
         room.number[todo] = 0
     number: np.ndarray = room.low

@@ -102,9 +102,17 @@ def explore(
         CheckpointError: the checkpoint cannot be written, or is not one of this search.
     """
 
-    def searched(begin_with_kept: bool) -> Outcome:
+    def searched(*, begin_with_kept: bool) -> Outcome:
         engine = Engine(system, budget, audit, workers or os.cpu_count() or 1, symmetry)
-        search = _Search(engine, budget, check_deadlock, keep_going, on_progress, coverage, auditing)
+        search = _Search(
+            engine,
+            budget,
+            on_progress,
+            check_deadlock=check_deadlock,
+            keep_going=keep_going,
+            coverage=coverage,
+            auditing=auditing,
+        )
         kept = KeptTrees(engine, audit) if keep_trees else None
         if kept is not None and begin_with_kept:
             kept.load()
@@ -121,7 +129,7 @@ def explore(
         except (ModelError, Contradiction):
             if kept is None or not kept.are_used:
                 raise
-            return searched(False)  # what was kept may be wrong where the sample did not look
+            return searched(begin_with_kept=False)  # what was kept may be wrong where the sample did not look
         if kept is not None:
             kept.keep()
             kept.keep_size(len(engine.store.table), engine.store.count, engine.store.folded_bytes)
@@ -130,7 +138,9 @@ def explore(
             on_found(_found(engine))
         return outcome
 
-    return searched(not coverage)  # a search for other properties may have learned in states that this one never sees
+    return searched(
+        begin_with_kept=not coverage
+    )  # a search for other properties may have learned in states that this one never sees
 
 
 def reach(
@@ -147,7 +157,7 @@ def reach(
         KeyboardInterrupt: the keyboard ended it.
     """
     engine = Engine(system, budget, 8, workers or os.cpu_count() or 1, symmetry)
-    search = _Search(engine, budget, False, True, lambda progress: None, False)
+    search = _Search(engine, budget, lambda progress: None, check_deadlock=False, keep_going=True, coverage=False)
     search.judges_graph = False
     outcome = search.run()
     if outcome.reason == "interrupted":
@@ -171,9 +181,10 @@ class _Search:
         self,
         engine: Engine,
         budget: Budget,
+        on_progress: Callable[[Progress], None],
+        *,
         check_deadlock: bool,
         keep_going: bool,
-        on_progress: Callable[[Progress], None],
         coverage: bool,
         auditing: Auditing = Auditing.NONE,
     ) -> None:

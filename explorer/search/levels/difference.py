@@ -144,7 +144,7 @@ def _as_bytes(engine: Engine) -> np.ndarray:
 def _steps(engine: Engine, ids: np.ndarray, numbers: dict[str, int], expanded: int) -> tuple[np.ndarray, np.ndarray]:
     """Each step of the first rows as a key, its state and its action, and the state that it leads to."""
     store, actions = engine.store, engine.system.actions
-    rows = Rows(store.rows, store.table, engine.symmetry, store.units, engine.layout.words)
+    rows = Rows(store.rows, store.table, engine.symmetry, engine.layout, engine.code)
     region, sources = np.ones(store.count, np.uint8), np.ones(store.count, np.uint8)
     sources[expanded:] = 0
     graph = Edges(engine, rows, region, np.zeros(len(actions), np.uint8), store.room, sources).graph

@@ -10,7 +10,6 @@ from concurrent.futures import Future, wait
 from highwater.explorer.classes import class_after
 from highwater.explorer.kernels import arrays
 from highwater.explorer.kernels.arrays import Work
-from highwater.explorer.kernels.making import entry_points
 from highwater.explorer.kernels.statuses import (
     DONE,
     MISSED,
@@ -96,11 +95,10 @@ class Expansion:
         engine, store = self._engine, self._store
         try:
             while True:
-                status: int = entry_points.expand(
-                    store.rows, store.table, store.shared, end, pause_at, store.entries, store.capacity, RESERVED_ROWS,
-                    engine.trees(engine.actions), engine.trees(engine.steps), engine.effect_arrays(), engine.symmetry,
-                    work, store.units,
-                )  # fmt: skip
+                limits = arrays.Limits(end, pause_at, store.entries, store.capacity, RESERVED_ROWS)
+                status: int = engine.code.expand(
+                    store.visited, store.shared, limits, engine.machine(), work, store.units
+                )
                 if status == MISSED:
                     engine.learn(engine.actions, work.misses[: work.counts[arrays.MISSES]])
                 elif status == MISSED_STEPS:

@@ -10,8 +10,17 @@ from typing import Any
 import numpy as np
 
 from highwater.explorer.compiler.layout import Layout
-from highwater.explorer.kernels.arrays import MOST_PARTS, NUMBER_BITS, PARTS, ROW_BYTES, SIZES, WORDS, FoldedRows
-from highwater.explorer.kernels.making import entry_points
+from highwater.explorer.kernels.arrays import (
+    MOST_PARTS,
+    NUMBER_BITS,
+    PARTS,
+    ROW_BYTES,
+    SIZES,
+    WORDS,
+    Batch,
+    FoldedRows,
+)
+from highwater.explorer.kernels.making.entry_points import ALONE, MachineCode
 from highwater.explorer.memory import address_space, reserve
 from highwater.explorer.search.states.cuts import MOST_WORDS, plan_of
 
@@ -67,7 +76,9 @@ class Reserved:
         return self._arrays[name]
 
 
-def folded(flat: np.ndarray, layout: Layout, arrays: Arrays, spread: Spread) -> Folded | None:
+def folded(
+    flat: np.ndarray, layout: Layout, arrays: Arrays, spread: Spread, code: MachineCode = ALONE
+) -> Folded | None:
     """Flat rows folded; None if that saves little, or if there is too little room."""
     cells = flat.reshape(-1, layout.units)
     sample = np.zeros((min(len(cells), SAMPLE), 2 * layout.words), np.uint32)
@@ -76,7 +87,7 @@ def folded(flat: np.ndarray, layout: Layout, arrays: Arrays, spread: Spread) -> 
     if plan is None:
         return None
     try:
-        found = Folded(plan, layout.units, arrays)
+        found = Folded(plan, layout.units, arrays, code=code)
         found.fold(flat, 0, spread)
     except MemoryError:
         return None
@@ -92,13 +103,22 @@ class Folded:
         rows: the rows as kernels read them.
     """
 
-    def __init__(self, plan: np.ndarray, units: int, arrays: Arrays, sizes: Sequence[int] = (), slots: int = 0) -> None:
+    def __init__(
+        self,
+        plan: np.ndarray,
+        units: int,
+        arrays: Arrays,
+        sizes: Sequence[int] = (),
+        slots: int = 0,
+        *,
+        code: MachineCode = ALONE,
+    ) -> None:
         """Begin without rows, or with those in the arrays, which had these sizes and so many slots.
 
         Raises:
             MemoryError: there is no room for that.
         """
-        self._plan, self._units, self._arrays = plan, (0,) * units, arrays
+        self._plan, self._units, self._arrays, self._code = plan, (0,) * units, arrays, code
         self._columns = max(1, int(plan[:, WORDS].max()))
         self._sizes = np.zeros(SIZES, np.int64)
         self._sizes[ROW_BYTES], self._sizes[NUMBER_BITS] = FEWEST_BYTES, 4 * FEWEST_BYTES
@@ -149,13 +169,13 @@ class Folded:
         self._rows = self._arrays("folded", (rows * size + READ_BEYOND,), np.uint8)
         if size > self.row_bytes:
             self._update()
-            entry_points.widen_rows(self.rows, count, size)
+            self._code.widen_rows(self.rows, count, size)
         while 2 * parts > slots:
             slots = min(slots * 5 // 4, MOST_SLOTS)
         if slots > len(self._index):
             self._index = self._arrays("index", (slots,), np.uint32)
             self._index[:] = 0
-            entry_points.enter_parts(self._parts, 0, self.parts, self._index)
+            self._code.enter_parts(self._parts, 0, self.parts, self._index)
         self._update()
 
     def fold(self, flat: np.ndarray, first: int, spread: Spread) -> None:
@@ -168,11 +188,9 @@ class Folded:
         def fold(begin: int, end: int) -> None:
             words = np.zeros((BATCH + 1, (len(self._units) + 1) // 2), np.uint64)
             numbers = np.zeros((len(self._plan), BATCH + 1), np.uint32)
+            batch = Batch(words, numbers, np.zeros(BATCH, np.uint64), np.zeros(BATCH, np.uint64))
             sources = np.roll(np.arange(BATCH + 1, dtype=np.uint32), 1)
-            entry_points.fold_rows(
-                flat, begin, end, self.rows, first + begin, words, numbers, sources, np.zeros(BATCH, np.uint64),
-                np.zeros(BATCH, np.uint64), self._units,
-            )  # fmt: skip
+            self._code.fold_rows(flat, begin, end, self.rows, first + begin, batch, sources, self._units)
 
         count = len(flat) // len(self._units)
         for begin in range(0, count, FOLDED_AT_ONCE):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from highwater.explorer.compiler.layout import Layout
 from highwater.explorer.kernels.arrays import CURSOR, ROWS, SHARED, STOP, FlatRows, FoldedRows
-from highwater.explorer.kernels.making import entry_points
+from highwater.explorer.kernels.making.entry_points import ALONE, MachineCode
 
 ROWS_AT_ONCE = 1 << 14
 
@@ -27,14 +27,15 @@ class Rows:
     """Rows of states that come from outside.
 
     Attributes:
+        code: the kernels.
         rows: all rows as kernels read them.
         units: a tuple as long as a flat row, whose length the kernels know when they are compiled.
         shared: what threads share, see `highwater.explorer.kernels.arrays`.
         level_ends: the number of rows at the end of each level, after a first 0.
     """
 
-    def __init__(self, layout: Layout) -> None:
-        self.units = (0,) * layout.units
+    def __init__(self, layout: Layout, code: MachineCode = ALONE) -> None:
+        self.code, self.units = code, (0,) * layout.units
         self.shared = np.zeros(SHARED, np.int64)
         self.level_ends = [0]
         self.rows: FlatRows | FoldedRows
@@ -44,11 +45,11 @@ class Rows:
         """Make flat rows those of the store."""
         self.rows, self._cells = FlatRows(rows), rows.data
 
-    def use(self, rows: FlatRows | FoldedRows, count: int) -> None:
-        """Make so many rows those of the store, all of them one level."""
+    def use(self, rows: FlatRows | FoldedRows, count: int, level_ends: Sequence[int] | None = None) -> None:
+        """Make so many rows those of the store: all of one level, or of those that end there."""
         self.rows, self._cells = rows, rows.flat.data if isinstance(rows, FlatRows) else memoryview(b"")
         self.shared[ROWS] = count
-        self.level_ends = [0, 0, count]
+        self.level_ends = [0, 0, count] if level_ends is None else list(level_ends)
 
     @property
     def count(self) -> int:
@@ -78,7 +79,7 @@ class Rows:
             return found
         flat = np.empty(len(numbers) * len(self.units), np.uint32)
         room = np.zeros((1, (len(self.units) + 1) // 2), np.uint64)
-        entry_points.copy_rows(self.rows, numbers, flat, room, self.units)
+        self.code.copy_rows(self.rows, numbers, flat, room, self.units)
         return flat.reshape(-1, len(self.units))
 
     def words(self, row: int) -> tuple[int, ...]:

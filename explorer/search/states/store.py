@@ -11,8 +11,8 @@ from typing import cast
 import numpy as np
 
 from highwater.explorer.compiler.layout import Layout
-from highwater.explorer.kernels.arrays import LAST_ROW, NEXT_ROW, ROWS, FlatRows, Work
-from highwater.explorer.kernels.making import entry_points
+from highwater.explorer.kernels.arrays import LAST_ROW, NEXT_ROW, ROWS, FlatRows, Visited, Work
+from highwater.explorer.kernels.making.entry_points import ALONE, MachineCode
 from highwater.explorer.memory import address_space, machine_memory, process_memory, reserve
 from highwater.explorer.search.states import scratch
 from highwater.explorer.search.states.cuts import most_parts
@@ -49,8 +49,8 @@ class Store(Rows):
         pool: the threads that make the visited set anew, if there is more than one.
     """
 
-    def __init__(self, layout: Layout, budget: Budget, pool: Executor | None) -> None:
-        super().__init__(layout)
+    def __init__(self, layout: Layout, budget: Budget, pool: Executor | None, code: MachineCode = ALONE) -> None:
+        super().__init__(layout, code)
         self._layout = layout
         self._folded: Folded | None = None
         self._fold_from = FOLD_FROM
@@ -59,7 +59,6 @@ class Store(Rows):
         self._budget = budget
         self.pool = pool
         self._total = machine_memory() * 4 // 5 // budget.sharers if budget.memory is None else budget.memory
-        entry_points.elsewhere = budget.memory is not None
         self._other = process_memory()
         if self._memory < SMALLEST_BUDGET:
             least = self._other + SMALLEST_BUDGET
@@ -178,9 +177,21 @@ class Store(Rows):
             cast("FlatRows", self.rows).flat[self.count * len(self.units) :][: len(rows)] = rows
         self.shared[ROWS] += len(rows) // len(self.units)
 
-    def forget(self) -> None:
-        """Forget all rows."""
+    @property
+    def visited(self) -> Visited:
+        """The rows, and the visited set over them."""
+        return Visited(self.rows, self.table)
+
+    def hold_instead(self, parts: Iterable[np.ndarray], level_ends: Sequence[int]) -> None:
+        """Hold other rows, all of which differ, in place of those that there are.
+
+        Raises:
+            Stopped: there is no room for them.
+        """
         self.shared[ROWS], self.table = 0, np.zeros(0, np.uint32)
+        for rows in parts:
+            self.add(rows)
+        self.restore(level_ends, level_ends[-1])
 
     def restore(self, level_ends: Sequence[int], rows: int) -> None:
         """Take over so many of the rows that were added, some of which may be of a level that is not whole.
@@ -202,7 +213,7 @@ class Store(Rows):
         if arrays.most < self.count + RESERVED_ROWS:
             return False
         rows = cast("FlatRows", self.rows).flat[: self.count * len(self.units)]
-        found = folded(rows, self._layout, arrays, partial(spread, self.pool))
+        found = folded(rows, self._layout, arrays, partial(spread, self.pool), self.code)
         if found:  # an interrupt comes before all of this or after it
             self._folded, self.rows, self._most, self._cells = found, found.rows, arrays.most, memoryview(b"")
         return found is not None
@@ -226,7 +237,7 @@ class Store(Rows):
     def find(self, words: Sequence[int]) -> int:
         """The row of a representative, or -1."""
         self._room[0] = words
-        return int(entry_points.find(self.rows, self.table, self._room, self._numbers, self.units))
+        return int(self.code.find(self.rows, self.table, self._room, self._numbers, self.units))
 
     def grow_table(self) -> None:
         """Make the visited set larger, from the rows: over flat ones twice as large.
@@ -268,7 +279,7 @@ class Store(Rows):
 
     def _enter(self, begin: int, end: int) -> None:
         room, hashes = np.zeros((1, self._layout.words), np.uint64), np.zeros(scratch.BATCH, np.uint64)
-        entry_points.enter_rows(self.rows, begin, end, self.table, room, hashes, self.units)
+        self.code.enter_rows(self.rows, begin, end, self.table, room, hashes, self.units)
 
     def watch_memory(self) -> None:
         """Leave room for what the process takes besides rows and visited set: trees, filters, machine code."""
@@ -290,7 +301,7 @@ class Store(Rows):
             if hole >= end:
                 break
             end -= 1
-            entry_points.move_row(self.rows, end, hole, self.table, self._room, self.units)
+            self.code.move_row(self.rows, end, hole, self.table, self._room, self.units)
             holes.remove(hole)
         self.shared[ROWS] = end
 
