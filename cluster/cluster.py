@@ -342,7 +342,7 @@ class Cluster:
             wire.Refused, OSError: the controller does not do it.
         """
         self.assign(self.preferring(candidate), topic, partition)
-        wire.elect(self.controller_port, topic, partition, uncleanly, self.settings.step_seconds)
+        wire.elect(self.controller_port, topic, partition, self.settings.step_seconds, uncleanly=uncleanly)
 
     def preferring(self, broker: int) -> list[int]:
         """All brokers, one of them first."""

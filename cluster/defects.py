@@ -282,7 +282,7 @@ def _leaderless(stage: Stage) -> Verdict:
     if led:
         return Verdict(False, f"{shown(led)} leads once it is back")
     with stage.deed("elect uncleanly (ElectLeaders), as an operator would"):
-        wire.elect(stage.cluster.controller_port, TOPIC, 0, True, stage.cluster.settings.step_seconds)
+        wire.elect(stage.cluster.controller_port, TOPIC, 0, stage.cluster.settings.step_seconds, uncleanly=True)
         found = stage.await_record(lambda now: now.leader >= 0, "somebody leads")
         stage.describe(found.leader)
     after = stage.read(found.leader, f"a consumer reads from {shown(found.leader)}, from the beginning")

@@ -48,7 +48,7 @@ def assign(port: int, topic: str, partition: int, replicas: Sequence[int] | None
         answer.skip(1)
 
 
-def elect(port: int, topic: str, partition: int, uncleanly: bool, seconds: float) -> None:
+def elect(port: int, topic: str, partition: int, seconds: float, *, uncleanly: bool) -> None:
     """Elect the preferred replica as the leader; or uncleanly any one that runs.
 
     Raises:

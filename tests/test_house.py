@@ -307,3 +307,71 @@ def test_public_functions_say_what_they_take_and_give() -> None:
         if declared == "Any"
     }
     assert bare == of_any_class | passed_on
+
+
+MOST_PARAMETERS = 8
+DOORS = {
+    "highwater.explorer.search.levels.breadth_first": {"explore"},
+    "highwater.explorer.analysis.simulate": {"simulate"},
+    "highwater.spark.driver.explore": {"explore"},
+    "highwater.claims.on_spark": {"explore"},
+    "highwater.claims.simulation": {"simulate_spec"},
+    "highwater.api": {"ask", "check"},
+}
+"""What takes the options of a search, each by its name."""
+
+
+def functions_of(module: str) -> Iterable[ast.FunctionDef | ast.AsyncFunctionDef]:
+    tree = ast.parse(MODULES[module].read_text(encoding="utf-8"))
+    return (each for each in ast.walk(tree) if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef))
+
+
+@pytest.mark.parametrize("floor", FLOORS)
+def test_no_function_takes_more_than_eight_parameters(floor: str) -> None:
+    """But for commands, whose parameters are the options above them, and for doors."""
+    for module in [each for each in MODULES if each.split(".")[1:2] == [floor] or floor == "highwater"]:
+        for function in functions_of(module):
+            given = function.args.posonlyargs + function.args.args
+            by_name = function.args.kwonlyargs
+            names = [each.arg for each in (*given, *by_name) if each.arg not in ("self", "cls")]
+            if module.startswith("highwater.cli.") and function.decorator_list:
+                continue
+            if function.name in DOORS.get(module, ()):
+                assert len(given) <= 2, f"{module}: {function.name} takes options by position"
+                continue
+            assert len(names) <= MOST_PARAMETERS, f"{module}: {function.name} takes {', '.join(names)}"
+
+
+A_VALUE_AND_NO_FLAG = {"replaced", "optional", "pack", "next", "append", "getattr", "option", "set"}
+
+
+def test_no_flag_is_given_by_position() -> None:
+    """`gone_on(cluster, broker, True)` says nothing of what is true. Records have fields in an order."""
+    for module, path in MODULES.items():
+        for call in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(call, ast.Call) and any(
+                isinstance(each, ast.Constant) and type(each.value) is bool for each in call.args
+            ):
+                name = ast.unparse(call.func).rpartition(".")[2]
+                assert name in A_VALUE_AND_NO_FLAG or name[0].isupper(), f"{module}:{call.lineno}: {ast.unparse(call)}"
+
+
+NAMES_KINDS = {
+    "highwater.explorer.compiler.layout",
+    "highwater.explorer.descriptions",
+    "highwater.viewer.pictures.of_any_model",
+}
+"""What knows more than one kind of collection: each kind has a slot, a description of what is in it, and a look."""
+
+
+def test_values_are_gone_into_by_what_their_domains_say() -> None:
+    kinds = {"Maybe", "SetOf", "SequenceOf", "ArrayOf"}
+    outside = [each for each in MODULES if not each.startswith(("highwater.model", "highwater.invariants"))]
+    of_users = ("highwater.scaffold", "highwater")  # what is written as users do, and offered to them
+    found = {
+        module
+        for module in outside
+        for each in ast.walk(ast.parse(MODULES[module].read_text(encoding="utf-8")))
+        if isinstance(each, ast.ImportFrom) and len(kinds & {name.name for name in each.names}) > 1
+    }
+    assert {each for each in found if each != of_users[1] and not each.startswith(of_users[0])} == NAMES_KINDS

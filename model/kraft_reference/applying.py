@@ -65,7 +65,7 @@ def led(cluster: Cluster, broker: int, metadata: Change, change: Change, bounds:
     Source: RemainLeader, BecomeLeaderInNewEpoch.
     """
     before = cluster.brokers[broker]
-    changed = with_isr(gone_on(cluster, broker, False, bounds), broker, change.isr, bounds)
+    changed = with_isr(gone_on(cluster, broker, bounds, learned=False), broker, change.isr, bounds)
     if metadata.leader == broker and metadata.leader_epoch == change.leader_epoch:
         return changed
     leads_already = before.role is Role.LEADER
@@ -92,7 +92,7 @@ def followed(
     Source: BecomeFollowerInNewEpoch, WaitForLeaderChange, EnsureLeadershipRenounced.
     """
     clients = renounced(cluster, broker, change, bounds)
-    changed = gone_on(cluster, broker, False, bounds)
+    changed = gone_on(cluster, broker, bounds, learned=False)
     replica = changed.brokers[broker]
     replica = evolve(
         replica,
@@ -112,7 +112,7 @@ def dropped(cluster: Cluster, broker: int, change: Change, bounds: KraftBounds) 
     Source: DeletePartition.
     """
     clients = renounced(cluster, broker, change, bounds)
-    changed = gone_on(cluster, broker, False, bounds)
+    changed = gone_on(cluster, broker, bounds, learned=False)
     replica = evolve(
         changed.brokers[broker],
         role=Role.NONE,

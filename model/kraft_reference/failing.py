@@ -45,7 +45,7 @@ def stopped(
     clients = cluster.clients
     if replica.role is Role.LEADER and replica.high_watermark < len(replica.log):
         clients = refused(clients, replica)
-    changed = gone_on(cluster, broker, False, bounds)
+    changed = gone_on(cluster, broker, bounds, learned=False)
     for other in range(bounds.broker_count):
         if other != broker:
             changed = changed.with_broker(other, without_fetches(changed.brokers[other], broker, bounds))

@@ -87,7 +87,7 @@ def renounced(cluster: Cluster, broker: int, change: Change, bounds: KraftBounds
     return cluster.clients
 
 
-def gone_on(cluster: Cluster, broker: int, learned: bool, bounds: KraftBounds) -> Cluster:
+def gone_on(cluster: Cluster, broker: int, bounds: KraftBounds, *, learned: bool) -> Cluster:
     """The cluster after a leader has left a partition epoch. It drops its proposals there, and the record of that
     epoch in the metadata log keeps them.
 

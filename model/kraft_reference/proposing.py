@@ -195,7 +195,7 @@ def learn_answer(cluster: Cluster, leader: int, bounds: KraftBounds) -> Cluster 
         record = cluster.metadata_log[at - 1]
         if record.leader_epoch != metadata.leader_epoch:
             return None
-        changed = with_isr(gone_on(cluster, leader, True, bounds), leader, record.isr, bounds)
+        changed = with_isr(gone_on(cluster, leader, bounds, learned=True), leader, record.isr, bounds)
         return changed.with_broker(leader, evolve(changed.brokers[leader], known=at))
     rejections = noted(replica.rejections, proposal)
     changed = cluster.with_broker(leader, evolve(replica, proposal=None, rejections=rejections))

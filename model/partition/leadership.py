@@ -67,12 +67,12 @@ def as_follower(replica: Replica, leader: int | None, epoch: int, protocol: Part
         leader_epoch=epoch,
         leadership=None,
         truncating=replica.truncating if skips else must_cut_first(replica, fetch, protocol),
-        followers=remembered_followers(replica, False, protocol),
+        followers=remembered_followers(replica, protocol, leads_again=False),
         fetch=fetch,
     )
 
 
-def remembered_followers(replica: Replica, leads_again: bool, protocol: PartitionProtocol) -> tuple[Follower, ...]:
+def remembered_followers(replica: Replica, protocol: PartitionProtocol, *, leads_again: bool) -> tuple[Follower, ...]:
     """What a broker still knows of followers in a new leader epoch, in which it leads again or not.
 
     Kafka forgets their offsets if the broker begins to lead, but keeps them if it goes on leading. 0.8 forgets them in
@@ -131,7 +131,7 @@ def as_leader(
         waiting_from=replica.leadership.waiting_from if leads_again else replica.log_end_offset,
         candidate=None,
     )
-    followers = assigned(remembered_followers(replica, leads_again, protocol), election.assignment)
+    followers = assigned(remembered_followers(replica, protocol, leads_again=leads_again), election.assignment)
     return evolve(
         with_epoch_of_election(replica, epoch, protocol),
         leader=broker,

@@ -56,12 +56,12 @@ class Simulated:
 
 def simulate_spec(
     spec: Spec,
+    *,
     walks: int | None,
     depth: int,
     seed: int,
     seconds: float | None = None,
     weights: Mapping[str, float] | None = None,
-    *,
     shrink: bool = True,
     workers: int | None = None,
     coverage: bool = False,

@@ -94,7 +94,9 @@ def simulate(
                 "on_progress": live,
                 "on_shrinking": live.shrinking,
             }
-            found = simulate_spec(spec, limit, depth, seed, seconds, dict(weights), **options)
+            found = simulate_spec(
+                spec, walks=limit, depth=depth, seed=seed, seconds=seconds, weights=dict(weights), **options
+            )
         show_simulation(make_console(), found, with_coverage=coverage)
         if json_path is not None:
             write_text(json_path, json.dumps(simulation_report(found), indent=1, ensure_ascii=False) + "\n")

@@ -82,7 +82,9 @@ def _ended(arrow: Arrow, number: int, delivery: Delivery, reader: str, before: P
     return attrs.evolve(arrow, ended=number, delivery=delivery, reader=reader, newest=before.epoch if stale else None)
 
 
-def cell_of(lane: str, before: Picture, after: Picture, is_witness: bool, offsets: frozenset[int]) -> Cell:
+def cell_of(
+    lane: str, before: Picture, after: Picture, offsets: frozenset[int] = frozenset(), *, is_witness: bool = False
+) -> Cell:
     old, new = before.lanes[lane], after.lanes[lane]
     changed = {f"badge {i}" for i, badge in enumerate(new.badges) if i >= len(old.badges) or old.badges[i] != badge}
     gone: list[Badge | NameSet | Fact] = []

@@ -140,7 +140,7 @@ def _rows(
         yield Sides(step, {}, frozenset(changed & compared), {})
     states = each.trace[-1].state, as_seen(each.expected, each.executed.seen)
     ours, seen = pictures_alike([trace.drawing.draw(system.domain, state) for state in states])
-    theirs = {name: cell_of(name, ours, seen, False, frozenset()) for name in map(_lane, each.executed.seen)}
+    theirs = {name: cell_of(name, ours, seen) for name in map(_lane, each.executed.seen)}
     yield Sides(trace.steps[-1], theirs, frozenset(theirs.keys() - apart.keys()), apart)
 
 

@@ -84,7 +84,7 @@ def _board(found: Explained, partition: str) -> Board:
             when,
             explained,
             note,
-            {lane: cell_of(lane, before, after, False, frozenset()) for lane in after.lanes},
+            {lane: cell_of(lane, before, after) for lane in after.lanes},
         )
         for (title, when, explained, note, _), before, after in zip(told, (alike[0], *alike), alike, strict=False)
     ]

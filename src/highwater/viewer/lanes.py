@@ -133,7 +133,7 @@ def lane_words(cell: Cell, step: ShownStep, lane: str, *, coloured: bool, everyt
     for number, names in enumerate(cell.lane.name_sets):
         at_start = not step.number and not number  # of the others one learns what they are when they change
         if everything or at_start or names.name in cell.new or names.wrong:
-            yield _name_set(names, names.name in cell.new and bool(step.number), named=named, coloured=coloured)
+            yield _name_set(names, is_new=names.name in cell.new and bool(step.number), named=named, coloured=coloured)
     for fact in cell.lane.facts:
         if fact.name in cell.new or (everything and not fact.blank):
             mark = "" if coloured or not step.number else "+"
@@ -159,13 +159,13 @@ def _gone(gone: Badge | NameSet | Fact, *, named: bool) -> str:
     """What a lane shows no more, in short."""
     match gone:
         case NameSet():
-            return _name_set(gone, False, named=named, coloured=True).plain
+            return _name_set(gone, is_new=False, named=named, coloured=True).plain
         case Badge():
             return visible(gone.short or gone.text)
     return visible(gone.name)
 
 
-def _name_set(names: NameSet, is_new: bool, *, named: bool, coloured: bool) -> Text:
+def _name_set(names: NameSet, *, is_new: bool, named: bool, coloured: bool) -> Text:
     """A set; if the lane has several, with the word that distinguishes it: `pending{0 1}`."""
     word = visible(names.name.removesuffix(" ISR")).replace(" ", HARD_SPACE) if named else ""
     text = Text(f"{'+' if is_new and not coloured else ''}{word}{{", "underline" if is_new else "")

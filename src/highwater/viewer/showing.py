@@ -119,7 +119,7 @@ def shown_trace(
                 changes=tuple(changes(system.domain, trace[max(0, number - 1)].state, step.state)),
                 reads=why.reads[number] if why else {},
                 distance=why.distance.get(number) if why else None,
-                cells={lane: cell_of(lane, before, after, lane in witnesses, offsets) for lane in lanes},
+                cells={lane: cell_of(lane, before, after, offsets, is_witness=lane in witnesses) for lane in lanes},
                 sent=tuple(arrow for arrow in arrows if arrow.sent == number),
                 ended=tuple(arrow for arrow in arrows if arrow.ended == number),
                 violated=violated,

@@ -204,7 +204,7 @@ def draw(domain: Struct, net: Net) -> Picture:
         leads = node.leader == broker
         epoch = node.leader_epoch if node.leader_epoch >= 0 else None
         badges = (
-            role(leads, None, epoch, stale=leads and net.leader != broker),
+            role(None, epoch, leads=leads, stale=leads and net.leader != broker),
             *(() if node.up else (Badge("down", Tone.DOWN, "x"),)),
         )
         lanes[f"b{broker}"] = Lane(badges, (log_of(log, node.log, node.high_watermark),))

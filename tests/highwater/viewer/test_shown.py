@@ -279,7 +279,7 @@ def test_a_value_that_a_property_looked_at_is_never_empty() -> None:
 def test_what_a_lane_shows_no_more_is_struck_out() -> None:
     before = Picture({"b0": Lane(name_sets=(NameSet("pending ISR", ("b0", "b1")),), facts=(Fact("checkpoint", "1"),))})
     after = Picture({"b0": Lane()})
-    cell = cell_of("b0", before, after, False, frozenset())
+    cell = cell_of("b0", before, after)
     assert cell.changed
     assert [str(each) for each in cell.gone] == ["pending ISR b0 b1", "checkpoint 1"]
 

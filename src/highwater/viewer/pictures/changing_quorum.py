@@ -98,9 +98,9 @@ def facts_of(server: Server, name: str) -> list[Fact]:
 def badges(server: Server, newest: int) -> tuple[Badge, ...]:
     observes = (Badge("observer", Tone.IDLE, "o"),) if server.role is Role.OBSERVER else ()
     if server.standing is Standing.LEADER:
-        return (role(True, None, server.epoch, stale=server.epoch < newest), *observes)
+        return (role(None, server.epoch, leads=True, stale=server.epoch < newest), *observes)
     if server.standing is Standing.FOLLOWER:
-        return (role(False, None if server.leader is None else f"s{server.leader}", server.epoch), *observes)
+        return (role(None if server.leader is None else f"s{server.leader}", server.epoch, leads=False), *observes)
     tone = Tone.STALE if server.standing in STALE else Tone.IDLE
     short = f"{SHORT[server.standing]}{server.epoch}"
     return (Badge(f"{server.standing.value} e{server.epoch}", tone, short), *observes)

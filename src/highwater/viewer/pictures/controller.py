@@ -124,7 +124,7 @@ def broker_lane(cluster: Cluster, broker: int) -> Lane:
     badges.append(
         Badge("stopped", Tone.IDLE, "stopped")
         if this.role is Role.STOPPED
-        else role(leads, followed, epoch, stale=this.leads and not rightly)
+        else role(followed, epoch, leads=leads, stale=this.leads and not rightly)
     )
     if this.leaving:
         badges.append(Badge("shutting down", short="leaving"))

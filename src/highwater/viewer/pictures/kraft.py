@@ -157,7 +157,7 @@ def replica_lane(cluster: Cluster, broker: int, partition: int, room: int) -> La
         leads = ours.view.leader == broker
         followed = None if ours.view.leader is None else f"b{ours.view.leader}"
         stale = leads and ours.view.leader_epoch < now.leader_epoch
-        badges = [role(leads, followed, ours.view.leader_epoch, stale=stale)]
+        badges = [role(followed, ours.view.leader_epoch, leads=leads, stale=stale)]
         name_sets = (NameSet(f"{of}its ISR", names(ours.view.isr), names(now.isr)),) if leads else ()
         logs = (metadata_log(ours.view.partition_epoch, room, of),)
     if ours.directory_failed:

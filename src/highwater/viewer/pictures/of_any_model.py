@@ -90,7 +90,7 @@ def lane_of(parts: Sequence[tuple[str, Any, Any]], lane: str) -> Lane:
         if name == "leader" and isinstance(inner, Integers) and lane:
             epoch = next((values[key] for key in EPOCHS if isinstance(values.get(key), int) and values[key] >= 0), None)
             followed = None if value is None or value < 0 else inner.show(value)
-            badges.append(role(followed == lane, followed, epoch))
+            badges.append(role(followed, epoch, leads=followed == lane))
         elif value is None:
             facts.append(Fact(name, "none", blank=True))
         elif isinstance(inner, SequenceOf) and (name.endswith("log") or _epoch_field(inner.of)):
@@ -111,7 +111,7 @@ def names(brokers: Iterable[int]) -> tuple[str, ...]:
     return tuple(f"b{broker}" for broker in sorted(brokers))
 
 
-def role(leads: bool, leader: str | None, epoch: int | None, *, stale: bool = False) -> Badge:
+def role(leader: str | None, epoch: int | None, *, leads: bool, stale: bool = False) -> Badge:
     """The badge of a replica that leads, or follows a leader, or knows of none."""
     of = "" if epoch is None else f" e{epoch}"
     number = "" if epoch is None else str(epoch)

@@ -89,7 +89,7 @@ def broker_lane(log: SequenceOf, partition: Partition, broker: int) -> Lane:
     presumes = replica.leader == broker
     known = replica.leader_epoch if replica.leader_epoch >= 0 else None
     followed = None if replica.leader is None else f"b{replica.leader}"
-    badges.append(role(presumes, followed, known, stale=presumes and replica.is_up and quorum.leader != broker))
+    badges.append(role(followed, known, leads=presumes, stale=presumes and replica.is_up and quorum.leader != broker))
     if replica.truncating:
         badges.append(Badge("has to truncate", short="T", meaning="It asks where to cut its log before it may fetch."))
     if replica.fetch is not None and replica.fetch.stage is Stage.TRUNCATE:

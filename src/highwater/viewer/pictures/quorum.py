@@ -60,9 +60,9 @@ def server_lane(domain: Struct, server: Server, number: int, newest: int) -> Lan
 
 def badge_of(server: Server, newest: int) -> Badge:
     if server.standing is Standing.LEADER:
-        return role(True, None, server.epoch, stale=server.epoch < newest)
+        return role(None, server.epoch, leads=True, stale=server.epoch < newest)
     if server.standing is Standing.FOLLOWER:
-        return role(False, None if server.leader is None else f"s{server.leader}", server.epoch)
+        return role(None if server.leader is None else f"s{server.leader}", server.epoch, leads=False)
     tone = Tone.STALE if server.standing is Standing.ILLEGAL else Tone.IDLE
     short = f"{SHORT[server.standing]}{server.epoch}"
     return Badge(f"{server.standing.value} e{server.epoch}", tone, short)

@@ -27,7 +27,7 @@ def draw_cluster(domain: Struct, cluster: Cluster) -> Picture:
         leads = cluster.presumes_leadership(broker)
         known = replica.leader_epoch if replica.leader_epoch >= 0 else None
         followed = None if replica.leader is None else f"b{replica.leader}"
-        badge = role(leads, followed, known, stale=leads and quorum.leader != broker)
+        badge = role(followed, known, leads=leads, stale=leads and quorum.leader != broker)
         belief = (NameSet("its ISR", names(replica.isr), truth),) if leads else ()
         lanes[f"b{broker}"] = Lane((badge,), (log_of(log, replica.log, replica.high_watermark),), belief)
     sent = tuple(
@@ -76,7 +76,7 @@ def draw_agreement(domain: Struct, state: Agreement) -> Picture:
     for broker, end in enumerate(leader.offsets):
         records = tuple(Block(str(offset)) for offset in range(end))
         if broker != LEADER:
-            lanes[f"b{broker}"] = Lane((role(False, f"b{LEADER}", None),), (Log(records, room=room),))
+            lanes[f"b{broker}"] = Lane((role(f"b{LEADER}", None, leads=False),), (Log(records, room=room),))
             continue
         name_sets = [NameSet("its ISR", names(leader.isr), truth)]
         if leader.pending_isr:
@@ -84,7 +84,7 @@ def draw_agreement(domain: Struct, state: Agreement) -> Picture:
                 NameSet("pending ISR", names(leader.pending_isr)),
                 NameSet("maximal ISR", names(leader.maximal_isr)),
             ]
-        badges = (role(True, None, None), Badge(f"knows v{leader.version}", Tone.PLAIN, f"v{leader.version}"))
+        badges = (role(None, None, leads=True), Badge(f"knows v{leader.version}", Tone.PLAIN, f"v{leader.version}"))
         lanes[f"b{broker}"] = Lane(badges, (Log(records, leader.high_watermark, room=room),), tuple(name_sets))
     asked = [
         Message(("request", request), "AlterIsr", str(request), f"b{LEADER}", CONTROLLER)
