@@ -7,7 +7,7 @@ from highwater.model.language.graph_properties import always_eventually
 from highwater.model.quorum_reference import electing, replicating
 from highwater.model.quorum_reference.bounds import QuorumBounds, servers, values
 from highwater.model.quorum_reference.kip_853.state import ChangingQuorum
-from highwater.model.quorum_reference.state import Quorum, Standing
+from highwater.model.quorum_reference.state import Quorum, ServerRole
 
 
 @invariant(server=servers)
@@ -18,7 +18,7 @@ def no_illegal_state(quorum: Quorum, server: int) -> bool | Witness:
     When false: messages contradict what the server knows.
     Source: NoIllegalState.
     """
-    is_legal = quorum.servers[server].standing is not Standing.ILLEGAL
+    is_legal = quorum.servers[server].standing is not ServerRole.ILLEGAL
     return is_legal or Witness("s{server} is in an illegal state", server=server)
 
 
@@ -62,7 +62,7 @@ def leader_has_all_acked_values(quorum: Quorum, value: int, server: int) -> bool
     Source: LeaderHasAllAckedValues.
     """
     leader = quorum.servers[server]
-    if quorum.acked[value] is not True or leader.standing is not Standing.LEADER:
+    if quorum.acked[value] is not True or leader.standing is not ServerRole.LEADER:
         return True
     if any(other.epoch > leader.epoch for other in quorum.servers) or any(entry.value == value for entry in leader.log):
         return True
@@ -77,7 +77,7 @@ def committed_entries_reach_majority(quorum: Quorum, bounds: QuorumBounds) -> bo
     When false: an entry counts as committed that a minority holds.
     Source: CommittedEntriesReachMajority.
     """
-    leaders = [server for server in quorum.servers if server.standing is Standing.LEADER and server.high_watermark]
+    leaders = [server for server in quorum.servers if server.standing is ServerRole.LEADER and server.high_watermark]
     for leader in leaders:
         last = leader.high_watermark - 1
         holders = sum(len(server.log) > last and server.log[last] == leader.log[last] for server in quorum.servers)
@@ -95,7 +95,7 @@ def values_not_stuck(quorum: Quorum, value: int, bounds: QuorumBounds) -> bool |
     Source: ValuesNotStuck, under LivenessSpec: the quorum does not stop while a step is possible.
     """
     if quorum.elections == bounds.max_elections and all(
-        server.standing is not Standing.LEADER for server in quorum.servers
+        server.standing is not ServerRole.LEADER for server in quorum.servers
     ):
         return True
     holders = sum(any(entry.value == value for entry in server.log) for server in quorum.servers)

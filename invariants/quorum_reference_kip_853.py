@@ -8,9 +8,9 @@ from __future__ import annotations
 from highwater.invariants import quorum_reference
 from highwater.model.language.declarations import Witness, invariant
 from highwater.model.quorum_reference.kip_853.bounds import servers, values
-from highwater.model.quorum_reference.kip_853.state import ChangingQuorum, Role, Server, Standing
+from highwater.model.quorum_reference.kip_853.state import ChangingQuorum, Role, Server, ServerRole
 
-OBSERVERS = (Standing.LEADER, Standing.FOLLOWER, Standing.UNATTACHED, Standing.VOTED)
+OBSERVERS = (ServerRole.LEADER, ServerRole.FOLLOWER, ServerRole.UNATTACHED, ServerRole.VOTED)
 
 
 def has_value(server: Server, value: int) -> bool:
@@ -26,7 +26,7 @@ def leader_has_all_acked_values(quorum: ChangingQuorum, value: int, server: int)
     Source: LeaderHasAllAckedValues.
     """
     leader = quorum.servers[server]
-    if leader.standing is not Standing.LEADER or value not in quorum.clients.acked:
+    if leader.standing is not ServerRole.LEADER or value not in quorum.clients.acked:
         return True
     if any(other.epoch > leader.epoch for other in quorum.servers) or has_value(leader, value):
         return True
@@ -78,7 +78,7 @@ def no_illegal_state(quorum: ChangingQuorum, server: int) -> bool | Witness:
     When false: messages contradict what the server knows.
     Source: NoIllegalState.
     """
-    is_legal = quorum.servers[server].standing is not Standing.ILLEGAL
+    is_legal = quorum.servers[server].standing is not ServerRole.ILLEGAL
     return is_legal or Witness("s{server} is in an illegal state", server=server)
 
 
@@ -93,7 +93,7 @@ def states_match_roles(quorum: ChangingQuorum, server: int) -> bool | Witness:
     seen = quorum.servers[server]
     if seen.role is Role.OBSERVER and seen.standing not in OBSERVERS:
         return Witness("s{server} is an observer, and {standing}", server=server, standing=seen.standing.value)
-    if seen.standing is Standing.UNATTACHED and seen.leader is not None:
+    if seen.standing is ServerRole.UNATTACHED and seen.leader is not None:
         return Witness("s{server} is unattached and knows a leader", server=server)
     return True
 
@@ -107,7 +107,7 @@ def valid_votes_recv(quorum: ChangingQuorum, server: int) -> bool | Witness:
     Source: ValidVotesRecv, which the published configuration does not check.
     """
     seen = quorum.servers[server]
-    return seen.standing is Standing.CANDIDATE or not seen.votes or Witness("s{server} keeps votes", server=server)
+    return seen.standing is ServerRole.CANDIDATE or not seen.votes or Witness("s{server} keeps votes", server=server)
 
 
 CHANGING_QUORUM = (

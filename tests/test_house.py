@@ -375,3 +375,20 @@ def test_values_are_gone_into_by_what_their_domains_say() -> None:
         if isinstance(each, ast.ImportFrom) and len(kinds & {name.name for name in each.names}) > 1
     }
     assert {each for each in found if each != of_users[1] and not each.startswith(of_users[0])} == NAMES_KINDS
+
+
+ONE_MEANING = {
+    "may_lead": {"highwater.model.partition.controlling"},
+    "Standing": {"highwater.model.partition.state", "highwater.model.kraft.image"},  # of a broker
+    "Election": {"highwater.model.partition.messages", "highwater.conformance.zookeeper_side"},  # one that happened
+}
+
+
+def test_these_words_mean_one_thing() -> None:
+    """A word of the models' and the engine's that meant several, and where it is defined."""
+    found: dict[str, set[str]] = {word: set() for word in ONE_MEANING}
+    for module, path in MODULES.items():
+        for each in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(each, ast.FunctionDef | ast.ClassDef) and each.name in found:
+                found[each.name].add(module)
+    assert found == ONE_MEANING

@@ -100,8 +100,8 @@ def _is_left_out(cluster: Cluster, broker: int, partition: int = 0) -> bool:
     if broker not in now.replicas or broker in now.isr or leader is None:
         return False
     ours = cluster.brokers[broker]
-    works = ours.running and not ours.replicas[partition].directory_failed and cluster.may_lead(broker, partition)
-    return works and cluster.brokers[leader].running and cluster.may_lead(leader, partition)
+    works = ours.running and not ours.replicas[partition].directory_failed and cluster.is_active(broker, partition)
+    return works and cluster.brokers[leader].running and cluster.is_active(leader, partition)
 
 
 @leads_to(_is_left_out, fair=HEALING, broker=brokers, partition=partitions)
@@ -183,7 +183,7 @@ def _could_be_balanced(cluster: Cluster, partition: int = 0) -> bool:
         return False
     first = now.replicas[0]
     works = cluster.brokers[first].running and not cluster.brokers[first].stopping
-    return works and first in now.isr and cluster.may_lead(first, partition)
+    return works and first in now.isr and cluster.is_active(first, partition)
 
 
 @leads_to(_could_be_balanced, fair=HEALING, partition=partitions)

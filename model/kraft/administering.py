@@ -7,7 +7,7 @@ from highwater.model.kraft.changing import by_partition, changed, recorded, regi
 from highwater.model.kraft.eligible_index import with_emptied_elrs
 from highwater.model.kraft.metadata_log import appended
 from highwater.model.kraft.partition import PartitionChange
-from highwater.model.kraft.partition_change import Election, Target
+from highwater.model.kraft.partition_change import ElectionKind, Target
 from highwater.model.kraft.protocol import Cancelling, KraftProtocol
 from highwater.model.kraft.reassignment import Cancelled, begun, cancelled
 from highwater.model.kraft.state import Cluster
@@ -28,7 +28,7 @@ def elect_preferred_leader(
     """
     if not is_imbalanced(cluster, partition):
         return None
-    record = recorded(cluster, partition, protocol, Target(election=Election.PREFERRED))
+    record = recorded(cluster, partition, protocol, Target(election=ElectionKind.PREFERRED))
     if record is None:
         return None
     return appended(cluster, replayed(cluster.spending("elections"), partition, record), protocol, bounds)
@@ -59,7 +59,7 @@ def balance_leaders(cluster: Cluster, protocol: KraftProtocol, bounds: KraftBoun
     def balanced(now: Cluster, partition: int) -> Cluster:
         if not is_imbalanced(now, partition):
             return now
-        return replayed(now, partition, recorded(now, partition, protocol, Target(election=Election.PREFERRED)))
+        return replayed(now, partition, recorded(now, partition, protocol, Target(election=ElectionKind.PREFERRED)))
 
     *before, after = by_partition(cluster, balanced)
     return appended(cluster, after, protocol, bounds) if before else None
@@ -80,7 +80,7 @@ def elect_uncleanly(
     """
     if cluster.partitions[partition].leader is not None:
         return None
-    wanted = Target(election=Election.UNCLEAN)
+    wanted = Target(election=ElectionKind.UNCLEAN)
     after = changed(cluster.spending("unclean_elections"), partition, protocol, wanted)
     return None if after.partitions[partition].leader is None else appended(cluster, after, protocol, bounds)
 
@@ -135,7 +135,7 @@ def _may_cancel(cluster: Cluster, partition: int, back: Cancelled, protocol: Kra
         return not back.unclean
     if protocol.cancelling is Cancelling.ALWAYS:
         return True
-    return all(cluster.may_lead(replica, partition) for replica in back.replicas)
+    return all(cluster.is_active(replica, partition) for replica in back.replicas)
 
 
 @action(actor="controller", needs=lambda bounds: bounds.cancellations, partition=partitions)

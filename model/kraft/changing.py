@@ -51,7 +51,7 @@ def recorded(
     return change_of(
         registration_of(cluster, partition),
         attrs.evolve(target, min_isr=effective_min_isr(cluster)),
-        lambda broker: broker != without and cluster.may_lead(broker, partition),
+        lambda broker: broker != without and cluster.is_active(broker, partition),
         protocol.rules,
     )
 

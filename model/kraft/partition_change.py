@@ -18,7 +18,7 @@ NOBODY = -1
 """What Kafka until 4.1.0 notes as the last known leader of a partition that had none. Until 4.0 it is elected, too."""
 
 
-class Election(enum.Enum):
+class ElectionKind(enum.Enum):
     """Which leader is wanted if the one that leads may not lead on."""
 
     PREFERRED = "preferred"
@@ -87,7 +87,7 @@ class Target:
     removing: Brokers | None = None
     adding: Brokers | None = None
     recovering: bool | None = None
-    election: Election = Election.ONLINE
+    election: ElectionKind = ElectionKind.ONLINE
     min_isr: int = 1
     shut_down_uncleanly: frozenset[int] = frozenset()
 
@@ -186,7 +186,7 @@ def _bucket(replica: int) -> tuple[int, int]:
     return max(replica, 0), -replica
 
 
-def _with_election(draft: _Draft, election: Election, is_active: Callable[[int], bool], rules: Rules) -> _Draft:
+def _with_election(draft: _Draft, election: ElectionKind, is_active: Callable[[int], bool], rules: Rules) -> _Draft:
     """Source: #tryElection."""
     leader, unclean = elected(draft, election, is_active, rules)
     if leader == draft.partition.leader:
@@ -198,26 +198,26 @@ def _with_election(draft: _Draft, election: Election, is_active: Callable[[int],
 
 
 def elected(
-    draft: _Draft, election: Election, is_active: Callable[[int], bool], rules: Rules
+    draft: _Draft, election: ElectionKind, is_active: Callable[[int], bool], rules: Rules
 ) -> tuple[int | None, bool]:
     """Who is elected, and whether uncleanly.
 
     Source: #electLeader, #electPreferredLeader, #electAnyLeader.
     """
 
-    def may_lead(replica: int | None) -> bool:
+    def may_be_elected(replica: int | None) -> bool:
         in_sync = replica in draft.isr or (not draft.isr and replica in draft.elr)
         return replica is not None and in_sync and is_active(replica)
 
     leads = (draft.partition.leader,)
-    wished = (draft.replicas[0], *leads) if election is Election.PREFERRED else leads
+    wished = (draft.replicas[0], *leads) if election is ElectionKind.PREFERRED else leads
     for candidate in (*wished, *draft.replicas):
-        if may_lead(candidate):
+        if may_be_elected(candidate):
             return candidate, False
     if _may_elect_last_known_leader(draft, is_active, rules):
         (known,) = draft.partition.last_known_elr
         return None if known == NOBODY else known, True
-    if election is Election.UNCLEAN:
+    if election is ElectionKind.UNCLEAN:
         return next(((replica, True) for replica in draft.replicas if is_active(replica)), (None, False))
     return None, False
 

@@ -239,7 +239,7 @@ class Cluster:
         """
         return self.registrations[broker].standing is Standing.UNFENCED
 
-    def may_lead(self, broker: int, partition: int) -> bool:
+    def is_active(self, broker: int, partition: int) -> bool:
         """Whether a broker may lead a partition.
 
         Source: org.apache.kafka.controller.ClusterControlManager#isActive (3.5.1 to 4.3.1), #hasOnlineDir (3.7.0 to

@@ -8,13 +8,13 @@ from highwater.model.quorum_reference.bounds import FIRST_EPOCH, QuorumBounds, U
 from highwater.model.quorum_reference.kip_853.definition import define_kip_853
 from highwater.model.quorum_reference.messages import Message
 from highwater.model.quorum_reference.protocol import QuorumProtocol, Variant
-from highwater.model.quorum_reference.state import Messages, Quorum, Server, Standing
+from highwater.model.quorum_reference.state import Messages, Quorum, Server, ServerRole
 
 
 def initial_states(bounds: QuorumBounds) -> list[Quorum]:
     """All servers are unattached in the first epoch, with empty logs; nothing was sent."""
     server = Server(
-        standing=Standing.UNATTACHED,
+        standing=ServerRole.UNATTACHED,
         epoch=FIRST_EPOCH,
         leader=None,
         voted_for=None,

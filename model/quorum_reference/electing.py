@@ -10,10 +10,10 @@ from highwater.model.language.records import evolve, replaced
 from highwater.model.quorum_reference.bounds import QuorumBounds, servers, values
 from highwater.model.quorum_reference.messages import Kind, Message, Result, messages_of
 from highwater.model.quorum_reference.protocol import QuorumProtocol
-from highwater.model.quorum_reference.state import Entry, Quorum, Standing
+from highwater.model.quorum_reference.state import Entry, Quorum, ServerRole
 from highwater.model.quorum_reference.transitions import after_response, informed, unattached
 
-TIMING_OUT = (Standing.FOLLOWER, Standing.CANDIDATE, Standing.UNATTACHED)
+TIMING_OUT = (ServerRole.FOLLOWER, ServerRole.CANDIDATE, ServerRole.UNATTACHED)
 
 
 @action(actor="server", server=servers)
@@ -30,7 +30,7 @@ def restart(quorum: Quorum, server: int, bounds: QuorumBounds) -> Quorum | None:
         return None
     changed = evolve(
         quorum.servers[server],
-        standing=Standing.FOLLOWER,
+        standing=ServerRole.FOLLOWER,
         leader=None,
         votes=frozenset(),
         end_offsets=(0,) * bounds.servers,
@@ -58,7 +58,7 @@ def request_votes(quorum: Quorum, server: int, bounds: QuorumBounds) -> Quorum |
     requests = [Message(Kind.VOTE, server, other, epoch, offset, last) for other in others]
     changed = evolve(
         before,
-        standing=Standing.CANDIDATE,
+        standing=ServerRole.CANDIDATE,
         epoch=epoch,
         leader=None,
         voted_for=server,
@@ -86,11 +86,11 @@ def vote(quorum: Quorum, message: Message, protocol: QuorumProtocol) -> Quorum |
         refused = Message(Kind.VOTED, me, candidate, before.epoch, leader=before.leader, result=Result.FENCED)
         return quorum.replied(message, refused)
     after = unattached(before, message.epoch) if message.epoch > before.epoch else before
-    again = after.standing is Standing.VOTED and before.voted_for == candidate
-    is_free = after.standing is Standing.UNATTACHED or again or not protocol.one_vote
+    again = after.standing is ServerRole.VOTED and before.voted_for == candidate
+    is_free = after.standing is ServerRole.UNATTACHED or again or not protocol.one_vote
     granted = is_free and (not protocol.log_check or (message.last_epoch, message.offset) >= before.end)
-    if granted and after.standing is Standing.UNATTACHED:
-        after = evolve(after, standing=Standing.VOTED, leader=None)
+    if granted and after.standing is ServerRole.UNATTACHED:
+        after = evolve(after, standing=ServerRole.VOTED, leader=None)
     if granted:
         after = evolve(after, voted_for=candidate)
     if after.standing is not before.standing:
@@ -115,7 +115,7 @@ def take_vote(quorum: Quorum, message: Message) -> Quorum | None:
     before = quorum.servers[me]
     after = after_response(before, me, message.leader, message.epoch, message.result)
     if after is None:
-        if before.standing is not Standing.CANDIDATE:
+        if before.standing is not ServerRole.CANDIDATE:
             return None
         after = evolve(before, votes=before.votes | {message.source}) if message.granted else before
     return quorum.with_server(me, after).received(message)
@@ -131,9 +131,9 @@ def become_leader(quorum: Quorum, server: int, bounds: QuorumBounds, protocol: Q
     Source: BecomeLeader; org.apache.kafka.raft.KafkaRaftClient#onBecomeLeader (3.2).
     """
     before = quorum.servers[server]
-    if before.standing is not Standing.CANDIDATE or not protocol.suffices(len(before.votes), bounds.servers):
+    if before.standing is not ServerRole.CANDIDATE or not protocol.suffices(len(before.votes), bounds.servers):
         return None
-    changed = evolve(before, standing=Standing.LEADER, leader=server, end_offsets=(0,) * bounds.servers)
+    changed = evolve(before, standing=ServerRole.LEADER, leader=server, end_offsets=(0,) * bounds.servers)
     requests = [Message(Kind.BEGIN, server, other, before.epoch) for other in range(bounds.servers) if other != server]
     told = quorum.sent_once(requests)
     return None if told is None else told.with_server(server, changed)
@@ -169,7 +169,7 @@ def write(quorum: Quorum, leader: int, value: int) -> Quorum | None:
     Source: ClientRequest; org.apache.kafka.raft.KafkaRaftClient#scheduleAppend (3.2).
     """
     before = quorum.servers[leader]
-    if before.standing is not Standing.LEADER or quorum.acked[value] is not None:
+    if before.standing is not ServerRole.LEADER or quorum.acked[value] is not None:
         return None
     changed = evolve(before, log=before.log + (Entry(before.epoch, value),))
     return evolve(quorum.with_server(leader, changed), acked=replaced(quorum.acked, value, False))

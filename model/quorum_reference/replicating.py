@@ -12,7 +12,7 @@ from highwater.model.language.records import evolve, replaced
 from highwater.model.quorum_reference.bounds import servers
 from highwater.model.quorum_reference.messages import Kind, Message, Result, messages_of
 from highwater.model.quorum_reference.protocol import QuorumProtocol
-from highwater.model.quorum_reference.state import Entry, Quorum, Server, Standing
+from highwater.model.quorum_reference.state import Entry, Quorum, Server, ServerRole
 from highwater.model.quorum_reference.transitions import after_response
 
 
@@ -45,7 +45,7 @@ def send_fetch(quorum: Quorum, follower: int, leader: int) -> Quorum | None:
     before = quorum.servers[follower]
     if (
         follower == leader
-        or before.standing is not Standing.FOLLOWER
+        or before.standing is not ServerRole.FOLLOWER
         or before.leader != leader
         or before.pending is not None
     ):
@@ -67,7 +67,7 @@ def reject_fetch(quorum: Quorum, message: Message) -> Quorum | None:
     if not quorum.awaits(message):
         return None
     me = quorum.servers[message.dest]
-    if me.standing is not Standing.LEADER:
+    if me.standing is not ServerRole.LEADER:
         result = Result.NOT_LEADER
     elif message.epoch != me.epoch:
         result = Result.FENCED if message.epoch < me.epoch else Result.UNKNOWN_LEADER
@@ -105,7 +105,7 @@ def asked_leader(quorum: Quorum, message: Message) -> Server | None:
     if not quorum.awaits(message):
         return None
     server = quorum.servers[message.dest]
-    return server if server.standing is Standing.LEADER and server.epoch == message.epoch else None
+    return server if server.standing is ServerRole.LEADER and server.epoch == message.epoch else None
 
 
 @action(actor="leader", message=messages_of(Kind.FETCH))

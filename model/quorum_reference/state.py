@@ -16,7 +16,7 @@ from highwater.model.quorum_reference.bounds import epochs, offsets, servers, va
 from highwater.model.quorum_reference.messages import REPEATED, Kind, Message, all_messages, messages_of
 
 
-class Standing(Enum):
+class ServerRole(Enum):
     """What a server is."""
 
     UNATTACHED = "unattached"
@@ -50,7 +50,7 @@ class Server:
         pending: the fetch request whose response it waits for.
     """
 
-    standing: Standing = within(OneOf(Standing))
+    standing: ServerRole = within(OneOf(ServerRole))
     epoch: int = within(epochs)
     leader: int | None = within(lambda bounds: Maybe(servers(bounds)))
     voted_for: int | None = within(lambda bounds: Maybe(servers(bounds)))

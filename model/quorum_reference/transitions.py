@@ -8,30 +8,30 @@ from __future__ import annotations
 
 from highwater.model.language.records import evolve
 from highwater.model.quorum_reference.messages import Result
-from highwater.model.quorum_reference.state import Server, Standing
+from highwater.model.quorum_reference.state import Server, ServerRole
 
 
 def illegal(server: Server) -> Server:
     """Kafka throws an IllegalStateException here. Source: SetIllegalState."""
-    return evolve(server, standing=Standing.ILLEGAL, epoch=0, leader=None)
+    return evolve(server, standing=ServerRole.ILLEGAL, epoch=0, leader=None)
 
 
 def unattached(server: Server, epoch: int) -> Server:
     """Source: TransitionToUnattached."""
-    return evolve(server, standing=Standing.UNATTACHED, epoch=epoch, leader=None)
+    return evolve(server, standing=ServerRole.UNATTACHED, epoch=epoch, leader=None)
 
 
 def following(server: Server, leader: int, epoch: int) -> Server:
     """Source: TransitionToFollower."""
-    if server.epoch == epoch and server.standing in (Standing.FOLLOWER, Standing.LEADER):
+    if server.epoch == epoch and server.standing in (ServerRole.FOLLOWER, ServerRole.LEADER):
         return illegal(server)
-    return evolve(server, standing=Standing.FOLLOWER, epoch=epoch, leader=leader)
+    return evolve(server, standing=ServerRole.FOLLOWER, epoch=epoch, leader=leader)
 
 
 def is_consistent(server: Server, me: int, leader: int | None, epoch: int) -> bool:
     """Whether what a message says of a leader agrees with what the server knows. Source: HasConsistentLeader."""
     if leader == me:
-        return server.standing is Standing.LEADER
+        return server.standing is ServerRole.LEADER
     return epoch != server.epoch or leader is None or server.leader is None or server.leader == leader
 
 
@@ -56,5 +56,5 @@ def after_response(server: Server, me: int, leader: int | None, epoch: int, resu
     if epoch > server.epoch or result not in (Result.OK, Result.DIVERGING):
         return informed(server, me, leader, epoch)
     if leader is not None and server.leader is None:
-        return evolve(server, standing=Standing.FOLLOWER, leader=leader)
+        return evolve(server, standing=ServerRole.FOLLOWER, leader=leader)
     return None

@@ -17,7 +17,7 @@ from highwater.model.kraft import changing
 from highwater.model.kraft.partition import PartitionChange, PartitionRegistration
 from highwater.model.kraft.partition_change import (
     NOBODY,
-    Election,
+    ElectionKind,
     LastKnownLeader,
     Rules,
     ShrinkBump,
@@ -86,7 +86,7 @@ def a_change(chance: random.Random, elr: bool) -> Change:
         removing=sometimes(chance, 0.2, some(chance, BROKERS)),
         adding=sometimes(chance, 0.2, some(chance, BROKERS)),
         recovering=sometimes(chance, 0.4, chance.random() < 0.5),
-        election=chance.choice(list(Election)),
+        election=chance.choice(list(ElectionKind)),
         min_isr=chance.randint(1, 3),
         shut_down_uncleanly=frozenset(sometimes(chance, 0.3, some(chance, BROKERS)) or ()),
     )
@@ -155,9 +155,9 @@ def test_both_sides_record_the_same_at_every_feature_level(kafka: Kafka) -> None
         assert kafka.first_difference(rules, rules) is None, rules
 
 
-@pytest.mark.parametrize("election", list(Election))
+@pytest.mark.parametrize("election", list(ElectionKind))
 def test_a_last_known_leader_that_is_nobody_is_elected_until_4_0_and_nobody_leads(
-    kafka: Kafka, election: Election
+    kafka: Kafka, election: ElectionKind
 ) -> None:
     """The state of a partition that waited for its only member, came back uncleanly, while ELR was switched on."""
     if kafka.name in WITHOUT_ELR:
@@ -167,7 +167,7 @@ def test_a_last_known_leader_that_is_nobody_is_elected_until_4_0_and_nobody_lead
     call = Change(waits, Target(election=election), frozenset({1}))
     (shown,) = kafka.classes.run([call.on_kafka(rules)])
     assert shown == call.on_model(rules)
-    leads = rules.last_known_leader_must_be_active and election is Election.UNCLEAN
+    leads = rules.last_known_leader_must_be_active and election is ElectionKind.UNCLEAN
     assert (shown or {}).get("leader") == (1 if leads else None)
 
 

@@ -23,8 +23,8 @@ from highwater.model.log import Record
 from highwater.model.quorum_reference.kip_853.entries import Command
 from highwater.model.quorum_reference.kip_853.entries import Entry as Written
 from highwater.model.quorum_reference.kip_853.state import Role as Part
-from highwater.model.quorum_reference.kip_853.state import Standing as Place
-from highwater.model.quorum_reference.state import Entry, Standing
+from highwater.model.quorum_reference.kip_853.state import ServerRole as Place
+from highwater.model.quorum_reference.state import Entry, ServerRole
 from tests.model.controller.test_properties import FALSE as FALSE_OF_CONTROLLER
 
 SPECS = [load_spec(path) for path in find_specs([Path(__file__).parents[2] / "specs"])]
@@ -112,7 +112,7 @@ FALSE: list[tuple[Model, str, Mapping[str, Any]]] = [
     (
         QUORUM,
         "leader_has_all_acked_values",
-        {"servers.0.standing": Standing.LEADER, "acked.1": True},
+        {"servers.0.standing": ServerRole.LEADER, "acked.1": True},
     ),
     (
         QUORUM,

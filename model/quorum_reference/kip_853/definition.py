@@ -11,7 +11,7 @@ from highwater.model.quorum_reference.kip_853.bounds import (
     UncheckedReconfigurationBounds,
 )
 from highwater.model.quorum_reference.kip_853.entries import NO_CONFIGURATION, first_configuration, first_entry
-from highwater.model.quorum_reference.kip_853.state import ChangingQuorum, Clients, Role, Server, Standing, Used
+from highwater.model.quorum_reference.kip_853.state import ChangingQuorum, Clients, Role, Server, ServerRole, Used
 from highwater.model.quorum_reference.protocol import QuorumProtocol
 
 
@@ -28,7 +28,7 @@ def initial_states(bounds: ReconfigurationBounds) -> list[ChangingQuorum]:
         return Server(
             host=number if there else None,
             role=Role.VOTER if there else Role.NONE,
-            standing=Standing.LEADER if leads else Standing.FOLLOWER if there else Standing.UNATTACHED,
+            standing=ServerRole.LEADER if leads else ServerRole.FOLLOWER if there else ServerRole.UNATTACHED,
             epoch=FIRST_EPOCH if there else 0,
             leader=FIRST_LEADER if there else None,
             voted_for=None,

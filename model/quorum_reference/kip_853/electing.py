@@ -10,7 +10,7 @@ from highwater.model.language.records import evolve
 from highwater.model.quorum_reference.kip_853.bounds import ReconfigurationBounds, servers, values
 from highwater.model.quorum_reference.kip_853.entries import Command, Entry
 from highwater.model.quorum_reference.kip_853.messages import Message, messages_of
-from highwater.model.quorum_reference.kip_853.state import ChangingQuorum, Role, Standing
+from highwater.model.quorum_reference.kip_853.state import ChangingQuorum, Role, ServerRole
 from highwater.model.quorum_reference.kip_853.transitions import (
     after_response,
     informed,
@@ -21,7 +21,7 @@ from highwater.model.quorum_reference.kip_853.transitions import (
 from highwater.model.quorum_reference.messages import Kind, Result
 from highwater.model.quorum_reference.protocol import QuorumProtocol
 
-TIMING_OUT = (Standing.FOLLOWER, Standing.CANDIDATE, Standing.UNATTACHED, Standing.VOTED, Standing.RESIGNED)
+TIMING_OUT = (ServerRole.FOLLOWER, ServerRole.CANDIDATE, ServerRole.UNATTACHED, ServerRole.VOTED, ServerRole.RESIGNED)
 
 
 @action(actor="server", server=servers)
@@ -45,7 +45,7 @@ def request_votes(quorum: ChangingQuorum, server: int, bounds: ReconfigurationBo
     requests = [Message(Kind.VOTE, server, peer, epoch, offset, last) for peer in sorted(members - {server})]
     changed = evolve(
         before.forgetting_fetches(),
-        standing=Standing.CANDIDATE,
+        standing=ServerRole.CANDIDATE,
         epoch=epoch,
         leader=None,
         voted_for=server,
@@ -70,13 +70,13 @@ def vote(quorum: ChangingQuorum, message: Message, protocol: QuorumProtocol) -> 
     me, candidate = message.dest, message.source
     before = quorum.servers[me]
     after = unattached(before, message.epoch) if message.epoch > before.epoch else before
-    again = after.standing is Standing.VOTED and before.voted_for == candidate
-    is_free = after.standing is Standing.UNATTACHED or again or not protocol.one_vote
+    again = after.standing is ServerRole.VOTED and before.voted_for == candidate
+    is_free = after.standing is ServerRole.UNATTACHED or again or not protocol.one_vote
     granted = is_free and (not protocol.log_check or (message.last_epoch, message.offset) >= before.end)
-    if granted and after.standing is Standing.UNATTACHED:
+    if granted and after.standing is ServerRole.UNATTACHED:
         after = evolve(
             after,
-            standing=Standing.VOTED,
+            standing=ServerRole.VOTED,
             epoch=message.epoch,
             leader=None,
             votes=frozenset(),
@@ -106,7 +106,7 @@ def take_vote(quorum: ChangingQuorum, message: Message) -> ChangingQuorum | None
         return None
     after = after_response(before, me, message.leader, message.epoch, message.result)
     if after is None:
-        counts = message.granted and before.standing is Standing.CANDIDATE
+        counts = message.granted and before.standing is ServerRole.CANDIDATE
         after = evolve(before, votes=before.votes | {message.source}) if counts else before
     return quorum.with_server(me, after).received(message)
 
@@ -123,7 +123,7 @@ def become_leader(quorum: ChangingQuorum, server: int, protocol: QuorumProtocol)
     Source: BecomeLeader; org.apache.kafka.raft.KafkaRaftClient#onBecomeLeader (3.2).
     """
     before = quorum.servers[server]
-    if before.standing is not Standing.CANDIDATE:
+    if before.standing is not ServerRole.CANDIDATE:
         return None
     members = before.configuration.members
     if not before.votes <= members or not protocol.suffices(len(before.votes), len(members)):
@@ -134,7 +134,7 @@ def become_leader(quorum: ChangingQuorum, server: int, protocol: QuorumProtocol)
     requests = [Message(Kind.BEGIN, server, peer, before.epoch) for peer in sorted(members - {server})]
     if any(request in quorum.on_their_way or request in quorum.handled for request in requests):
         return None
-    changed = evolve(before, standing=Standing.LEADER, leader=server, votes=frozenset(), log=log)
+    changed = evolve(before, standing=ServerRole.LEADER, leader=server, votes=frozenset(), log=log)
     changed = changed.forgetting_fetches().tracking(members, fresh=True)
     return quorum.with_server(server, changed).sent(*requests)
 
@@ -166,7 +166,7 @@ def write(quorum: ChangingQuorum, leader: int, value: int, bounds: Reconfigurati
     Source: ClientRequest; org.apache.kafka.raft.KafkaRaftClient#scheduleAppend (3.2).
     """
     before = quorum.servers[leader]
-    if before.standing is not Standing.LEADER or value in quorum.clients.sent:
+    if before.standing is not ServerRole.LEADER or value in quorum.clients.sent:
         return None
     written = sum(entry.command is Command.VALUE and entry.epoch == before.epoch for entry in before.log)
     if written >= bounds.max_values_per_epoch:
@@ -194,7 +194,7 @@ def resign(quorum: ChangingQuorum, leader: int) -> ChangingQuorum | None:
     Source: CheckQuorumResign.
     """
     before = quorum.servers[leader]
-    if before.standing is not Standing.LEADER:
+    if before.standing is not ServerRole.LEADER:
         return None
     changed = resigned(before) if before.role is Role.VOTER else leaderless(before, before.epoch)
     return quorum.with_server(leader, changed)

@@ -10,7 +10,7 @@ from highwater.model.language.records import evolve
 from highwater.model.quorum_reference.kip_853.bounds import Cut, ReconfigurationBounds, cuts, hosts, servers
 from highwater.model.quorum_reference.kip_853.entries import NO_CONFIGURATION, Command, Configuration, Entry
 from highwater.model.quorum_reference.kip_853.messages import BEFORE_ALL, Message, between
-from highwater.model.quorum_reference.kip_853.state import ChangingQuorum, Role, Server, Standing
+from highwater.model.quorum_reference.kip_853.state import ChangingQuorum, Role, Server, ServerRole
 from highwater.model.quorum_reference.kip_853.transitions import leaderless, resigned
 from highwater.model.quorum_reference.messages import Kind
 from highwater.model.quorum_reference.protocol import QuorumProtocol
@@ -35,7 +35,7 @@ def start_server(
     """
     started = sum(server.is_started for server in quorum.servers)
     asked = quorum.servers[leader]
-    if started == bounds.max_spawned_servers or asked.standing is not Standing.LEADER:
+    if started == bounds.max_spawned_servers or asked.standing is not ServerRole.LEADER:
         return None
     changed = evolve(
         quorum.servers[started],
@@ -53,7 +53,7 @@ def may_change(leader: Server, protocol: QuorumProtocol) -> bool:
 
     Source: AddVoterCheck, RemoveVoterCheck.
     """
-    if leader.standing is not Standing.LEADER or (protocol.one_change and not leader.is_committed):
+    if leader.standing is not ServerRole.LEADER or (protocol.one_change and not leader.is_committed):
         return False
     known = leader.log[: leader.high_watermark]
     return not protocol.committed_epoch or any(entry.epoch == leader.epoch for entry in known)
@@ -129,12 +129,12 @@ def restart(quorum: ChangingQuorum, server: int, bounds: ReconfigurationBounds) 
     Source: RestartWithState; org.apache.kafka.raft.QuorumState#initialize (3.2).
     """
     before = quorum.servers[server]
-    if quorum.used.restarts >= bounds.max_restarts or not before.is_started or before.standing is Standing.DEAD:
+    if quorum.used.restarts >= bounds.max_restarts or not before.is_started or before.standing is ServerRole.DEAD:
         return None
     after = before
-    if before.standing is Standing.LEADER and before.role is Role.VOTER:
+    if before.standing is ServerRole.LEADER and before.role is Role.VOTER:
         after = resigned(before)
-    elif before.standing is Standing.LEADER:
+    elif before.standing is ServerRole.LEADER:
         if before.voted_for is not None:
             return None
         after = leaderless(before, before.epoch)
@@ -170,7 +170,7 @@ def dead(server: Server) -> Server:
     return evolve(
         server.forgetting_fetches().tracking(frozenset()),
         role=Role.NONE,
-        standing=Standing.DEAD,
+        standing=ServerRole.DEAD,
         epoch=0,
         leader=None,
         voted_for=None,
@@ -196,7 +196,7 @@ def change_connectivity(quorum: ChangingQuorum, cut: Cut, bounds: Reconfiguratio
     if quorum.used.connectivity_changes >= bounds.max_connectivity_changes:
         return None
     for number, server in enumerate(quorum.servers):
-        if server.standing is Standing.DEAD:
+        if server.standing is ServerRole.DEAD:
             apart = [pair for pair in bounds.pairs() if number in pair]
             if not apart or any(pair not in cut.pairs for pair in apart):
                 return None

@@ -17,7 +17,7 @@ from highwater.model.quorum_reference.kip_853.state import (
     ChangingQuorum,
     Role,
     Server,
-    Standing,
+    ServerRole,
     last_configuration,
 )
 from highwater.model.quorum_reference.kip_853.transitions import after_response, leaderless
@@ -49,11 +49,11 @@ def send_fetch(quorum: ChangingQuorum, server: int, peer: int) -> ChangingQuorum
 
 def may_ask(quorum: ChangingQuorum, server: int, peer: int) -> bool:
     before, asked = quorum.servers[server], quorum.servers[peer]
-    if before.standing is Standing.FOLLOWER:
+    if before.standing is ServerRole.FOLLOWER:
         return before.leader == peer and asked.is_started
     return (
         before.role is Role.OBSERVER
-        and before.standing in (Standing.UNATTACHED, Standing.VOTED)
+        and before.standing in (ServerRole.UNATTACHED, ServerRole.VOTED)
         and asked.role is Role.VOTER
         and asked.leader is not None
         and quorum.are_connected(server, peer)
@@ -76,7 +76,7 @@ def reject_fetch(quorum: ChangingQuorum, message: Message) -> ChangingQuorum | N
     if not quorum.awaits(message):
         return None
     me = quorum.servers[message.dest]
-    if me.standing is not Standing.LEADER:
+    if me.standing is not ServerRole.LEADER:
         result = Result.NOT_LEADER
     elif message.epoch != me.epoch:
         result = Result.FENCED if message.epoch < me.epoch else Result.UNKNOWN_LEADER
@@ -91,7 +91,7 @@ def asked_leader(quorum: ChangingQuorum, message: Message) -> Server | None:
     if not quorum.awaits(message):
         return None
     server = quorum.servers[message.dest]
-    return server if server.standing is Standing.LEADER and server.epoch == message.epoch else None
+    return server if server.standing is ServerRole.LEADER and server.epoch == message.epoch else None
 
 
 @action(actor="leader", message=messages_of(Kind.FETCH))
@@ -229,7 +229,7 @@ def take_response(quorum: ChangingQuorum, message: Message) -> ChangingQuorum | 
     if not quorum.awaits(message) or before.pending != message.request:
         return None
     after = after_response(before, me, message.leader, message.epoch, message.result)
-    if after is None and before.standing is Standing.FOLLOWER:
+    if after is None and before.standing is ServerRole.FOLLOWER:
         after = replicated(before, message)
         at, configuration = last_configuration(after.log)
         after = switched(after, me, configuration, message.high_watermark >= at)

@@ -26,7 +26,7 @@ class Role(Enum):
     VOTER = "voter"
 
 
-class Standing(Enum):
+class ServerRole(Enum):
     """What a server is."""
 
     UNATTACHED = "unattached"
@@ -75,7 +75,7 @@ class Server:
 
     host: int | None = within(lambda bounds: Maybe(hosts(bounds)))
     role: Role = within(OneOf(Role))
-    standing: Standing = within(OneOf(Standing))
+    standing: ServerRole = within(OneOf(ServerRole))
     epoch: int = within(epochs)
     leader: int | None = within(lambda bounds: Maybe(servers(bounds)))
     voted_for: int | None = within(lambda bounds: Maybe(servers(bounds)))
@@ -172,7 +172,7 @@ class ChangingQuorum:
 
     def awaits(self, message: Message) -> bool:
         """Whether a message is on its way. A dead server handles none. Source: ReceivableMessage."""
-        return message in self.on_their_way and self.servers[message.dest].standing is not Standing.DEAD
+        return message in self.on_their_way and self.servers[message.dest].standing is not ServerRole.DEAD
 
     def are_connected(self, one: int, other: int) -> bool:
         return (min(one, other), max(one, other)) not in self.cut

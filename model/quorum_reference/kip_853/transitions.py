@@ -7,13 +7,13 @@ with each. They follow org.apache.kafka.raft.QuorumState and KafkaRaftClient (3.
 from __future__ import annotations
 
 from highwater.model.language.records import evolve
-from highwater.model.quorum_reference.kip_853.state import Role, Server, Standing
+from highwater.model.quorum_reference.kip_853.state import Role, Server, ServerRole
 from highwater.model.quorum_reference.messages import Result
 
 
 def illegal(server: Server) -> Server:
     """Kafka throws an IllegalStateException here. Source: SetIllegalState."""
-    return evolve(server, standing=Standing.ILLEGAL, epoch=0, leader=None, votes=frozenset(), voted_for=None)
+    return evolve(server, standing=ServerRole.ILLEGAL, epoch=0, leader=None, votes=frozenset(), voted_for=None)
 
 
 def unattached(server: Server, epoch: int) -> Server:
@@ -25,30 +25,30 @@ def unattached(server: Server, epoch: int) -> Server:
 
 def leaderless(server: Server, epoch: int) -> Server:
     """The server is unattached. An observer may be so again in the same epoch. Source: TransitionToUnattached."""
-    return evolve(server, standing=Standing.UNATTACHED, epoch=epoch, leader=None, votes=frozenset(), voted_for=None)
+    return evolve(server, standing=ServerRole.UNATTACHED, epoch=epoch, leader=None, votes=frozenset(), voted_for=None)
 
 
 def following(server: Server, me: int, leader: int, epoch: int) -> Server:
     """Source: TransitionToFollower."""
-    leads = server.epoch == epoch and server.standing in (Standing.FOLLOWER, Standing.LEADER)
+    leads = server.epoch == epoch and server.standing in (ServerRole.FOLLOWER, ServerRole.LEADER)
     if leader == me or leads or epoch < server.epoch:
         return illegal(server)
     voted_for = None if epoch > server.epoch else server.voted_for
     return evolve(
-        server, standing=Standing.FOLLOWER, epoch=epoch, leader=leader, votes=frozenset(), voted_for=voted_for
+        server, standing=ServerRole.FOLLOWER, epoch=epoch, leader=leader, votes=frozenset(), voted_for=voted_for
     )
 
 
 def resigned(server: Server) -> Server:
     """Source: TransitionToResigned."""
-    return evolve(server, standing=Standing.RESIGNED, leader=None, votes=frozenset())
+    return evolve(server, standing=ServerRole.RESIGNED, leader=None, votes=frozenset())
 
 
 def is_consistent(server: Server, me: int, leader: int | None, epoch: int) -> bool:
     """Whether what a message says of a leader agrees with what the server knows. Source: HasConsistentLeader."""
     if leader == me:
-        has_left = server.epoch == epoch and (server.role is Role.OBSERVER or server.standing is Standing.RESIGNED)
-        return has_left or server.standing is Standing.LEADER
+        has_left = server.epoch == epoch and (server.role is Role.OBSERVER or server.standing is ServerRole.RESIGNED)
+        return has_left or server.standing is ServerRole.LEADER
     return epoch != server.epoch or leader is None or server.leader is None or server.leader == leader
 
 

@@ -10,7 +10,7 @@ import attrs
 import pytest
 
 from highwater.model.kraft.partition import UNCHANGED, PartitionChange, PartitionRegistration, merged
-from highwater.model.kraft.partition_change import Election, Rules, Target, change_of
+from highwater.model.kraft.partition_change import ElectionKind, Rules, Target, change_of
 from highwater.model.kraft.reassignment import Cancelled, Completion, Reassignment, begun, cancelled, completed
 from highwater.model.kraft.releases import RULES
 
@@ -50,7 +50,7 @@ def recorded(
             id="the first active replica of the ISR is elected",
         ),
         pytest.param(
-            recorded(attrs.evolve(THREE, leader=2), election=Election.PREFERRED),
+            recorded(attrs.evolve(THREE, leader=2), election=ElectionKind.PREFERRED),
             PartitionChange(leader=0),
             id="a preferred election moves leadership to the first replica",
         ),
@@ -118,7 +118,7 @@ def recorded(
             id="3.7 elects the last known leader, too",
         ),
         pytest.param(
-            recorded(ALONE, RULES["3.6"], isr=(), active=frozenset({2}), election=Election.UNCLEAN),
+            recorded(ALONE, RULES["3.6"], isr=(), active=frozenset({2}), election=ElectionKind.UNCLEAN),
             PartitionChange(leader=2, isr=(2,), recovering=True),
             id="an unclean election leaves one member in the ISR and begins recovery",
         ),

@@ -6,20 +6,20 @@ from __future__ import annotations
 
 from highwater.model.language.declarations import Instance
 from highwater.model.language.domain import Struct
-from highwater.model.quorum_reference.kip_853.state import ChangingQuorum, Role, Server, Standing
+from highwater.model.quorum_reference.kip_853.state import ChangingQuorum, Role, Server, ServerRole
 from highwater.viewer.picture import Badge, Block, Drawing, Fact, Lane, Log, Message, NameSet, Picture, Tone
 from highwater.viewer.pictures.of_any_model import role
 from highwater.viewer.pictures.quorum import CLIENTS
 
 SHORT = {
-    Standing.UNATTACHED: "·",
-    Standing.VOTED: "V",
-    Standing.CANDIDATE: "C",
-    Standing.RESIGNED: "R",
-    Standing.DEAD: "X",
-    Standing.ILLEGAL: "!",
+    ServerRole.UNATTACHED: "·",
+    ServerRole.VOTED: "V",
+    ServerRole.CANDIDATE: "C",
+    ServerRole.RESIGNED: "R",
+    ServerRole.DEAD: "X",
+    ServerRole.ILLEGAL: "!",
 }
-STALE = (Standing.DEAD, Standing.ILLEGAL)
+STALE = (ServerRole.DEAD, ServerRole.ILLEGAL)
 
 
 def draw(domain: Struct, quorum: ChangingQuorum) -> Picture:
@@ -30,7 +30,7 @@ def draw(domain: Struct, quorum: ChangingQuorum) -> Picture:
     lanes = {CLIENTS: clients_lane(domain, quorum)}
     lanes |= {name: server_lane(server, name, newest, room) for name, server in servers.items()}
     leaders = [
-        name for name, server in servers.items() if server.standing is Standing.LEADER and server.epoch == newest
+        name for name, server in servers.items() if server.standing is ServerRole.LEADER and server.epoch == newest
     ]
     messages = [
         Message(
@@ -72,7 +72,7 @@ def server_lane(server: Server, name: str, newest: int, room: int) -> Lane:
         return Lane((Badge("not started", Tone.IDLE, "-"),), (log,))
     voters = "voters" if server.is_committed else "voters (not committed)"
     name_sets = [NameSet(voters, names(server.configuration.members))]
-    if server.standing is Standing.CANDIDATE:
+    if server.standing is ServerRole.CANDIDATE:
         name_sets.append(NameSet("votes", names(server.votes)))
     return Lane(badges(server, newest), (log,), tuple(name_sets), tuple(facts_of(server, name)))
 
@@ -85,7 +85,7 @@ def facts_of(server: Server, name: str) -> list[Fact]:
     facts = [Fact("host", f"h{server.host}")]
     if server.voted_for is not None:
         facts.append(Fact("voted for", f"s{server.voted_for}"))
-    if server.standing is Standing.LEADER:
+    if server.standing is ServerRole.LEADER:
         ends = [f"s{peer} {end}" for peer, end in enumerate(server.end_offsets) if end is not None]
         facts.append(Fact("ends", ", ".join(end for end in ends if not end.startswith(f"{name} "))))
     if server.unacked:
@@ -97,9 +97,9 @@ def facts_of(server: Server, name: str) -> list[Fact]:
 
 def badges(server: Server, newest: int) -> tuple[Badge, ...]:
     observes = (Badge("observer", Tone.IDLE, "o"),) if server.role is Role.OBSERVER else ()
-    if server.standing is Standing.LEADER:
+    if server.standing is ServerRole.LEADER:
         return (role(None, server.epoch, leads=True, stale=server.epoch < newest), *observes)
-    if server.standing is Standing.FOLLOWER:
+    if server.standing is ServerRole.FOLLOWER:
         return (role(None if server.leader is None else f"s{server.leader}", server.epoch, leads=False), *observes)
     tone = Tone.STALE if server.standing in STALE else Tone.IDLE
     short = f"{SHORT[server.standing]}{server.epoch}"

@@ -8,13 +8,13 @@ from collections.abc import Iterator
 
 from highwater.model.language.declarations import Instance
 from highwater.model.language.domain import Struct
-from highwater.model.quorum_reference.state import Quorum, Server, Standing
+from highwater.model.quorum_reference.state import Quorum, Server, ServerRole
 from highwater.viewer.picture import Badge, Drawing, Fact, Lane, Message, NameSet, Picture, Tone
 from highwater.viewer.pictures.of_any_model import log_of, role
 
 CLIENTS = "clients"
 ACKNOWLEDGED = {None: "not written", False: "written", True: "acknowledged"}
-SHORT = {Standing.UNATTACHED: "·", Standing.VOTED: "V", Standing.CANDIDATE: "C", Standing.ILLEGAL: "!"}
+SHORT = {ServerRole.UNATTACHED: "·", ServerRole.VOTED: "V", ServerRole.CANDIDATE: "C", ServerRole.ILLEGAL: "!"}
 
 
 def draw(domain: Struct, quorum: Quorum) -> Picture:
@@ -28,7 +28,7 @@ def draw(domain: Struct, quorum: Quorum) -> Picture:
     leaders = [
         f"s{number}"
         for number, server in enumerate(quorum.servers)
-        if server.standing is Standing.LEADER and server.epoch == newest
+        if server.standing is ServerRole.LEADER and server.epoch == newest
     ]
     return Picture(lanes, tuple(on_their_way(quorum)), newest, leaders[0] if leaders else None)
 
@@ -44,12 +44,12 @@ def clients_lane(quorum: Quorum) -> Lane:
 def server_lane(domain: Struct, server: Server, number: int, newest: int) -> Lane:
     """A server with its role, log and votes."""
     name_sets = []
-    if server.standing is Standing.CANDIDATE:
+    if server.standing is ServerRole.CANDIDATE:
         name_sets.append(NameSet("votes", tuple(f"s{voter}" for voter in sorted(server.votes))))
     facts = []
     if server.voted_for is not None:
         facts.append(Fact("voted for", f"s{server.voted_for}"))
-    if server.standing is Standing.LEADER:
+    if server.standing is ServerRole.LEADER:
         ends = [f"s{other} {end}" for other, end in enumerate(server.end_offsets) if other != number]
         facts.append(Fact("ends", ", ".join(ends)))
     if server.pending is not None:
@@ -59,11 +59,11 @@ def server_lane(domain: Struct, server: Server, number: int, newest: int) -> Lan
 
 
 def badge_of(server: Server, newest: int) -> Badge:
-    if server.standing is Standing.LEADER:
+    if server.standing is ServerRole.LEADER:
         return role(None, server.epoch, leads=True, stale=server.epoch < newest)
-    if server.standing is Standing.FOLLOWER:
+    if server.standing is ServerRole.FOLLOWER:
         return role(None if server.leader is None else f"s{server.leader}", server.epoch, leads=False)
-    tone = Tone.STALE if server.standing is Standing.ILLEGAL else Tone.IDLE
+    tone = Tone.STALE if server.standing is ServerRole.ILLEGAL else Tone.IDLE
     short = f"{SHORT[server.standing]}{server.epoch}"
     return Badge(f"{server.standing.value} e{server.epoch}", tone, short)
 
