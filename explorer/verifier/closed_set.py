@@ -4,7 +4,7 @@ It holds that
 
 - every initial state is in the set, at depth 0;
 - every step from a state in the set leads into the set, at most one level deeper; and to every state in the set leads a
-  step from one level above, so that there is no state too many;
+  step from one level above, so that there is no state too many, and no image of one;
 - every invariant is true in every state, every step property on every step; prospects and liveness by their ranks, see
   `highwater.explorer.verifier.rankings`;
 - states, steps of each action, cut steps, states at rest: what the certificate counts is what there is.
@@ -57,7 +57,10 @@ class ClosedSet:
         self.rows = len(certificate.states)
         self._row_of = {data: row for row, data in enumerate(certificate.states)}
         self._ends = list(accumulate(certificate.levels))
-        self._found: dict[bytes, int] = {}
+        self._found: dict[bytes, tuple[int, int]] = {}
+        self._bits = (
+            1 if trust_symmetry else len(certificate.permutations)
+        )  # of a row: which of its images were reached
         self._renamings = [Renaming(system.class_domain, each) for each in certificate.permutations[1:]]
         self._hold_shape()
         self._prospects = [(each, certificate.prospects[str(each)]) for each in system.prospects]
@@ -90,10 +93,10 @@ class ClosedSet:
         """Every initial state is in the set, at depth 0."""
         sums = Sums()
         for state in map(self._system.class_of, self._system.initial):
-            row = self._row(state)
+            row, image = self._place(state) or (None, 0)
             if row is None or self._depth(row):
                 self._refuse(state, "an initial state is not in the set, or not at depth 0")
-            sums.reached |= 1 << row
+            sums.reached |= 1 << row * self._bits + image
         return sums
 
     def judge(self, rows: Iterable[int]) -> Sums:
@@ -102,7 +105,7 @@ class ClosedSet:
         Raises:
             Refused: what the certificate says is not so.
         """
-        sums, reached = Sums(), bytearray((self.rows + 7) // 8)
+        sums, reached = Sums(), bytearray(self.rows * self._bits // 8 + 1)
         for row in rows:
             for state, weight in self._states(row):
                 sums.levels[self._depth(row)] += weight
@@ -135,20 +138,22 @@ class ClosedSet:
     def _depth(self, row: int) -> int:
         return bisect_right(self._ends, row)
 
-    def _row(self, state: Any) -> int | None:
-        """The row that holds an image of a state; None if there is none."""
+    def _place(self, state: Any) -> tuple[int, int] | None:
+        """The row that holds an image of a state, and which image the state is of that, if it matters; None if there is
+        no such row.
+        """
         data = self._codec.bytes_of(state)
-        row = self._row_of.get(data)
-        if row is None and self._renamings:
-            row = self._found.get(data)
-            if row is None:
-                images = (self._row_of.get(self._codec.bytes_of(rename(state))) for rename in self._renamings)
-                row = next((each for each in images if each is not None), None)
-                if row is not None:
-                    if len(self._found) >= MOST_REMEMBERED:
-                        self._found.clear()
-                    self._found[data] = row
-        return row
+        if (row := self._row_of.get(data)) is not None:
+            return row, 0
+        place = self._found.get(data)
+        if place is None:
+            images = (self._row_of.get(self._codec.bytes_of(rename(state))) for rename in self._renamings)
+            place = next(((row, each) for each, row in enumerate(images, 1) if row is not None), None)
+            if place is not None:
+                if len(self._found) >= MOST_REMEMBERED:
+                    self._found.clear()
+                place = self._found[data] = place[0], place[1] % self._bits
+        return place
 
     # Steps
 
@@ -165,13 +170,14 @@ class ClosedSet:
             happens, sums.enabled[action.of.name] = True, sums.enabled[action.of.name] + weight
             for each in self._system.step_properties:
                 self._hold(each, Transition(state, after), state, f" in the step {action}")
-            to = self._row(of)
-            if to is None:
+            if (place := self._place(of)) is None:
                 self._refuse(state, f"{action} leads out of the set, to {self._shown(of)}")
+            to = place[0]
             if self._depth(to) > depth + 1:
                 self._refuse(state, f"{action} leads to depth {depth + 1}, where the state is said to be deeper")
             if self._depth(to) == depth + 1:
-                reached[to >> 3] |= 1 << (to & 7)
+                bit = to * self._bits + place[1]
+                reached[bit >> 3] |= 1 << (bit & 7)
             if of != state:
                 steps.append(Step(action, of, to))
         if not happens:
@@ -224,11 +230,9 @@ class ClosedSet:
         Raises:
             Refused: it is not the same.
         """
-        missing = (1 << self.rows) - 1 & ~sums.reached
-        if missing:
-            row = (missing & -missing).bit_length() - 1
-            state = self._codec.state(self._certificate.states[row])
-            self._refuse(state, f"it is said to be at depth {self._depth(row)}, and no step leads there")
+        wanted = self.rows if self._trusts else sum(sums.levels.values())
+        if sums.reached.bit_count() != wanted:
+            self._refuse_unreached(sums.reached)
         mine, counts = counts_of(sums), self._certificate.counts
         for key in sorted({*mine, *counts}):
             theirs = counts.get(key)
@@ -236,6 +240,14 @@ class ClosedSet:
                 theirs = {name: count for name, count in theirs.items() if count}
             if mine.get(key) != theirs:
                 raise Refused(f"{key} is {mine.get(key)}, and not {theirs}")
+
+    def _refuse_unreached(self, reached: int) -> NoReturn:
+        bits = f"{reached:0{self.rows * self._bits}b}"[::-1]
+        for row, data in enumerate(self._certificate.states):
+            if "1" not in bits[row * self._bits : (row + 1) * self._bits]:
+                state = self._codec.state(data)
+                self._refuse(state, f"it is said to be at depth {self._depth(row)}, and no step leads there")
+        raise Refused("to some image of a stored state no step leads: the model does not treat the names alike")
 
     def _shown(self, state: Any) -> str:
         return str(self._system.class_domain.show(state))

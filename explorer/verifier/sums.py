@@ -26,7 +26,7 @@ class Sums:
         cut: how many steps are cut, by the bounds that do.
         held_back: by property, how many states wait where a bound cuts what would end that.
         at_rest, at_bound: how many states have no step: with no bound to blame, and with one.
-        reached: a bit for each row that an initial state, or a step from the level above, leads to.
+        reached: a bit for each image of a row that is an initial state, or that a step from the level above leads to.
     """
 
     levels: Counter[int] = _of_counts()

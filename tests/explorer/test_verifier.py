@@ -432,3 +432,17 @@ def test_a_row_that_nobody_judges_is_missed() -> None:
     certificate = certified(system)
     for row in range(len(certificate.states)):
         assert refused(certificate, system, judged=lambda closed, row=row: closed.judge(rows_but(certificate, row)))
+
+
+def test_an_image_that_no_step_leads_to_is_missed() -> None:
+    """One desk alone begins, so that no step leads to the image in which the other has."""
+
+    @action(actor="desk", desk=DESK)
+    def begin(office: Office, desk: int) -> Office | None:
+        return evolve(office, done=(1, 0)) if office.done == (0, 0) and not desk else None
+
+    system = attrs.evolve(office(*SAFETY), actions=tuple(begin.instances(None)))
+    outcome, found = searched(attrs.evolve(system, interchangeable={}))
+    certificate = certificate_of(system, outcome, found, claim="", spec={}, code={})
+    symmetric = attrs.evolve(certificate, permutations=[{"desks": {0: 0, 1: 1}}, {"desks": {0: 1, 1: 0}}])
+    assert "to some image of a stored state no step leads" in refused(symmetric, system)
