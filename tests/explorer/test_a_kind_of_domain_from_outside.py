@@ -19,8 +19,8 @@ from highwater.explorer.system import ModelError, System, abstracted
 from highwater.explorer.trace import changes
 from highwater.explorer.verdict import Auditing, Outcome, Verdict
 from highwater.model.language.declarations import action
-from highwater.model.language.domain import Integers, Limit, Maybe, SetOf
-from highwater.model.language.records import domain_of, evolve, within
+from highwater.model.language.domain import BOOLEAN, ArrayOf, Integers, Limit, Maybe, SetOf
+from highwater.model.language.records import domain_of, evolve, replaced, within
 from highwater.model.language.shape import Domain, DomainError
 from highwater.spaces import column_type
 from highwater.viewer.exports import EXPORTS
@@ -88,16 +88,20 @@ CROWD = BagOf(GUEST, Limit(10, "room"))
 @attrs.frozen
 class Hall:
     here: tuple[int, ...] = within(CROWD)
+    last_was_odd: tuple[bool, ...] = within(ArrayOf(BOOLEAN, 3, by="guests"))
 
 
 @action(actor="guest", guest=GUEST)
 def enter(hall: Hall, guest: int) -> Hall:
-    return evolve(hall, here=CROWD.put(hall.here, guest))
+    odd = replaced(hall.last_was_odd, guest, len(hall.here) % 2 == 1)
+    return evolve(hall, here=CROWD.put(hall.here, guest), last_was_odd=odd)
 
 
 def test_names_in_a_value_too_wide_for_a_table_are_not_exchanged() -> None:
     """A table has room for eight bits. What is wider stays as it is, and so must its names."""
-    hall = System(domain_of(Hall, None), (Hall(()),), tuple(enter.instances(None)), (), {"guests": (0, 1, 2)})
+    hall = System(
+        domain_of(Hall, None), (Hall((), (False,) * 3),), tuple(enter.instances(None)), (), {"guests": (0, 1, 2)}
+    )
     assert CROWD.size > 256
     agree(breadth_first.explore(hall, symmetry=True, audit=0), plain_python.explore(hall))
 
