@@ -100,6 +100,8 @@ COMMANDS = {
     "reproduce": ("highwater.reports.replaying.only_entry", ["reproduce", "REPORT", "--kafka", "FOLDER"]),
     "walk": ("highwater.cli.outputs.try_out", ["walk", "controller", "--kafka", "FOLDER"]),
     "explain": ("highwater.claims.resolving.choose", ["explain", "HERE", "--kafka", "FOLDER"]),
+    "ask": ("highwater.asking.answering.answer", ["ask", "broker-away"]),
+    "verify": ("highwater.claims.certifying.verify_certificate", ["verify", "SPEC"]),
 }
 
 

@@ -8,7 +8,6 @@ from highwater.cli.endings import Commands
 from highwater.distribution import NAME, VERSION
 
 PLACES = {
-    "ask": "highwater.cli.ask:ask",
     "check": "highwater.cli.check:check",
     "list": "highwater.cli.list_:list_",
     "trace": "highwater.cli.trace:trace",
@@ -24,6 +23,7 @@ PLACES = {
     "simulate": "highwater.cli.simulate:simulate",
     "verify": "highwater.cli.verify:verify",
     "walk": "highwater.cli.walk:walk",
+    "ask": "highwater.cli.ask:ask",
 }
 
 
