@@ -113,7 +113,12 @@ def size_or_nothing(pile):
 def sizes(pile):
     return Counter([0, 1][len(pile.things)])
 """
-REFINES = {"model": "toys:COUNTER", "map": "toys:size", "preset": "slow", "bounds": {"most": 3}}
+REFINES = {
+    "model": "piles_and_counters:COUNTER",
+    "map": "piles_and_counters:size",
+    "preset": "slow",
+    "bounds": {"most": 3},
+}
 
 
 @pytest.fixture
@@ -121,11 +126,17 @@ def claim(tmp_path: Path, write_spec: Callable[..., Path]) -> Callable[..., Path
     """Writes a claim that a pile refines a counter, beside the models; with other keys of `refines` as they are given,
     or without those that are None.
     """
-    (tmp_path / "toys.py").write_text(TOYS, encoding="utf-8")
+    (tmp_path / "piles_and_counters.py").write_text(TOYS, encoding="utf-8")
 
     def write(model: str = "PILE", keys: dict[str, Any] | None = None, **more: Any) -> Path:
         refines = {key: value for key, value in (REFINES | (keys or {})).items() if value is not None}
-        own = {"model": f"toys:{model}", "protocol": None, "bounds": {"most": 3}, "check": None, "refines": refines}
+        own = {
+            "model": f"piles_and_counters:{model}",
+            "protocol": None,
+            "bounds": {"most": 3},
+            "check": None,
+            "refines": refines,
+        }
         return write_spec(**(own | more))
 
     return write
@@ -208,8 +219,11 @@ def test_an_initial_state_that_is_mapped_to_none_is_a_violation_without_a_step(
         ({"model": None}, "refines.model: is missing; allowed are reference, "),
         ({"map": None}, "refines.map: is missing; allowed are package.module:function"),
         ({"map": "size"}, 'refines.map: "size" is not of the form "package.module:NAME"'),
-        ({"map": "toys:sise"}, 'refines.map: toys has no sise (did you mean "size"?); allowed are '),
-        ({"map": "toys:COUNTER"}, "refines.map: COUNTER in toys is a Model, no function"),
+        (
+            {"map": "piles_and_counters:sise"},
+            'refines.map: piles_and_counters has no sise (did you mean "size"?); allowed are ',
+        ),
+        ({"map": "piles_and_counters:COUNTER"}, "refines.map: COUNTER in piles_and_counters is a Model, no function"),
         ({"map": "nowhere:size"}, "refines.map: there is no module nowhere; name its folder with --model-path"),
         ({"preset": "quick"}, 'refines.preset: "quick" is not one of the presets of this model'),
         ({"preset": None}, "refines.preset: is missing; allowed are slow, fast"),
@@ -218,8 +232,11 @@ def test_an_initial_state_that_is_mapped_to_none_is_a_violation_without_a_step(
         ({"bounds": {"most": 0}}, "refines.bounds.most: 0 is out of range; allowed are 1..9 (the most)"),
         ({"bounds": {"most": 3, "least": 1}}, "refines.bounds.least: unknown key; allowed are most"),
         ({"bound": {}}, 'refines.bound: unknown key (did you mean "bounds"?); allowed are model, map, bounds'),
-        ({"map": "toys:size_or_nothing"}, "refines.map: size_or_nothing returned what is no state of counter: None is"),
-        ({"map": "toys:sizes"}, "refines_counter() raised IndexError: list index out of range; at "),
+        (
+            {"map": "piles_and_counters:size_or_nothing"},
+            "refines.map: size_or_nothing returned what is no state of counter: None is",
+        ),
+        ({"map": "piles_and_counters:sizes"}, "refines_counter() raised IndexError: list index out of range; at "),
         ({"bounds": {"most": 2}}, "refines.bounds: most of counter is too small for what size returned: Counter(count"),
     ],
 )
@@ -238,7 +255,7 @@ def test_a_refinement_may_be_claimed_for_any_number_of_epochs(
     highwater: Run, claim: Callable[..., Path], engine: str
 ) -> None:
     expect = {"verdict": "holds", "distinct_states": 2, "any_number_of": ["epochs"]}
-    keys = {"model": "toys:LAG", "map": "toys:behind", "preset": None}
+    keys = {"model": "piles_and_counters:LAG", "map": "piles_and_counters:behind", "preset": None}
     result = highwater("check", claim("EPOCHS", keys, by_order=["epochs"], expect=expect), "--engine", engine)
     assert result.exit_code == 0, result.output
 
@@ -247,7 +264,9 @@ def test_a_refinement_may_be_claimed_for_any_number_of_epochs(
 def test_a_map_passes_on_no_number_of_which_only_the_order_matters(
     highwater: Run, claim: Callable[..., Path], engine: str
 ) -> None:
-    result = highwater("check", claim("EPOCHS", {"map": "toys:epoch"}, by_order=["epochs"]), "--engine", engine)
+    result = highwater(
+        "check", claim("EPOCHS", {"map": "piles_and_counters:epoch"}, by_order=["epochs"]), "--engine", engine
+    )
     assert result.exit_code == 2
     assert "refines_counter looks at more than the order of epochs" in result.stderr
 
@@ -257,9 +276,9 @@ def test_in_python_the_map_and_the_abstract_model_may_be_given_as_themselves(
 ) -> None:
     claim()
     monkeypatch.syspath_prepend(tmp_path)
-    toys = importlib.import_module("toys")
-    refines = {"model": toys.COUNTER, "map": toys.size, "preset": "slow", "bounds": {"most": 3}}
-    found = api.check(api.claim(model=toys.PILE, bounds={"most": 3}, refines=refines), engine="python")
+    own = importlib.import_module("piles_and_counters")
+    refines = {"model": own.COUNTER, "map": own.size, "preset": "slow", "bounds": {"most": 3}}
+    found = api.check(api.claim(model=own.PILE, bounds={"most": 3}, refines=refines), engine="python")
     assert found.violation is not None and found.violation.property == "refines_counter"
 
 
