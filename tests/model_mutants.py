@@ -34,6 +34,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from enum import Enum
 from importlib import import_module
+from itertools import islice
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -276,25 +277,36 @@ def drawn(model: str, seed: int) -> Iterator[Mutation]:
 
 def chosen(model: str, number: int, seed: int) -> tuple[list[Mutation], list[Mutation]]:
     """So many mutations that have the right types, as they are drawn, and those between them that have not."""
+    draws = drawn(model, seed)
     born: list[Mutation] = []
     stillborn: list[Mutation] = []
     with tempfile.TemporaryDirectory() as folder:
         copied(Path(folder))
-        for mutation in drawn(model, seed):
-            if len(born) == number:
-                break
-            (stillborn if is_refused(mutation, Path(folder)) else born).append(mutation)
+        while len(born) < number and (batch := list(islice(draws, number - len(born)))):
+            refused = refused_by_types(batch, Path(folder))
+            stillborn += refused
+            born += [each for each in batch if each not in refused]
     return born, stillborn
 
 
-def is_refused(mutation: Mutation, tree: Path) -> bool:
-    """Whether mypy, as the project has set it up, finds an error in the changed module."""
-    module = ".".join(("highwater", *Path(mutation.file).with_suffix("").parts))
-    plant(mutation, tree)
-    done = subprocess.run([sys.executable, "-m", "mypy", "-m", module], cwd=tree, capture_output=True, check=False)
-    assert done.returncode in (0, 1), done.stderr
-    shutil.copy(ROOT / mutation.file, tree / mutation.file)
-    return done.returncode == 1
+def refused_by_types(mutations_: list[Mutation], tree: Path) -> list[Mutation]:
+    """Those with which mypy, as the project has set it up, finds an error in the changed file. Each run has one of each
+    file: what a function says of itself does not change.
+    """
+    refused, left = [], mutations_
+    while left:
+        of_files = {each.file: each for each in reversed(left)}
+        left = [each for each in left if each is not of_files[each.file]]
+        for mutation in of_files.values():
+            plant(mutation, tree)
+        modules = [".".join(("highwater", *Path(file).with_suffix("").parts)) for file in of_files]
+        command = [sys.executable, "-m", "mypy", *(f"--module={module}" for module in modules)]
+        done = subprocess.run(command, cwd=tree, capture_output=True, text=True, check=False)
+        assert done.returncode in (0, 1), done.stderr
+        refused += [each for file, each in of_files.items() if f"/{file}:" in done.stdout]
+        for file in of_files:
+            shutil.copy(ROOT / file, tree / file)
+    return refused
 
 
 def fates(born: list[Mutation], claims: list[Claim], jobs: int, limit: float, kept: Path | None) -> Iterator[Fate]:

@@ -158,7 +158,7 @@ def propose_expansion(
     if ours.complete and not theirs.replicas[partition].complete:
         return None
     cluster, epochs = _fetched(cluster, leader, follower, partition), (view.leader_epoch, view.partition_epoch)
-    outdated = bool(cluster.brokers[leader].replicas[partition].restarted & view.isr)
+    outdated = bool(cluster.brokers[leader].replicas[partition].restarted)
     proposal = Proposal(follower, theirs.broker_epoch, None, *epochs, fate, view.topic_id, outdated)
     return cluster.with_replica(leader, partition, proposal=proposal)
 

@@ -16,6 +16,7 @@ from highwater.invariants.controller import clients, fencing, goals, in_sync_rep
 from highwater.invariants.kraft import elections, liveness, safety
 from highwater.invariants.partition import agreement, divergence
 from highwater.invariants.partition import clients as clients_of_partition
+from highwater.invariants.partition import liveness as liveness_of_partition
 from highwater.invariants.partition import records as records_of_partition
 from highwater.model.controller.brokers import Role
 from highwater.model.controller.context import Step
@@ -365,6 +366,12 @@ OF_PARTITION = [
         (REFUSED, EXPOSES_REFUSED),
         (NONE, {"clients.exposed": (R1,)}),
         (0, 0, *OF_TWO),
+    ),
+    Case(
+        liveness_of_partition.high_watermark_reaches_the_log_end,
+        (APPENDED,),
+        ({"replicas.0.leadership.pending": frozenset({0, 1}), **FENCED},),
+        SETTINGS,
     ),
     *(
         Case(divergence.followers_do_not_diverge, (DIVERGES,), ({path: value},), (0, 1, 0, SETTINGS[0]))

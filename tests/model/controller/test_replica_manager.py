@@ -114,3 +114,11 @@ def test_stop_replica_requests_while_topic_deletion_started(deletion: bool, answ
     when it arrives.
     """
     assert answered(deletion=deletion).context.answers[0] is answer
+
+
+def test_a_coordinator_that_resigns_late_coordinates_until_then() -> None:
+    walk = Walk(REPAIRED, replication_factor=1)("request_deletion")("notice_deletion", controller=0)
+    while not walk.cluster.queues[0][0][0].delete:
+        walk("receive", controller=0, broker=0)
+    assert walk("delete_replica_and_resign_late", controller=0, broker=0).cluster.brokers[0].coordinates
+    assert not walk("resign_as_coordinator", broker=0).cluster.brokers[0].coordinates

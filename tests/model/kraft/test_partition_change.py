@@ -66,6 +66,11 @@ def recorded(
             id="with ELR the ISR becomes empty, and the last leader is known",
         ),
         pytest.param(
+            recorded(attrs.evolve(ALONE, last_known_elr=(0,)), RULES["3.8"], isr=(), active=ALL - {0}),
+            PartitionChange(leader=None, isr=(), elr=(0,)),
+            id="but it is not recorded again",
+        ),
+        pytest.param(
             recorded(THREE, isr=(0,), min_isr=2),
             PartitionChange(isr=(0,), elr=(1, 2)),
             id="who leaves an ISR below min.insync.replicas is eligible",
