@@ -63,11 +63,15 @@ EDGES_BEFORE_2_3 = tuple(edge for edge in EDGES if edge.since != "2.3.0")
 def change(before: ReplicaState, after: ReplicaState, edges: tuple[Edge, ...] = EDGES) -> Edge | Illegal:
     """The edge between two states of a replica, or that there is none.
 
-    A replica that goes from `NEW` to `ONLINE` gets no request: the election of its partition sends one.
-    Abstracts: that a replica which leads its partition cannot become `NEW`. A reassignment starts those that are not
-        assigned, and the leader is.
+    A replica that goes from `NEW` to `ONLINE` gets no request: the election of its partition sends one. A replica that
+    leads its partition cannot become `NEW` (`can_become_new`).
     """
     return find(edges, before, after)
+
+
+def can_become_new(replica: int, leader: int | None) -> bool:
+    """Whether a replica may become `NEW`: not while it is the leader in ZooKeeper."""
+    return replica != leader
 
 
 @attrs.frozen

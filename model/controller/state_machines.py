@@ -98,6 +98,9 @@ def _move_replica(
     edge = replica_edge(context.replicas[replica], to, protocol)
     if isinstance(edge, Illegal):
         return cluster.with_illegal("replica", edge)
+    leader = None if context.leadership is None else context.leadership.leader
+    if to is ReplicaState.NEW and not replica_states.can_become_new(replica, leader):
+        return cluster
     if to is ReplicaState.OFFLINE:
         if context.leadership is None:
             if not protocol.offline_without_leadership:
@@ -130,6 +133,9 @@ def _replica_effect(
             batch.add_stop_replica(cluster, replica, delete=effect.does is Does.STOP_REPLICA_AND_DELETE)
         case Does.LEAVE_ISR_AND_WRITE:
             return _leave_isr(cluster, controller, replica, protocol)
+        case Does.ADD_TO_ASSIGNMENT:
+            if replica not in context.assignment:
+                return cluster.with_context(controller, assignment=context.assignment + (replica,))
         case Does.REMOVE_FROM_ASSIGNMENT:
             left = tuple(other for other in context.assignment if other != replica)
             return cluster.with_context(controller, assignment=left)

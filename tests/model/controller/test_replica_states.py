@@ -14,6 +14,7 @@ from highwater.model.controller.replica_states import (
     Left,
     ReplicaState,
     at_startup,
+    can_become_new,
     change,
     leave_isr,
 )
@@ -106,6 +107,12 @@ def test_an_edge_sends_and_writes_what_kafka_does(edge: Edge) -> None:
 )
 def test_a_replica_leaves_the_isr(replica: int, leader: int | None, isr: set[int], left: Left | None) -> None:
     assert leave_isr(replica, leader, frozenset(isr)) == left
+
+
+def test_a_replica_that_is_to_lead_cannot_become_new() -> None:
+    assert not can_become_new(1, leader=1)
+    assert can_become_new(1, leader=0)
+    assert can_become_new(1, leader=None)
 
 
 @pytest.mark.parametrize(

@@ -109,6 +109,11 @@ def test_a_replica_without_leadership_is_taken_offline_since_2_0(protocol: Contr
     assert end.zk.leadership is None
 
 
+def test_a_replica_that_leads_does_not_become_new() -> None:
+    start = replica_in(R.NON_EXISTENT)
+    assert move_replicas(start, 0, [0], R.NEW, TELLING) == start
+
+
 def test_a_batch_goes_on_after_an_illegal_edge() -> None:
     """testInvalidTransition's neighbours: Kafka logs the illegal one and handles the others."""
     start = cluster(replicas=(R.DELETION_STARTED, R.ONLINE))
