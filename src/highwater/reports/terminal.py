@@ -24,6 +24,7 @@ from highwater.explorer.system import System
 from highwater.explorer.trace import changes
 from highwater.explorer.verdict import DEADLOCK, Audit, Outcome, Step, Unreached, Verdict, Violation
 from highwater.model.language.graph_properties import GraphProperty, Prospect
+from highwater.model.language.shape import Domain, Shape
 from highwater.reports.progress import short
 from highwater.visible import counted, visible
 
@@ -318,15 +319,15 @@ def show_trace(console: Console, system: System, trace: Sequence[Step], back_to:
             console.print(Text(f"    {' ' * widths[0]}  {visible(words)}", "dim"))
 
 
-def show_state(console: Console, domain: Any, state: Any, indent: str = "    ") -> None:
+def show_state(console: Console, domain: Domain, state: Any, indent: str = "    ") -> None:
     """A state in full, a line per top-level part and per element of an array of records."""
-    for name, of in domain.fields.items():
-        value = getattr(state, name)
-        if isinstance(value, tuple) and hasattr(of, "label") and hasattr(of.of, "fields"):
-            for number, element in enumerate(value):
-                console.print(Text(f"{indent}{of.label}{number}" if of.label else f"{indent}{name}[{number}]", "bold"))
-                for part, part_of in of.of.fields.items():
-                    console.print(Text(f"{indent}  {part}  {visible(part_of.show(getattr(element, part)))}"))
+    for (of, value), name in zip(domain.parts(state), domain.inside(), strict=True):
+        places = None if of.shape is Shape.RECORD else of.paths(value, name)
+        if places and all(element.shape is Shape.RECORD for element, _ in of.parts(value)):
+            for (element, record), place in zip(of.parts(value), places, strict=True):
+                console.print(Text(f"{indent}{place}", "bold"))
+                for (part_of, part), field in zip(element.parts(record), element.inside(), strict=True):
+                    console.print(Text(f"{indent}  {field}  {visible(part_of.show(part))}"))
         else:
             console.print(Text.assemble(indent, (name, "bold"), f"  {visible(of.show(value))}"))
 
