@@ -89,14 +89,14 @@ def test_a_configuration_that_the_controller_refuses_is_said(answering: Controll
 
 @pytest.mark.parametrize("answering", [elected(84, b"\0")], indirect=True)
 def test_an_election_that_is_not_needed_is_none(answering: Controller) -> None:
-    wire.elect(answering.port, "t", 0, False, 10)
+    wire.elect(answering.port, "t", 0, 10, uncleanly=False)
     assert answering.request.startswith(struct.pack(">hhi", 43, 2, 1))
 
 
 @pytest.mark.parametrize("answering", [elected(80, b"\5none")], indirect=True)
 def test_what_the_controller_refuses_is_said(answering: Controller) -> None:
     with pytest.raises(wire.Refused, match="error 80: none"):
-        wire.elect(answering.port, "t", 0, False, 10)
+        wire.elect(answering.port, "t", 0, 10, uncleanly=False)
 
 
 @pytest.mark.parametrize("answering", [assigned(37, b"\0")], indirect=True)

@@ -22,7 +22,7 @@ from highwater.cli.outputs import Outputs
 from highwater.explorer.verdict import Verdict, Violation
 from highwater.files import ReportError
 from highwater.model.language import graph_properties
-from highwater.model.language.domain import Struct
+from highwater.model.language.domain import OneOf, Struct
 from highwater.model.reference.state import Cluster
 from highwater.reports.progress import make_console
 from highwater.reports.terminal import show_state, show_witness, verdict_line
@@ -304,7 +304,7 @@ def test_a_lone_surrogate_in_a_report_crashes_no_export(highwater: Run, report: 
         assert highwater("trace", odd, f"--{kind}", "-").exit_code == 0
 
 
-class Odd:
+class Odd(OneOf):
     """A domain whose values show as they are."""
 
     def show(self, value: str) -> str:
@@ -314,7 +314,9 @@ class Odd:
 def test_control_characters_do_not_reach_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     show_witness(make_console(), Violation("p", {}, "\x1b[2J\x07", {}, ()))
     show_state(
-        make_console(), Struct(Cluster, {"requests": Odd()}), attrs.make_class("S", ["requests"])("\x1b]0;x\x07")
+        make_console(),
+        Struct(Cluster, {"requests": Odd(("odd",))}),
+        attrs.make_class("S", ["requests"])("\x1b]0;x\x07"),
     )
     shown = capsys.readouterr().out
     assert "\\u001b[2J\\u0007" in shown

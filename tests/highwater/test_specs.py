@@ -22,7 +22,6 @@ from highwater.explorer.system import System
 from highwater.explorer.verdict import Auditing, Outcome, Violation
 from highwater.reports.replaying import read_report, replay
 from highwater.reports.results import report, write_json
-from tests.model.test_what_claims_reach import UNREACHED, is_searched, place_of
 
 SPECS = Path(__file__).parents[2] / "specs"
 SMALL = 30_000  # states of a claim that is explored once more, without symmetry
@@ -50,11 +49,8 @@ others are slow, which they are together.
 
 @functools.cache
 def checked(path: Path) -> Result:
-    """What comes out of a claim as it is; and what it reaches, if that is asked here and nowhere else: then it begins
-    without what earlier claims have learned.
-    """
-    spec = load_spec(path)
-    return check_spec(spec, coverage=spec.file.model in UNREACHED and not is_searched(spec))
+    """What comes out of a claim as it is."""
+    return check_spec(load_spec(path))
 
 
 @pytest.mark.parametrize("path", CLAIMS)
@@ -64,7 +60,6 @@ def test_every_claim_comes_out_and_its_counterexample_is_whole_in_a_report(path:
     assert result.mismatches == ()
     assert result.status is Status.MET
     assert result.outcome.vacuous == {}
-    it_reaches_nothing_that_is_said_to_stay_unreached(result)
     if result.violation is None:
         return
     write_json(tmp_path / "report.json", report([result]))
@@ -101,17 +96,6 @@ def told(outcome: Outcome) -> dict[str, Any]:
     return {"traces": traces, "unreached": of_properties} | {
         name: value for name, value in attrs.asdict(outcome, recurse=False).items() if name not in how
     }
-
-
-def it_reaches_nothing_that_is_said_to_stay_unreached(result: Result) -> None:
-    lines = result.outcome.lines
-    reached = [
-        name
-        for name in UNREACHED.get(result.spec.file.model, {})
-        for file, line in [place_of(name)]
-        if lines.get(file, {}).get(line)
-    ]
-    assert reached == [], "take it out of tests/model/unreached.toml"
 
 
 def changes_are_told_where_there_are_any(entry: dict[str, Any]) -> None:

@@ -86,12 +86,8 @@ def test_the_larger_claims_are_larger() -> None:
 
 def searched(model: str) -> list[Spec]:
     """The claims of a model that are small, and the others that together reach what these do not."""
-    return [spec for spec in SPECS if spec.file.model == model and is_searched(spec)]
-
-
-def is_searched(spec: Spec) -> bool:
-    """Whether a claim is searched here for the lines that it runs; `test_specs` asks the others."""
-    return (spec.file.expect.distinct_states or 0) <= SMALL or spec.name in LARGER[spec.file.model]
+    of_model = [spec for spec in SPECS if spec.file.model == model]
+    return [spec for spec in of_model if (spec.file.expect.distinct_states or 0) <= SMALL or spec.name in LARGER[model]]
 
 
 def unreached(model: str, found: Iterable[Called]) -> Iterator[str]:
