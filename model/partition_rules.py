@@ -1,5 +1,5 @@
-"""Rules of Kafka's controller about one partition that several models follow. They are held against Kafka's own classes
-as a part of `kraft.partition_change`.
+"""Rules of Kafka's controller about one partition that several models follow. `elr_after` is held against Kafka's own
+class as a part of `kraft.partition_change`.
 """
 
 from __future__ import annotations

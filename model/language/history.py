@@ -37,20 +37,31 @@ class Rule:
         return [self.first, *(value for since, value in self.changes if release_number(since) <= number)][-1]
 
 
+def _rule(line: str) -> Rule:
+    words, _, source = line.partition("|")
+    spelt, first, *changed = words.split()
+    name, _, mode = spelt.partition("/")
+    changes = tuple((since, value) for each in changed for since, _, value in [each.partition("=")])
+    numbers = [release_number(since) for since, _ in changes]
+    if not source.strip() or numbers != sorted(set(numbers)):
+        raise ValueError(f"{name}: needs a source, and its changes in the order of releases")
+    return Rule(name, mode, first, changes, source.strip())
+
+
+def _rules(text: str) -> tuple[Rule, ...]:
+    return tuple(map(_rule, text.strip().splitlines()))
+
+
 @attrs.frozen
 class History:
     """The table.
 
     Attributes:
-        text: a line for each rule: its name, with `/zookeeper` or `/kraft` behind it if the other mode has a line of
-            its own; its value at first; `RELEASE=VALUE` for each change; and behind a `|` its source.
+        rules: made from a text with a line for each rule: its name, with `/zookeeper` or `/kraft` behind it if the other
+            mode has a line of its own; its value at first; `RELEASE=VALUE` for each change; and behind a `|` its source.
     """
 
-    text: str
-    rules: tuple[Rule, ...] = attrs.field(init=False)
-
-    def __attrs_post_init__(self) -> None:
-        object.__setattr__(self, "rules", tuple(map(_rule, self.text.strip().splitlines())))
+    rules: tuple[Rule, ...] = attrs.field(converter=_rules)
 
     def of(self, mode: str) -> Iterator[Rule]:
         """The rules with a controller of this mode."""
@@ -87,19 +98,10 @@ class History:
         return kind(**{name: _value(toggles[name], text) for name, text in found.items()})
 
 
-def _rule(line: str) -> Rule:
-    words, _, source = line.partition("|")
-    spelt, first, *changed = words.split()
-    name, _, mode = spelt.partition("/")
-    changes = tuple((since, value) for each in changed for since, _, value in [each.partition("=")])
-    numbers = [release_number(since) for since, _ in changes]
-    if not source.strip() or numbers != sorted(set(numbers)):
-        raise ValueError(f"{name}: needs a source, and its changes in the order of releases")
-    return Rule(name, mode, first, changes, source.strip())
-
-
 def _value(kind: Any, text: str) -> Any:
     """A value as the toggle has it: a member of an enum by its value, or a truth value."""
     if isinstance(kind, type) and issubclass(kind, Enum):
         return kind(text)
-    return {"True": True, "False": False}[text]
+    if text not in ("True", "False"):
+        raise ValueError(f"{text!r} is neither True nor False")
+    return text == "True"

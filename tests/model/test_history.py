@@ -47,6 +47,7 @@ def test_a_release_has_the_values_that_were_changed_last_before_it() -> None:
         ("fenced/kraft False 2.0.1=True | E#f\n", "", "fenced: either a toggle or a line of the table is missing"),
         ("check never", "checks never", "check, checks: either a toggle or a line of the table is missing"),
         ("check never", "check sometimes", "'sometimes' is not a valid Check"),
+        ("fenced/kraft False", "fenced/kraft perhaps", "'perhaps' is neither True nor False"),
         ("fenced/zookeeper", "fenced", "fenced is there twice for kraft"),
         (" | A#b", "", "check: needs a source"),
         ("2.0.0=always 2.0.1=never", "2.0.1=never 2.0.0=always", "check: needs a source, and its changes in the order"),
