@@ -57,8 +57,9 @@ class History:
     """The table.
 
     Attributes:
-        rules: made from a text with a line for each rule: its name, with `/zookeeper` or `/kraft` behind it if the other
-            mode has a line of its own; its value at first; `RELEASE=VALUE` for each change; and behind a `|` its source.
+        rules: made from a text with a line for each rule: its name, with `/zookeeper` or `/kraft` behind it if the
+            other mode has a line of its own; its value at first; `RELEASE=VALUE` for each change; and behind a `|` its
+            source.
     """
 
     rules: tuple[Rule, ...] = attrs.field(converter=_rules)
