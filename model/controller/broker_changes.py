@@ -167,7 +167,12 @@ def shut_down_broker(cluster: Cluster, controller: int, broker: int, protocol: C
     def handle(cluster: Cluster) -> Cluster:
         context = cluster.controllers[controller]
         cluster = cluster.with_context(controller, shutting_down=context.shutting_down | {broker})
-        if broker not in context.assignment or context.deleting:
+        if (
+            broker not in context.assignment
+            or len(context.assignment) < 2
+            or context.leadership is None
+            or context.deleting
+        ):
             return cluster
         if context.leadership.leader == broker:
             return move_partition(cluster, controller, PartitionState.ONLINE, protocol, Strategy.CONTROLLED_SHUTDOWN)

@@ -98,8 +98,8 @@ class Broker:
 
     @property
     def leads(self) -> bool:
-        """Whether it acts as leader. A broker that stops running loses its role."""
-        return self.role is Role.LEADER
+        """Whether it acts as leader."""
+        return self.running and self.role is Role.LEADER
 
     @property
     def maximal_isr(self) -> frozenset[int]:

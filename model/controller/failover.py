@@ -128,12 +128,12 @@ def resign(cluster: Cluster, controller: int, protocol: ControllerProtocol) -> C
     """A controller learns that it was deposed, and resigns.
 
     Actor: the controller.
-    Enabled: it is active, and does not own /controller.
+    Enabled: it is active, and does not own /controller in its epoch.
     Effect: it clears its context and drops the requests that it has not sent.
     Source: kafka.controller.KafkaController#maybeResign, #onControllerResignation (3.5).
     """
     context = cluster.controllers[controller]
-    if not context.active or cluster.zk.controller == controller:
+    if not context.active or (cluster.zk.controller == controller and context.epoch == cluster.zk.controller_epoch):
         return None
     return resigned(cluster, controller, protocol)
 

@@ -24,7 +24,7 @@ def fetches_from(cluster: Cluster, follower: int, leader: int, protocol: Control
     Source: kafka.cluster.Partition#readRecords (2.1), #localReplicaWithEpochOrException (2.1).
     """
     ours, theirs = cluster.brokers[follower], cluster.brokers[leader]
-    if not theirs.leads or ours.role is not Role.FOLLOWER or ours.leader != leader:
+    if not theirs.leads or not ours.running or ours.role is not Role.FOLLOWER or ours.leader != leader:
         return False
     return ours.leader_epoch == theirs.leader_epoch or not protocol.fence_fetch
 
@@ -38,7 +38,7 @@ def catch_up(cluster: Cluster, follower: int, leader: int, protocol: ControllerP
     Effect: the follower has every committed record.
     Abstracts: offsets; the model `partition` has them.
     """
-    if cluster.brokers[follower].complete or not cluster.brokers[leader].complete:
+    if follower == leader or cluster.brokers[follower].complete or not cluster.brokers[leader].complete:
         return None
     if not fetches_from(cluster, follower, leader, protocol):
         return None
@@ -102,7 +102,7 @@ def expand_isr(cluster: Cluster, leader: int, follower: int, protocol: Controlle
         end offsets that it remembers of them, and does not compare leader epochs (0.8).
     """
     broker = cluster.brokers[leader]
-    if not broker.leads or follower in broker.isr or follower not in broker.replicas:
+    if follower == leader or not broker.leads or follower in broker.isr or follower not in broker.replicas:
         return None
     if not cluster.brokers[follower].complete:
         return None
@@ -142,7 +142,7 @@ def repair_isr(cluster: Cluster, leader: int, member: int, protocol: ControllerP
     Source: kafka.cluster.Partition#isFollowerOutOfSync (3.0); KAFKA-9672.
     """
     broker = cluster.brokers[leader]
-    if not broker.leads or member not in broker.isr or member in broker.replicas:
+    if member == leader or not broker.leads or member not in broker.isr or member in broker.replicas:
         return None
     return _with_isr(cluster, leader, broker.isr - {member}, protocol) if protocol.isr_repair_unassigned else None
 
@@ -160,8 +160,6 @@ class IsrAnswer(Enum):
 def isr_answer(context: Context, broker: Broker, leader: int, protocol: ControllerProtocol) -> IsrAnswer:
     """A controller's answer to a leader that asks for an ISR, from what the controller knows.
 
-    Abstracts: that the controller knows no such topic. A leader deletes its replica before its topic is gone, and its
-        open change goes with the replica.
     Source: kafka.controller.KafkaController#tryProcessAlterPartition (3.3 to 3.9), #processAlterIsr (2.7 to 3.1). The
         latter tries to write even if the leader knows newer epochs, and fails, so that the leader asks again. Until 3.2
         it accepts members that are not live.
@@ -169,12 +167,14 @@ def isr_answer(context: Context, broker: Broker, leader: int, protocol: Controll
     known, isr = context.leadership, broker.change.isr
     if context.live[leader] != broker.epoch:
         return IsrAnswer.ASK_AGAIN
-    if broker.partition_epoch > known.partition_epoch:
+    if known is None or context.topic_id != broker.topic_id:
+        return IsrAnswer.GIVE_UP
+    if broker.partition_epoch > known.partition_epoch or broker.leader_epoch > known.leader_epoch:
         refused = protocol.ahead_of_controller_error is AheadOfController.FENCED
         return IsrAnswer.GIVE_UP if refused else IsrAnswer.ASK_AGAIN
     if broker.leader_epoch < known.leader_epoch:
         return IsrAnswer.GIVE_UP
-    if protocol.repeated_change_succeeds and known.isr == isr:
+    if protocol.repeated_change_succeeds and known.leader == leader and known.isr == isr:
         return IsrAnswer.ALREADY_SO
     if broker.partition_epoch < known.partition_epoch:
         return IsrAnswer.GIVE_UP

@@ -85,6 +85,8 @@ def notice_isr(cluster: Cluster, controller: int, protocol: ControllerProtocol) 
 
     def handle(cluster: Cluster) -> Cluster:
         cluster = fenced(cluster, controller, protocol).with_zk(isr_changed=False)
+        if cluster.zk.leadership is None or cluster.controllers[controller].topic_id != cluster.zk.topic_id:
+            return cluster
         cluster = cluster.with_context(controller, leadership=cluster.zk.leadership)
         batch = Batch(controller)
         batch.add_update_metadata(cluster)

@@ -148,10 +148,12 @@ def supplant(cluster: Cluster, controller: int, reassignment: Reassignment, prot
         cluster = (
             fenced(cluster, controller, protocol).with_zk(assignment=wanted).with_context(controller, assignment=wanted)
         )
-        if cast("int", context.leadership.leader) in unneeded and protocol.cancel_moves_leader_first:
+        leads = context.leadership is not None and context.leadership.leader in unneeded
+        if leads and protocol.cancel_moves_leader_first:
             cluster = move_partition(cluster, controller, PartitionState.ONLINE, protocol, Strategy.OFFLINE)
         cluster = stop_replicas(cluster, controller, unneeded, protocol)
         cluster = delete_replicas(cluster, controller, unneeded, protocol)
+        cluster = cluster.with_context(controller, assignment=wanted)
     return begin(cluster, controller, protocol)
 
 
@@ -330,6 +332,8 @@ def notice_caught_up_replicas(cluster: Cluster, controller: int, protocol: Contr
     """
     context, leadership = cluster.controllers[controller], cluster.zk.leadership
     if context.reassignment is None or not is_free(context) or leadership is None:
+        return None
+    if not is_complete(context.reassignment, leadership.isr, protocol.completion):
         return None
     end = go_on(cluster, controller, protocol)
     return end.with_context(controller, leadership=leadership) if end.controllers[controller].step in END else None

@@ -55,7 +55,7 @@ def exit_broker(cluster: Cluster, broker: int) -> Cluster | None:
     Enabled: it runs, and the controller has answered its request.
     Source: kafka.server.KafkaServer#shutdown (3.5).
     """
-    return died(cluster, broker) if cluster.brokers[broker].leaving else None
+    return died(cluster, broker) if cluster.brokers[broker].running and cluster.brokers[broker].leaving else None
 
 
 @action(actor="broker", broker=brokers)

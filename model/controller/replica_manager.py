@@ -61,10 +61,10 @@ def _answered(cluster: Cluster, controller: int, broker: int, request: Request, 
     Source: kafka.controller.AbstractControllerBrokerRequestBatch#sendStopReplicaRequests (2.6 to 3.9), whose callback
         checks isTopicDeletionInProgress when the response arrives.
     """
-    if not request.delete:
+    if request.kind is not Kind.STOP_REPLICA or not request.delete:
         return cluster
     context = cluster.controllers[controller]
-    if context.epoch != request.controller_epoch or not context.deletion_begun:
+    if not context.active or context.epoch != request.controller_epoch or not context.deletion_begun:
         return cluster
     return cluster.with_context(controller, answers=replaced(context.answers, broker, answer))
 
@@ -145,9 +145,9 @@ def fail_to_take_role(cluster: Cluster, controller: int, broker: int, protocol: 
     """
     queue = cluster.queues[controller][broker]
     before = cluster.brokers[broker]
-    if not cluster.is_registered(broker) or not queue:
+    if not cluster.is_registered(broker) or not queue or queue[0].kind is not Kind.LEADER_AND_ISR:
         return None
-    request = queue[0]  # only LeaderAndIsr names replicas
+    request = queue[0]
     if (
         request.broker_epoch != before.epoch
         or request.leader_epoch <= before.leader_epoch
@@ -175,7 +175,7 @@ def delete_replica_and_resign_late(
         of leadership.
     """
     queue, before = cluster.queues[controller][broker], cluster.brokers[broker]
-    if not queue or not before.coordinates or not queue[0].delete:
+    if not queue or not before.coordinates or not before.running or not queue[0].delete:
         return None
     after = obeyed(cluster.with_queue(controller, broker, queue[1:]), controller, broker, queue[0], protocol)
     if after.brokers[broker].log is not None:

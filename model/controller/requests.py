@@ -65,8 +65,9 @@ class Batch:
         """
         context = cluster.controllers[self._controller]
         known = NO_EPOCH if context.leadership is None else context.leadership.leader_epoch
+        already = replica in self._stop and self._stop[replica].delete
         self._stop[replica] = _request(
-            Kind.STOP_REPLICA, context, None, DURING_DELETION if context.deleting else known, delete=delete
+            Kind.STOP_REPLICA, context, None, DURING_DELETION if context.deleting else known, delete=delete or already
         )
 
     def sent(self, cluster: Cluster, protocol: ControllerProtocol) -> Cluster:
@@ -77,7 +78,7 @@ class Batch:
         for broker in cluster.ids:
             known = (self._leader_and_isr.get(broker), metadata, self._stop.get(broker))
             requests = [request for request in known if request is not None]
-            if (epoch := context.live[broker]) is None:
+            if not requests or (epoch := context.live[broker]) is None:
                 continue
             addressed = tuple(evolve(request, broker_epoch=epoch) for request in requests)
             cluster = cluster.with_queue(controller, broker, cluster.queues[controller][broker] + addressed)

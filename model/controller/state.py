@@ -162,8 +162,8 @@ class Cluster:
         return evolve(self, history=evolve(self.history, illegal_edges=edges))
 
     def is_registered(self, broker: int) -> bool:
-        """Whether the broker's session is the one that it registered with. It ends when the broker stops running."""
-        return self.zk.registrations[broker] == self.brokers[broker].epoch
+        """Whether the broker runs and its session with ZooKeeper is the one that it registered with."""
+        return self.brokers[broker].running and self.zk.registrations[broker] == self.brokers[broker].epoch
 
 
 def initial_states(bounds: ControllerBounds) -> list[Cluster]:

@@ -87,7 +87,8 @@ def notice_deletion(cluster: Cluster, controller: int, protocol: ControllerProto
         )
     if not context.topic_id:
         return None
-    cluster = cluster.with_context(controller, deleting=True)
+    halted = context.reassignment is not None
+    cluster = cluster.with_context(controller, deleting=True, deletion_halted=halted)
     return handled(cluster, controller, protocol, lambda before: resume_deletion(before, controller, protocol))
 
 
@@ -146,7 +147,7 @@ def read_answer(cluster: Cluster, controller: int, broker: int, protocol: Contro
     if answer is Answer.NONE or not is_free(context):
         return None
     cluster = cluster.with_context(controller, answers=replaced(context.answers, broker, Answer.NONE))
-    if not in_state(context, ReplicaState.DELETION_STARTED):
+    if not context.deleting or not in_state(context, ReplicaState.DELETION_STARTED):
         return cluster
 
     def handle(cluster: Cluster) -> Cluster:

@@ -73,7 +73,7 @@ def elect_last_known_leader(partition: Partition, candidate: int, protocol: Part
     Source: org.apache.kafka.controller.PartitionChangeBuilder#electAnyLeader, #canElectLastKnownLeader (3.8.0; 4.1.0);
         KIP-966.
     """
-    if not may_lead_again(partition.quorum, candidate, protocol):
+    if partition.quorum.leader is not None or not may_lead_again(partition.quorum, candidate, protocol):
         return None
     return elected_alone(partition, candidate)
 

@@ -61,7 +61,7 @@ def may_fetch(partition: Partition, follower: int) -> bool:
     replica = partition.replicas[follower]
     if replica.leader is None or replica.leader == follower or replica.fetch is not None:
         return False
-    if replica.truncating or not partition.replicas[replica.leader].is_up:
+    if not replica.is_up or replica.truncating or not partition.replicas[replica.leader].is_up:
         return False
     return not has_stopped_fetching(partition, follower)
 
@@ -268,7 +268,7 @@ def receive_fetch(partition: Partition, follower: int, protocol: PartitionProtoc
     """
     replica = partition.replicas[follower]
     response = replica.fetch
-    if response is None or response.stage in (Stage.REQUEST, Stage.OUT_OF_RANGE):
+    if response is None or not replica.is_up or response.stage in (Stage.REQUEST, Stage.OUT_OF_RANGE):
         return None
     return received(partition, follower, response, protocol)
 

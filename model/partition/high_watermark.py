@@ -33,7 +33,7 @@ def min_isr(assignment: Set[int], protocol: PartitionProtocol, bounds: Partition
 
     Source: kafka.cluster.Partition#effectiveMinIsr (3.7.0); ReplicationControlManager#getTopicEffectiveMinIsr (3.7.0).
     """
-    if not protocol.effective_min_isr:
+    if bounds.min_insync_replicas == 1 or not protocol.effective_min_isr:
         return bounds.min_insync_replicas
     return min(bounds.min_insync_replicas, len(assignment))
 
@@ -64,6 +64,8 @@ def committed_end(
         min.insync.replicas, KAFKA-15583).
     """
     leadership, end = replica.leadership, replica.log_end_offset
+    if end == replica.high_watermark:
+        return end
     if leadership.candidate is not None:
         return replica.high_watermark  # maybeExpandIsr, which is about to propose the candidate, holds the lock
     if protocol.high_watermark_requires_min_isr and len(leadership.isr) < min_isr(

@@ -107,7 +107,7 @@ def propose_expansion(
     Effect: the request is in flight. From now on the high watermark waits for the follower, too.
     Source: kafka.cluster.Partition#maybeExpandIsr, #expandIsr (2.7 to 3.0), #prepareIsrExpand (3.1 to 3.8); KIP-497.
     """
-    if not partition.leads(leader):
+    if leader == follower or not partition.leads(leader):
         return None
     replica = partition.replicas[leader]
     if not (
@@ -133,7 +133,7 @@ def find_in_sync(
     Effect: the leader will propose the follower. Until then it neither appends nor commits, but notes fetches.
     Source: kafka.cluster.Partition#maybeExpandIsr before KAFKA-15221 (3.5).
     """
-    if not partition.leads(leader):
+    if leader == follower or not partition.leads(leader):
         return None
     replica = partition.replicas[leader]
     leadership = replica.leadership

@@ -281,8 +281,9 @@ class Partition:
         return evolve(self, replicas=replaced(self.replicas, broker, replica))
 
     def leads(self, broker: int) -> bool:
-        """Whether a broker presumes leadership: it accepts writes and serves fetches. A stopped one knows no leader."""
-        return self.replicas[broker].leader == broker
+        """Whether a broker runs and presumes leadership: it accepts writes and serves fetches."""
+        replica = self.replicas[broker]
+        return replica.leader == broker and replica.is_up
 
     def is_alive(self, broker: int | None) -> bool:
         """Whether other brokers take a broker for alive: the controller has not fenced it."""

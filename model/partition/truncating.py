@@ -35,7 +35,7 @@ def handle_out_of_range(partition: Partition, follower: int, protocol: Partition
         RemoteLeaderEndPoint#fetchOffset (3.5.1).
     """
     replica = partition.replicas[follower]
-    if replica.fetch is None or replica.fetch.stage is not Stage.OUT_OF_RANGE:
+    if replica.fetch is None or replica.fetch.stage is not Stage.OUT_OF_RANGE or not replica.is_up:
         return None
     if replica.leader is None or replica.leader == follower or not partition.leads(replica.leader):
         return None
@@ -66,7 +66,7 @@ def ask_where_to_truncate(partition: Partition, follower: int, protocol: Partiti
         kafka.cluster.Partition#lastOffsetForLeaderEpoch (2.1).
     """
     replica = partition.replicas[follower]
-    if not replica.truncating or replica.leader is None or not partition.leads(replica.leader):
+    if not replica.truncating or not replica.is_up or replica.leader is None or not partition.leads(replica.leader):
         return None
     if replica.fetch is not None and replica.fetch.leader == replica.leader:
         return None

@@ -63,7 +63,7 @@ def expand_isr(
     Effect: see `written`.
     Source: kafka.cluster.Partition#updateLeaderHWAndMaybeExpandIsr (0.8), #maybeExpandIsr (0.10.2 to 2.6).
     """
-    if not partition.leads(leader):
+    if leader == follower or not partition.leads(leader):
         return None
     replica = partition.replicas[leader]
     if not may_join(replica, follower, protocol, bounds):
@@ -84,7 +84,7 @@ def lose_written_isr(
     Abstracts: lost answers to a shrink: the leader then waits for too many replicas, not for too few.
     Source: KAFKA-1382; kafka.utils.ZkUtils#conditionalUpdatePersistentPath (0.8.1; 0.8.2 with a checker).
     """
-    if not partition.leads(leader):
+    if leader == follower or not partition.leads(leader):
         return None
     replica = partition.replicas[leader]
     if is_outdated(replica.leadership.partition_epoch, partition.quorum, protocol) or not may_join(
