@@ -1,6 +1,6 @@
 """Values of a domain in plain Python: what stands for one, images under an exchange of names, bounds that are exceeded.
 
-What judges a search uses this, and shares no more with the search.
+It imports nothing of the compiler, the kernels and the search.
 """
 
 from __future__ import annotations

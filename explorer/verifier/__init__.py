@@ -1,1 +1,1 @@
-"""What a sceptic reads: certificates of verdicts, and a verifier that shares nothing with what wrote them."""
+"""What a sceptic reads: certificates of verdicts, and a verifier that imports nothing of the search."""

@@ -86,7 +86,8 @@ def write(certificate: Certificate, path: Path) -> None:
             archive.writestr(zipfile.ZipInfo(name, WHEN), part, zipfile.ZIP_DEFLATED)
 
 
-_DAMAGE = (zipfile.BadZipFile, zlib.error, OSError, EOFError, KeyError, ValueError, RecursionError, NotImplementedError)
+# RuntimeError: encrypted, compressed in another way, or nested too deeply.
+_DAMAGE = (zipfile.BadZipFile, zlib.error, OSError, EOFError, KeyError, ValueError, RuntimeError)
 
 
 def read(file: BinaryIO, path: str) -> Certificate:
@@ -116,7 +117,7 @@ def read(file: BinaryIO, path: str) -> Certificate:
         raise Unfit(f"{path}: was changed after it was written; write it anew")
     try:
         return _made(head, parts)
-    except (TypeError, ValueError, KeyError, IndexError, AttributeError) as error:
+    except (TypeError, ValueError, KeyError, IndexError, AttributeError, RecursionError) as error:
         raise Unfit(f"{path}: is no certificate: {type(error).__name__}: {error}") from None
 
 
@@ -160,11 +161,11 @@ def _number(value: int) -> bytes:
 
 
 def _number_at(data: bytes, at: int) -> tuple[int, int]:
-    value = data[at]
-    if value < 128:
-        return value, at + 1
-    above, at = _number_at(data, at + 1)
-    return value & 127 | above << 7, at
+    value = shift = 0
+    while data[at] >= 128:
+        value |= (data[at] & 127) << shift
+        at, shift = at + 1, shift + 7
+    return value | data[at] << shift, at + 1
 
 
 def _with_length(part: bytes) -> bytes:

@@ -73,6 +73,8 @@ def verify(
             return Report(tuple(verified), tuple(not_verified))
         if certificate.verdict not in (Verdict.HOLDS.value, Verdict.HOLDS_TO_DEPTH.value):
             raise Unfit(f"a verdict {certificate.verdict!r} has no certificate")
+        if certificate.verdict == Verdict.HOLDS_TO_DEPTH.value and (unknown := system.prospects + system.liveness):
+            raise Unfit(f"{unknown[0]} is judged only where every state is known, and these go to a depth")
         to_judge = ClosedSet(certificate, system, no_deadlock=no_deadlock, trust_symmetry=trust_symmetry)
         sums = to_judge.judge_initial()
         sums.add(judged(to_judge) if judged else _all(to_judge, on_progress))

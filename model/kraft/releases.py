@@ -17,7 +17,7 @@ from highwater.model.language.definition import Release, release_number
 from highwater.model.language.history import History
 
 HISTORY = History("""
-shrink_bump asked-for 3.6.0=never | PartitionChangeBuilder#triggerLeaderEpochBumpIfNeeded
+shrink_bump asked-for 3.6.0=never | PartitionChangeBuilder#triggerLeaderEpochBumpIfNeeded (until 3.7)
 completion added 3.8.0=all 4.3.0=all-if-fewer | PartitionReassignmentReplicas
 elr False 4.1.0=True | EligibleLeaderReplicasVersion
 last_known_leader not-cleared 3.8.0=with-empty-isr 4.1.1=without-leader | PartitionChangeBuilder

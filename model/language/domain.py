@@ -172,6 +172,8 @@ class OneOf(Atom):
 
     def __attrs_post_init__(self) -> None:
         by_text: dict[str, Any] = {}
+        if len(set(self.members)) < len(self._known):
+            raise TypeError(f"OneOf: of {', '.join(map(repr, self.members))} two are equal, as True and 1 are")
         for member in self.members:
             other = by_text.setdefault(text := self.show(member), member)
             if other is not member:

@@ -16,7 +16,7 @@ from hypothesis import Phase, given, settings
 from highwater.explorer.search.levels import breadth_first
 from highwater.explorer.search.plain.certifying import certificate_of
 from highwater.explorer.system import System, abstracted
-from highwater.explorer.verdict import Budget, Found, Outcome, Verdict
+from highwater.explorer.verdict import Budget, Found, Outcome, Step, Verdict, Violation
 from highwater.explorer.verifier import traces
 from highwater.explorer.verifier.certificate import Certificate, Unfit, read, write
 from highwater.explorer.verifier.closed_set import ClosedSet, is_group
@@ -378,7 +378,47 @@ def test_a_goal_that_is_lost_is_out_of_reach_at_the_end_of_its_trace(monkeypatch
     assert certificate.verdict == "violated"
     assert not any("out of reach" in each for each in verified(certificate, system).not_verified)
     monkeypatch.setattr(traces, "MOST_BEHIND", 0)
-    assert any("out of reach" in each for each in verified(certificate, system).not_verified)
+    report = verified(certificate, system)
+    assert any("out of reach" in each for each in report.not_verified)
+    assert not any("violates" in each for each in report.verified), "only the end was judged"
+
+
+@attrs.frozen
+class Terms:
+    of: tuple[int, ...] = within(ArrayOf(Integers(0, Limit(1, "epochs_max"), order="epochs"), 3))
+
+
+@action(actor="voter", voter=Integers(0, 2))
+def begin_term(terms: Terms, voter: int) -> Terms:
+    return Terms(replaced(terms.of, voter, max(terms.of) + 1))
+
+
+@invariant()
+def two_are_equal(terms: Terms) -> bool:
+    return len([1 for a in range(3) for b in range(a) if terms.of[a] == terms.of[b]]) > 0
+
+
+def test_a_trace_by_order_takes_no_step_that_a_bound_cuts(system_of: Callable[..., System]) -> None:
+    system = abstracted(system_of([Terms((0, 0, 0))], [begin_term], [two_are_equal]), ["epochs"])
+    certificate = certified(system)
+    assert certificate.verdict == "holds", "there is room for two terms at a time"
+    of = {str(each): each for each in system.actions}
+    states = (Terms((0, 0, 0)), Terms((1, 0, 0)), Terms((1, 2, 0)))
+    taken = (None, of["begin_term(voter 0)"], of["begin_term(voter 1)"])
+    trace = tuple(Step(action, state) for action, state in zip(taken, states, strict=True))
+    found = traces.written(system, [Violation("two_are_equal", {}, "", {}, trace)])
+    assert "step 2 of the trace of two_are_equal()" in refused(
+        attrs.evolve(certificate, verdict="violated", traces=found), system
+    )
+    longer = traces.written(system, [Violation("two_are_equal", {}, "", {}, trace[:2])])
+    assert "is true at the end" in refused(attrs.evolve(certificate, verdict="violated", traces=longer), system)
+
+
+def test_what_is_judged_of_all_states_is_not_verified_of_some() -> None:
+    system = office(*GRAPH)
+    shallow = attrs.evolve(certified(system), verdict="holds-to-depth")
+    with pytest.raises(Unfit, match="is judged only where every state is known"):
+        verified(shallow, system)
 
 
 # --- Files

@@ -191,3 +191,46 @@ def test_a_master_is_of_spark(highwater: Run, certificate: Path) -> None:
     assert "--master has no meaning with --engine local" in ended.stderr
     with pytest.raises(SpecError, match="allowed are local, spark"):
         front_door.verify(certificate, engine="python")
+
+
+def test_a_certificate_to_a_depth_is_of_a_claim_to_this_depth(
+    highwater: Run, tmp_path: Path, write_spec: Callable[..., Path]
+) -> None:
+    deep, shallow = tmp_path / "deep", tmp_path / "shallow"
+    claim = write_spec("claim.toml", max_depth=3, expect={"verdict": "holds-to-depth"})
+    assert highwater("check", claim, "--certificate", deep).exit_code == 0
+    assert highwater("verify", deep, "--spec", claim).exit_code == 0
+    assert highwater("check", claim, "--max-depth", 1, "--certificate", shallow).exit_code == 3
+    ended = highwater("verify", shallow)
+    assert (ended.exit_code, "it goes to a depth of 1; the claim is of a depth of 3" in ended.stderr) == (2, True)
+    whole = write_spec("whole.toml", expect=None)
+    assert highwater("check", whole, "--max-depth", 1, "--certificate", shallow).exit_code == 3
+    assert "holds-to-depth" in highwater("verify", shallow).stdout
+    ended = highwater("verify", shallow, "--spec", whole)
+    assert (ended.exit_code, "it goes to a depth of 1; the claim is of every depth" in ended.stderr) == (2, True)
+
+
+def test_what_is_not_judged_to_a_depth_has_no_certificate(highwater: Run, tmp_path: Path) -> None:
+    claim = SPECS / "partition/liveness/a_committed_shrink_leaves_the_high_watermark_where_it_is.toml"
+    ended = highwater("check", claim, "--max-depth", 2, "--certificate", tmp_path / "c")
+    assert ended.exit_code == 2
+    assert "high_watermark_reaches_the_log_end() is not judged to a depth" in ended.stderr
+
+
+def test_a_certificate_of_another_name_is_not_that_of_a_spec(highwater: Run, certificate: Path, tmp_path: Path) -> None:
+    other = altered(certificate, tmp_path / "c", lambda each: attrs.evolve(each, claim="no_record_is_ever_lost"))
+    ended = highwater("verify", other, "--spec", HOLDS)
+    assert (ended.exit_code, "is of the claim no_record_is_ever_lost, not of " in ended.stderr) == (2, True)
+
+
+@pytest.mark.parametrize(("part", "data"), [("states", b"\xff" * 5_000), ("ranks.json", b"[" * 100_000)])
+def test_a_part_that_has_no_end_is_damage(
+    highwater: Run, certificate: Path, tmp_path: Path, part: str, data: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("highwater.explorer.verifier.certificate._seal", lambda head, parts: "the same")
+    with zipfile.ZipFile(certificate) as of, zipfile.ZipFile(tmp_path / "c", "w") as archive:
+        for name in of.namelist():
+            head = json.dumps(json.loads(of.read(name)) | {"seal": "the same"}) if name == "certificate.json" else None
+            archive.writestr(name, data if name == part else head or of.read(name))
+    ended = highwater("verify", tmp_path / "c")
+    assert (ended.exit_code, "is no certificate" in ended.stderr) == (2, True)

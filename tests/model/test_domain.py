@@ -467,3 +467,8 @@ def test_a_limit_survives_copies_with_its_key(again: Any) -> None:
     limit = again(Limit(3, "steps"))
     assert limit == 3
     assert limit.key == "steps"
+
+
+def test_two_values_that_are_equal_are_refused() -> None:
+    with pytest.raises(TypeError, match="OneOf: of 1, True two are equal, as True and 1 are"):
+        OneOf((1, True))

@@ -67,6 +67,8 @@ def write_certificate(path: Path, spec: Spec, outcome: Outcome, found: Found | N
     if found is None and outcome.verdict is not Verdict.VIOLATED:
         raise SpecError(f"{spec.path}: --certificate: the verdict is {outcome.verdict.value}, for which there is none")
     system = spec.system()
+    if outcome.verdict is Verdict.HOLDS_TO_DEPTH and (unknown := system.prospects + system.liveness):
+        raise SpecError(f"{spec.path}: --certificate: {unknown[0]} is not judged to a depth, and there is none without")
     certificate = certificate_of(system, outcome, found, claim=spec.name, spec=keys_of(spec), code=code_of(system))
     try:
         write(certificate, path)
@@ -117,6 +119,10 @@ def verify_certificate(
         loaded = make_spec(str(path), certificate.spec) if spec is None else load_spec(spec)
         if theirs := _differing(certificate.spec, keys_of(loaded)):
             raise Unfit(f"{path}: is of another claim than {spec or 'it says'}: its {theirs} differ")
+        if spec and certificate.claim != loaded.name:
+            raise Unfit(f"{path}: is of the claim {certificate.claim}, not of {loaded.name}")
+        if certificate.verdict == Verdict.HOLDS_TO_DEPTH.value and (spec or loaded.file.max_depth is not None):
+            _hold_depth(len(certificate.levels) - 1, loaded.file.max_depth)
         system = loaded.system()
         hold_code(certificate, code_of(system))
         report = verify(
@@ -132,6 +138,12 @@ def verify_certificate(
     except ModelError as error:
         raise SpecError(f"{path}: {error}") from None
     return Verified(**attrs.asdict(report), claim=certificate.claim, verdict=certificate.verdict, spec=certificate.spec)
+
+
+def _hold_depth(depth: int, claimed: int | None) -> None:
+    if depth != claimed:
+        of = "every depth" if claimed is None else f"a depth of {claimed}"
+        raise Unfit(f"it goes to a depth of {depth}; the claim is of {of}")
 
 
 def _read(path: Path) -> bytes:

@@ -292,7 +292,10 @@ def build_system(
         if type(each) not in kinds:
             raise ModelError(f"{each.name} is a {type(each).__name__}, which no search knows how to judge {_at(each)}")
         kinds[type(each)] += each.instances(bounds, protocol)
-        kinds[Invariant] += each.beginnings(initial) if isinstance(each, Refines) else ()
+        beginnings = each.beginnings(initial) if isinstance(each, Refines) else []
+        if beginnings and by_order:
+            raise ModelError(f"{each.name}: an initial state is mapped to none; leave by_order out to see which")
+        kinds[Invariant] += beginnings
     system = System(
         domain=domain,
         initial=initial,
