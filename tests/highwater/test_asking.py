@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import attrs
@@ -13,9 +14,10 @@ import pytest
 from click.testing import Result
 
 import highwater as front
+from highwater.asking import answering, asked
 from highwater.asking.answering import answer, releases_of
-from highwater.asking.asked import Says, ask_claim, spec_of
-from highwater.asking.questions import catalogue, findings, question_named
+from highwater.asking.asked import Part, Says, ask_claim, spec_of, together
+from highwater.asking.questions import Claim, catalogue, findings, question_named
 from highwater.asking.settings import Settings, can_ask, others, settings_for
 from highwater.asking.wording import COUNTED, DEEDS, HARMS
 from highwater.claims.spec import load_spec
@@ -30,7 +32,7 @@ RELEASES = ("3.5.2", "3.9.2", "4.4.0")
 
 
 @pytest.mark.parametrize("name", catalogue())
-def test_a_question_can_be_asked_of_each_release_or_says_why_not(name: str) -> None:
+def test_a_question_can_be_asked_of_each_release_or_has_a_reason(name: str) -> None:
     question = catalogue()[name]
     assert question.claims or question.why
     for release in RELEASES:
@@ -42,7 +44,7 @@ def test_a_question_can_be_asked_of_each_release_or_says_why_not(name: str) -> N
     assert all(each in findings() for each in question.seen)
 
 
-def test_there_are_questions_of_each_kind_by_names_of_their_own() -> None:
+def test_there_are_questions_of_each_kind_in_words_of_their_own() -> None:
     assert len(catalogue()) >= 25
     assert {each.group for each in catalogue().values()} == {"restarts", "failures", "operations", "settings"}
     assert len({each.words for each in catalogue().values()}) == len(catalogue())
@@ -58,7 +60,7 @@ def test_words_are_for_actions_bounds_and_properties_that_there_are() -> None:
 
 
 @pytest.mark.parametrize("name", findings())
-def test_a_finding_is_told_with_the_clusters_that_it_was_seen_on(name: str) -> None:
+def test_a_finding_lists_the_clusters_that_it_was_seen_on(name: str) -> None:
     text = (DOCS / "findings.md").read_text(encoding="utf-8")
     (row,) = re.findall(rf"^\| \[[^\]]+\]\(#{name}\)[^\n]*", text, re.MULTILINE)
     clusters = row.rsplit("|", 2)[1]
@@ -200,7 +202,7 @@ def test_the_list_names_every_question(highwater: Run) -> None:
     assert max(map(len, done.stdout.splitlines())) <= 120
 
 
-def test_the_command_prints_three_sentences_and_writes_page_and_data(highwater: Run, tmp_path: Path) -> None:
+def test_the_command_prints_the_answer_and_writes_page_and_data(highwater: Run, tmp_path: Path) -> None:
     page, data = tmp_path / "page.html", tmp_path / "answer.json"
     asked = ("ask", "emptied-disk", "--release", "3.9.2", "--alone", "--html", page, "--json", data)
     done = highwater(*asked, "--expect", "yes")
@@ -213,7 +215,7 @@ def test_the_command_prints_three_sentences_and_writes_page_and_data(highwater: 
     assert highwater(*asked, "--expect", "no").exit_code == 1
 
 
-def test_a_question_without_a_model_says_why_and_where_it_was_seen(highwater: Run) -> None:
+def test_a_question_without_a_model_has_a_reason_and_where_it_was_seen(highwater: Run) -> None:
     done = highwater("ask", "slow-voter-removed")
     assert done.exit_code == 0
     words = " ".join(done.stdout.split())
@@ -245,3 +247,39 @@ def test_settings_of_the_library_are_refused_as_on_the_command_line() -> None:
         front.ask("power-loss", replication_factor=7)
     with pytest.raises(Wrong, match="question"):
         question_named("nothing of the kind")
+
+
+def test_another_release_is_asked_for_every_harm(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What says no of one harm may say yes of another one there."""
+    harms: dict[str, set[str]] = {}
+
+    def ask(claim: Claim, settings: Settings, *_: Any, **__: Any) -> Part:
+        harms.setdefault(settings.release, set()).add(claim.harm)
+        says = Says.YES if settings.release == "3.8.0" and claim.harm == "reassignment" else Says.NO
+        return Part(claim, says, SimpleNamespace(outcome=SimpleNamespace(stored_states=0), found=None))  # type: ignore[arg-type]
+
+    for module in (asked, answering):
+        monkeypatch.setattr(module, "ask_claim", ask)
+    question = question_named("reassignment-source-dies")
+    found = answering.answer(question, Settings(release="3.5.2"))
+    assert found.newer == ("3.8.0", Says.YES)
+    assert {frozenset(each) for each in harms.values()} == {frozenset(each.harm for each in question.claims)}
+    assert len(harms) > 3
+
+
+@pytest.mark.parametrize(
+    ("says", "of_all"),
+    [
+        ([Says.NO, Says.YES, Says.NOT_KNOWN], Says.YES),
+        ([Says.NO, Says.NOT_KNOWN], Says.NOT_KNOWN),
+        ([Says.NO, Says.NO], Says.NO),
+        ([], Says.NOT_KNOWN),
+    ],
+)
+def test_a_question_of_several_harms_is_answered_by_the_worst(says: list[Says], of_all: Says) -> None:
+    assert together(says) is of_all
+
+
+def test_a_finding_of_a_later_release_is_not_named() -> None:
+    assert "Seen" not in str(front.ask("restart-at-once", release="3.5.2"))
+    assert "Seen on clusters of 4.4.0" in str(front.ask("restart-at-once", release="4.4.0"))

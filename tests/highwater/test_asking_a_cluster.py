@@ -63,7 +63,7 @@ def test_resources_of_strimzi_are_read_and_others_are_named(tmp_path: Path) -> N
     found = read(tmp_path / "all.yaml")
     assert found.classes == (TopicClass(("payments",), 3, 2, True),) and found.release == "3.9.1"
     assert [each.partition("yaml: ")[2] for each in found.not_understood] == [
-        '"Secret" is no Kafka or KafkaTopic with replicas'
+        '"Secret" is no Kafka, and no KafkaTopic with replicas and a name'
     ]
 
 
@@ -120,3 +120,39 @@ def test_the_worst_comes_first_and_other_settings_are_no_question(tmp_path: Path
 def test_a_folder_that_is_not_there_is_said_to_be_missing(tmp_path: Path) -> None:
     with pytest.raises(Wrong, match="No such file"):
         read(tmp_path / "nothing")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [["--expect", "no"], ["--html", "x.html"], ["--min-isr", "1"], ["--replication-factor", "2"], ["--unclean"]],
+)
+def test_what_would_be_ignored_beside_a_cluster_is_refused(highwater: Run, tmp_path: Path, options: list[str]) -> None:
+    (tmp_path / "topics").write_text(TOPICS, encoding="utf-8")
+    ended = highwater("ask", "--from", tmp_path, *options)
+    assert ended.exit_code == 2
+    assert f"{options[0]} has no meaning with --from" in ended.stderr
+    assert highwater("ask", "--list", "--expect", "no").exit_code == 2
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        "kind: KafkaTopic\nmetadata: foo\nspec: {replicas: 3}\n",
+        "kind: KafkaTopic\nspec: {replicas: 3}\n",
+        "kind: KafkaTopic\nmetadata: {name: none}\nspec: {replicas: 0}\n",
+        "kind: Kafka\nspec: {kafka: {version: 3.9.1, config: [a, b]}}\n",
+    ],
+)
+def test_odd_resources_are_named_and_not_understood(tmp_path: Path, odd: str) -> None:
+    path = tmp_path / "cluster.yaml"
+    path.write_text(f"{STRIMZI}---\n{odd}", encoding="utf-8")
+    found = read(path)
+    assert len(found.not_understood) == 2, "a secret, and this"
+    assert [each.topics for each in found.classes] == [("payments",)]
+
+
+def test_a_number_in_other_digits_is_one_error(tmp_path: Path) -> None:
+    path = tmp_path / "cluster.yaml"
+    path.write_text(STRIMZI.replace("min.insync.replicas: 2", "min.insync.replicas: \u00b2"), encoding="utf-8")
+    with pytest.raises(Wrong, match="is no number of replicas"):
+        read(path)

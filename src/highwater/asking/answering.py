@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import combinations
 
 import attrs
 
 from highwater.asking.answers import Answer
-from highwater.asking.asked import Part, Says, ask_claim, parts_of, spec_of
-from highwater.asking.questions import Question, Seen, findings
+from highwater.asking.asked import Part, Says, ask_claim, claims_for, parts_of, spec_of, together
+from highwater.asking.questions import Claim, Question, Seen, findings
 from highwater.asking.settings import FIRST, Settings, others
 from highwater.claims.counterexamples import KnownCounterexamples
-from highwater.claims.resolving import preset_named
 from highwater.explorer.verdict import Progress
 from highwater.model.catalogue import MODELS
 from highwater.model.language.definition import release_number
 
 MOST_STATES_MORE = 120_000
-"""How many states all searches under other settings, or of other releases, may store together."""
+"""How many states all searches under other settings may store together, and again all those of other releases."""
 
 Report = Callable[[str, Progress | None], None]
 
@@ -50,7 +50,8 @@ def _seen(found: Answer) -> Iterator[Seen]:
     """The findings without whose rule the counterexample is none, and those that are about this very question."""
     part = found.decisive
     if part is None or part.result is None:
-        yield from (findings()[name] for name in found.question.seen if not found.parts)
+        named = (findings()[name] for name in found.question.seen)
+        yield from (each for each in named if not found.parts and _applies(each, found))
         return
     for seen in findings().values():
         if part.violation is None or not _applies(seen, found):
@@ -82,13 +83,16 @@ class _More:
     """What an answer goes on to ask, as long as there are states left to store."""
 
     def __init__(self, found: Answer, report: Report) -> None:
-        part = found.decisive
-        assert part is not None and part.result is not None
-        self._found, self._part, self._report = found, part, report
+        self._found, self._report = found, report
         self._left = MOST_STATES_MORE
-        self._known = KnownCounterexamples()
-        if part.violation is not None and part.violation.back_to is None and not part.claim.takes:
-            self._known.add(part.result.spec, [part.violation])
+        self._known: dict[tuple[str, str], KnownCounterexamples] = defaultdict(KnownCounterexamples)
+        for part in found.parts:
+            self._note(part)
+
+    def _note(self, part: Part) -> None:
+        """Note a counterexample, which may be one under other settings, too."""
+        if part.result and part.violation is not None and part.violation.back_to is None and not part.claim.takes:
+            self._known[part.claim.model, part.claim.check].add(part.result.spec, [part.violation])
 
     def prevention(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """What prevents it, and what does not: single changes first, then two at a time."""
@@ -106,43 +110,48 @@ class _More:
         self, changes: Iterable[tuple[str, Settings, Mapping[str, int | str]]]
     ) -> tuple[tuple[str, ...], tuple[str, ...]]:
         found: dict[Says, list[str]] = {each: [] for each in Says}
+        harms = [part.claim for part in self._found.parts if part.says is Says.YES]
         for words, settings, bounds in changes:
-            found[self._ask(f"with {words}", settings, bounds)].append(words)
+            says = together(self._ask(claim, f"with {words}", settings, bounds) for claim in harms)
+            found[says].append(words)
         return tuple(found[Says.NO]), tuple(found[Says.YES])
 
-    def _ask(self, words: str, settings: Settings, more: Mapping[str, int | str]) -> Says:
-        """The same under other settings: a counterexample that is known, or a search that may store what is left."""
-        claim = self._part.claim
+    def _ask(self, claim: Claim, words: str, settings: Settings, more: Mapping[str, int | str]) -> Says:
+        """A claim under other settings: a counterexample that is known, or a search that may store what is left."""
         self._report(f"{self._found.question.words}, {words}", None)
-        if self._known.first_under(spec_of(claim, settings, more)):
+        if self._known[claim.model, claim.check].first_under(spec_of(claim, settings, more)):
             return Says.YES
         if self._left <= 0:
             return Says.NOT_KNOWN
         part = ask_claim(claim, settings, more, self._left)
         assert part.result is not None
         self._left -= part.result.outcome.stored_states
-        if part.violation is not None and part.violation.back_to is None and not claim.takes:
-            self._known.add(part.result.spec, [part.violation])
+        self._note(part)
         return part.says
 
     def releases(self) -> tuple[tuple[str, Says] | None, tuple[str, Says] | None, tuple[str, str] | None]:
         """The nearest older and newer releases that answer otherwise, and how far it was asked."""
-        every = releases_of(self._part.claim.model, self._found.question.since)
-        model = MODELS[self._part.claim.model]
-        here = model.releases[preset_named(model, self._found.settings.release)].first
+        since, release = self._found.question.since, self._found.settings.release
+        models = {part.claim.model for part in self._found.parts}
+        every = sorted({each for model in models for each in releases_of(model, since)}, key=release_number)
         if self._found.settings.elr:
             every = [each for each in every if release_number(each) >= release_number("4.0")]
-        place = every.index(here) if here in every else 0
-        self._left = max(self._left, MOST_STATES_MORE)
-        older, oldest = self._walk(every[:place][::-1], here)
-        newer, newest = self._walk(every[place + 1 :], here)
+        until = [each for each in every if release_number(each) <= release_number(release)]
+        here = until[-1] if until else release
+        self._left = MOST_STATES_MORE
+        older, oldest = self._walk(until[:-1][::-1], here)
+        newer, newest = self._walk(every[len(until) :], here)
         return older, newer, (oldest, newest)
 
     def _walk(self, releases: list[str], here: str) -> tuple[tuple[str, Says] | None, str]:
         """The first release that answers otherwise, and the last one that was asked."""
         last = here
         for release in releases:
-            says = self._ask(f"in {release}", attrs.evolve(self._found.settings, release=release), {})
+            settings = attrs.evolve(self._found.settings, release=release)
+            says = together(
+                Says.NOT_KNOWN if why else self._ask(claim, f"in {release}", settings, {})
+                for claim, why in claims_for(self._found.question, settings)
+            )
             if says is Says.NOT_KNOWN:
                 break
             last = release

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import attrs
 
-from highwater.asking.asked import Part, Says
+from highwater.asking.asked import Part, Says, together
 from highwater.asking.questions import DURING, Question, Seen
 from highwater.asking.settings import Settings
 from highwater.asking.wording import COUNTED, HARMS, bounds_in_words, counted_by, where_seen
@@ -39,10 +39,7 @@ class Answer:
     @property
     def says(self) -> Says:
         """Yes if anything of it can come about; no if nothing of it can."""
-        kinds = {part.says for part in self.parts}
-        if Says.YES in kinds:
-            return Says.YES
-        return Says.NO if kinds == {Says.NO} else Says.NOT_KNOWN
+        return together(part.says for part in self.parts)
 
     @property
     def decisive(self) -> Part | None:
@@ -122,8 +119,7 @@ class Answer:
         """Which releases answer otherwise."""
         if self.compared is None:
             return ""
-        parts = [f"{self.older[0]} says {self.older[1].value}"] if self.older else []
-        parts += [f"{self.newer[1].value} from {self.newer[0]} on"] if self.newer else []
+        parts = [f"{release} says {says.value}" for release, says in filter(None, (self.older, self.newer))]
         if parts:
             return f"Other releases: {'; '.join(parts)}."
         oldest, newest = self.compared[0], max(self.compared[1], self.settings.release, key=release_number)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
 from typing import Any
 
@@ -31,6 +31,14 @@ class Says(Enum):
     NOT_KNOWN = "not known"
 
 
+def together(says: Iterable[Says]) -> Says:
+    """Of several harms: yes if any of them can come about; no if none can."""
+    kinds = set(says)
+    if Says.YES in kinds:
+        return Says.YES
+    return Says.NO if kinds == {Says.NO} else Says.NOT_KNOWN
+
+
 @attrs.frozen
 class Part:
     """What came out of one claim.
@@ -57,19 +65,21 @@ def parts_of(question: Question, settings: Settings, on_progress: OnProgress) ->
     Raises:
         SpecError: a claim of the catalogue is wrong.
     """
+    return tuple(
+        Part(claim, Says.NOT_KNOWN, why=why) if why else ask_claim(claim, settings, on_progress=on_progress)
+        for claim, why in claims_for(question, settings)
+    )
+
+
+def claims_for(question: Question, settings: Settings) -> list[tuple[Claim, str]]:
+    """For each harm the claim to ask, and why it cannot be asked, if none can."""
     if release_number(settings.release) < release_number(question.since):
-        return ()
+        return []
     by_harm: dict[str, list[Claim]] = {}
     for claim in question.claims:
         by_harm.setdefault(claim.harm, []).append(claim)
-    return tuple(_first_asked(claims, settings, on_progress) for claims in by_harm.values())
-
-
-def _first_asked(claims: list[Claim], settings: Settings, on_progress: OnProgress) -> Part:
-    able = next((claim for claim in claims if not can_ask(claim, settings)), None)
-    if able is None:
-        return Part(claims[0], Says.NOT_KNOWN, why=can_ask(claims[0], settings))
-    return ask_claim(able, settings, on_progress=on_progress)
+    able = (next((each for each in claims if not can_ask(each, settings)), claims[0]) for claims in by_harm.values())
+    return [(claim, can_ask(claim, settings)) for claim in able]
 
 
 def spec_of(claim: Claim, settings: Settings, more: Mapping[str, int | str] | None = None) -> Spec:
@@ -102,7 +112,7 @@ def ask_claim(
     """
     result = check_spec(spec_of(claim, settings, more), budget=Budget(max_states=most_states), on_progress=on_progress)
     if result.verdict is Verdict.VIOLATED:
-        why = _about_something_else(claim, settings, result)
+        why = _about_something_else(claim, settings, result, more, most_states)
         return Part(claim, Says.NOT_KNOWN if why else Says.YES, result, why)
     if result.verdict is not Verdict.HOLDS:
         return Part(claim, Says.NOT_KNOWN, result, f"the search ended at {result.outcome.stored_states:,} states")
@@ -111,14 +121,19 @@ def ask_claim(
     return Part(claim, Says.NO, result)
 
 
-def _about_something_else(claim: Claim, settings: Settings, result: Result) -> str:
+def _about_something_else(
+    claim: Claim, settings: Settings, result: Result, more: Mapping[str, int | str] | None, most_states: int
+) -> str:
     """Why a counterexample says nothing of what was asked, or nothing."""
     if not _takes(claim, settings, result):
         return "the shortest way to it that the search finds takes another change than the one asked for"
     if claim.against:
         without = attrs.evolve(claim, protocol={**claim.protocol, **claim.against}, against={})
-        if ask_claim(without, settings).says is not Says.NO:
-            return "within the same bounds it comes about without this, too"
+        match ask_claim(without, settings, more, most_states).says:
+            case Says.YES:
+                return "within the same bounds it comes about without this, too"
+            case Says.NOT_KNOWN:
+                return "whether it comes about without this, too, is not known"
     return ""
 
 

@@ -171,19 +171,34 @@ def _read_yaml(file: Path, text: str, facts: _Facts) -> None:
     for each in documents:
         kind = each.get("kind") if isinstance(each, Mapping) else None
         spec = each.get("spec") if isinstance(each, Mapping) else None
-        if kind == "KafkaTopic" and isinstance(spec, Mapping) and isinstance(spec.get("replicas"), int):
-            name = str(spec.get("topicName") or (each.get("metadata") or {}).get("name"))
-            facts.factors[name] = spec["replicas"]
-            facts.configs.setdefault(name, {}).update(_texts(spec.get("config")))
+        if kind == "KafkaTopic" and isinstance(spec, Mapping) and _is_count(spec.get("replicas")) and _name_of(each):
+            facts.factors[_name_of(each)] = spec["replicas"]
+            facts.configs.setdefault(_name_of(each), {}).update(_texts(file, spec.get("config"), facts))
         elif kind == "Kafka" and isinstance(spec, Mapping) and isinstance(spec.get("kafka"), Mapping):
             facts.release = str(spec["kafka"].get("version") or facts.release or "") or None
-            facts.defaults.update(_texts(spec["kafka"].get("config")))
+            facts.defaults.update(_texts(file, spec["kafka"].get("config"), facts))
         else:
-            facts.not_understood.append(f"{file}: {shown(str(kind))} is no Kafka or KafkaTopic with replicas")
+            facts.not_understood.append(
+                f"{file}: {shown(str(kind))} is no Kafka, and no KafkaTopic with replicas and a name"
+            )
 
 
-def _texts(config: Any) -> dict[str, str]:
+def _is_count(value: Any) -> bool:
+    return type(value) is int and value >= 1
+
+
+def _name_of(topic: Mapping[str, Any]) -> str:
+    """The name of a KafkaTopic; empty if it has none."""
+    metadata = topic.get("metadata")
+    name = topic["spec"].get("topicName") or (metadata.get("name") if isinstance(metadata, Mapping) else None)
+    return name if isinstance(name, str) else ""
+
+
+def _texts(file: Path, config: Any, facts: _Facts) -> dict[str, str]:
     """Configurations as texts, as Kafka writes them."""
+    if config is not None and not isinstance(config, Mapping):
+        facts.not_understood.append(f"{file}: {shown(str(config)[:60])} is no table of configurations")
+        return {}
     return {str(key): str(value).lower() for key, value in (config or {}).items()}
 
 
@@ -208,6 +223,6 @@ def _whole(text: str, topic: str) -> int:
     Raises:
         Wrong: it is no number of replicas.
     """
-    if not text.isdigit() or not 1 <= int(text) <= 1_000:
+    if not text.isdecimal() or not 1 <= int(text) <= 1_000:
         raise Wrong(f"min.insync.replicas of {topic}: {shown(text)} is no number of replicas")
     return int(text)

@@ -66,6 +66,12 @@ def ask(
     from highwater.reports.asking import show_answer, show_questions
     from highwater.reports.progress import make_console
 
+    outputs = {"--expect": expect, "--html": html_path}
+    settings = {f"--{key.replace('_', '-')}": given[key] for key in ("min_isr", "replication_factor", "unclean")}
+    if listed:
+        _refuse("--list", {**outputs, "--json": json_path})
+    if source is not None:
+        _refuse("--from", {**outputs, **settings})
     console = make_console()
     if listed:
         show_questions(console, catalogue().values())
@@ -84,6 +90,13 @@ def ask(
         complain(error)
         sys.exit(USAGE)
     sys.exit(UNMET if expect is not None and found.says.value != expect else MET)
+
+
+def _refuse(option: str, others: dict[str, Any]) -> None:
+    """Refuse what would be ignored beside an option."""
+    for other, value in others.items():
+        if value is not None:
+            raise click.UsageError(f"{other} has no meaning with {option}")
 
 
 def _ask_of_all_topics(source: Path, name: str | None, given: dict[str, Any], json_path: Path | None) -> None:

@@ -137,6 +137,8 @@ class Run:
             raise SpecError("--certificate is of one spec; name one")
         if engine is Engine.SPARK and (wanted.jobs or 1) > 1:
             raise SpecError("--jobs has no meaning with --engine spark; Spark checks one claim after the other")
+        if self._by_release and wanted.raise_bounds:
+            raise SpecError("--raise-bounds has no meaning with several --preset; name one")
         spark: Mapping[str, Any] = {"--master": wanted.master, "--partitions": wanted.partitions}
         local: Mapping[str, Any] = {"--workers": wanted.workers, "--memory": wanted.budget.memory}
         refused = [(local, SPARK_OWN)] if engine is Engine.SPARK else [(spark, "add --engine spark")]
