@@ -128,7 +128,6 @@ class Seen:
         model: the model that has its rule.
         rule: toggles with which it does not happen. A counterexample that they end rests on this finding.
         clusters, classes: the releases of which clusters, and Kafka's classes, did it.
-        defect: the name by which `highwater reproduce` brings it about.
         workaround: what helps.
         since, until: the first release that does it, and the first that does not any more.
     """
@@ -139,7 +138,6 @@ class Seen:
     rule: Mapping[str, str | bool] = attrs.field(factory=dict)
     clusters: tuple[str, ...] = ()
     classes: tuple[str, ...] = ()
-    defect: str = ""
     workaround: str = ""
     since: str = "3.3"
     until: str = ""

@@ -53,22 +53,28 @@ def code_of(system: System) -> dict[str, str]:
     return {**found.modules, **{name: of for name, of in found.distributions.items() if name != "python"}}
 
 
+def no_certificate(system: System, outcome: Outcome) -> str:
+    """Why there is no certificate of an outcome; empty if there is one."""
+    unknown = system.prospects + system.liveness
+    if outcome.verdict is Verdict.UNKNOWN:
+        return "no certificate: the verdict is unknown"
+    if outcome.verdict is Verdict.HOLDS_TO_DEPTH and unknown:
+        return f"no certificate: {unknown[0]} is not judged to a depth"
+    return ""
+
+
 def write_certificate(path: Path, spec: Spec, outcome: Outcome, found: Found | None) -> None:
-    """Write what an outcome rests on.
+    """Write what an outcome rests on, of which there is a certificate.
 
     Args:
         found: the states, where the verdict is that all is well.
 
     Raises:
-        SpecError: there is no verdict, or the file cannot be written.
+        SpecError: the file cannot be written.
     """
     from highwater.explorer.search.plain.certifying import certificate_of  # of the search, which verifying does without
 
-    if found is None and outcome.verdict is not Verdict.VIOLATED:
-        raise SpecError(f"{spec.path}: --certificate: the verdict is {outcome.verdict.value}, for which there is none")
     system = spec.system()
-    if outcome.verdict is Verdict.HOLDS_TO_DEPTH and (unknown := system.prospects + system.liveness):
-        raise SpecError(f"{spec.path}: --certificate: {unknown[0]} is not judged to a depth, and there is none without")
     certificate = certificate_of(system, outcome, found, claim=spec.name, spec=keys_of(spec), code=code_of(system))
     try:
         write(certificate, path)

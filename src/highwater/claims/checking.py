@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import attrs
 
-from highwater.claims.certifying import write_certificate
+from highwater.claims.certifying import no_certificate, write_certificate
 from highwater.claims.spec import Spec, SpecError
 from highwater.explorer.ranks import Ranks, in_words
 from highwater.explorer.search.keeping.durable import CheckpointError
@@ -175,8 +175,11 @@ def _locally(spec: Spec, system: System, budget: Budget, options: SearchOptions)
         auditing=options.audit or Auditing.QUICK,
         on_found=found.append if options.certificate else None,
     )
-    if options.certificate:
-        write_certificate(options.certificate, spec, outcome, next(iter(found), None))
+    if options.certificate is None:
+        return outcome
+    if why := no_certificate(system, outcome):
+        return attrs.evolve(outcome, warnings=(*outcome.warnings, why))
+    write_certificate(options.certificate, spec, outcome, next(iter(found), None))
     return outcome
 
 

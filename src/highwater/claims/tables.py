@@ -52,7 +52,7 @@ SAID_OTHERWISE = (
     ("min_insync_replicas", "min_isr", "min.insync.replicas", "min"),
     ("replication_factor", "rf", "replicas"),
 )
-"""Words that operators use for the same thing: a model knows one of each."""
+"""Names for the same thing; each model uses one of them."""
 
 
 def did_you_mean(name: str, allowed: Iterable[str], simplified: Callable[[str], str] = str.lower) -> str:

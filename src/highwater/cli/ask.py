@@ -141,6 +141,7 @@ def _write(found: Any, json_path: Path | None, html_path: Path | None) -> None:
     """Write what was asked for."""
     from highwater.files import ReportError, write_text
     from highwater.reports.asking import answer_as_data
+    from highwater.reports.replaying import subject_of
     from highwater.reports.results import entry_of, write_json
 
     if json_path is not None:
@@ -153,8 +154,9 @@ def _write(found: Any, json_path: Path | None, html_path: Path | None) -> None:
     from highwater.viewer.index import counterexample_in  # imports jinja2
     from highwater.viewer.pages import search_page, trace_page
 
-    entry = {**entry_of(part.result), "name": found.question.name}
-    write_text(html_path, trace_page(counterexample_in(entry)) if entry["trace"] else search_page(entry))
+    entry = {**entry_of(part.result), "name": found.question.name, "changes": []}
+    page = trace_page(counterexample_in(entry)) if entry["trace"] else search_page(entry, subject=subject_of(entry))
+    write_text(html_path, page)
 
 
 def _from_a_person(given: dict[str, Any]) -> tuple[str, dict[str, Any]]:

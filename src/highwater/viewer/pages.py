@@ -78,6 +78,7 @@ def search_page(entry: Mapping[str, Any], index: str = "", subject: Subject | No
         index=index,
         protocol=protocol,
         bounds=bounds,
+        checked=[*entry["check"], *([f"refines {entry['refines']['model']}"] if entry.get("refines") else [])],
         plots=plots_of(entry["levels"], entry["actions"]),
         files=shaded({file: {int(line): n for line, n in of.items()} for file, of in entry["lines"].items()}),
     )
