@@ -1472,10 +1472,9 @@ def table_of_audits(found: list[Audited]) -> str:
     ]
     return "\n".join(
         [
-            f"Of {len(found)} planted defects {len(changing)} change what one of {len(CLAIMS)} claims comes to, "
-            f"without an error. The default audit notices {noticed} of them, the verifier of certificates {refused}, "
-            f"and one of the two {either} ({either / max(1, len(changing)):.0%}). {errors} others end a search with an "
-            "error of its own.",
+            f"{len(changing)} of {len(found)} planted defects change the result of some of {len(CLAIMS)} claims, without "
+            f"an error. The audit notices {noticed}, the verifier {refused}, and at least one of the two {either}. "
+            f"{errors} end a search with an error.",
             "",
             "| defect | changes claims | of which the audit contradicts | of which certificates are refused |",
             "|---|---|---|---|",

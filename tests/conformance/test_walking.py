@@ -35,7 +35,7 @@ from highwater.conformance.walking import (
 
 NEWEST = "4.4.0"
 CI_STEPS = 200_000
-FEWER_STEPS = 50_000  # enough for the controller's known defects, and for logs on disk, of which a step takes longer
+FEWER_STEPS = 50_000  # find the controller's known defects again; new ones are looked for on the newest release
 CONTROLLER, WITH_ELR, QUORUM = Setting(Who.CONTROLLER), Setting(Who.CONTROLLER, elr=True), Setting(Who.QUORUM)
 ON_DISK = Setting(Who.QUORUM, log=Log.DISK)
 OF_THE_CONTROLLER = {

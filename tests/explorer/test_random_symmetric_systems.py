@@ -564,7 +564,7 @@ def test_symmetry_changes_nothing_that_is_told(part: int) -> None:
     assert fewer > SYSTEMS / 10 / 4
 
 
-STRANGE = [constant(GUEST, GUESTS - 1)]
+STRANGE = [constant(GUEST, GUESTS - 1)] * 4  # likelier than any other
 
 
 def is_right_or_refused(seed: int) -> str:
@@ -586,7 +586,7 @@ def is_right_or_refused(seed: int) -> str:
 def test_what_treats_a_name_in_its_own_way_is_refused_or_changes_nothing(part: int) -> None:
     found = [is_right_or_refused(seed) for seed in range(part, SYSTEMS, 10)]
     assert set(found) <= {"right", "refused"}
-    assert found.count("refused") >= len(found) / 5
+    assert found.count("refused") > len(found) / 4
 
 
 def test_the_random_systems_notice_names_that_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
