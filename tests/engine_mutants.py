@@ -1473,8 +1473,8 @@ def table_of_audits(found: list[Audited]) -> str:
     return "\n".join(
         [
             f"{len(changing)} of {len(found)} planted defects change the result of some of {len(CLAIMS)} claims, "
-            f"without an error. The audit notices {noticed}, the verifier {refused}, and at least one of the two {either}. "
-            f"{errors} end a search with an error.",
+            f"without an error. The audit notices {noticed}, the verifier {refused}, and at least one of the two "
+            f"{either}. {errors} end a search with an error.",
             "",
             "| defect | changes claims | of which the audit contradicts | of which certificates are refused |",
             "|---|---|---|---|",
