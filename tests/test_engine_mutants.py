@@ -56,8 +56,8 @@ def test_the_table_of_audits_tells_of_what_they_miss() -> None:
         Audited(DEFECTS[4], ("one",), {}, {"one": "refused"}, ""),
     ]
     text = table_of_audits(found)
-    assert "Of 5 planted defects 3 change what one of" in text
-    assert "notices 1 of them, the verifier of certificates 1, and one of the two 2 (67%). 1 others end" in text
+    assert "3 of 5 planted defects change the result of some of 20 claims, without an error." in text
+    assert "The audit notices 1, the verifier 1, and at least one of the two 2. 1 end a search with an error." in text
     assert f"| {DEFECTS[0].name} | 2 | 1 | **none** |" in text
     assert f"| {DEFECTS[1].name} | 1 | **none** |" in text
     assert [each.fate for each in found] == ["noticed", "**not noticed**", "an error", "changes nothing", "noticed"]
