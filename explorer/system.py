@@ -15,6 +15,7 @@ import attrs
 from highwater.explorer.ranks import RankError, Ranks, named_in, ranks_of, roomy
 from highwater.explorer.sources import HOUSE
 from highwater.explorer.sources import is_machinery as is_of_house
+from highwater.explorer.values import exceeded
 from highwater.model.language.declarations import Instance, Quantified, StepProperty, Transition, Witness
 from highwater.model.language.domain import OneOf, Struct, domains_in
 from highwater.model.language.graph_properties import Liveness, Prospect
@@ -262,7 +263,7 @@ class Cut:
 
 
 def successor(instance: Instance, state: Any, domain: Struct) -> Any:
-    """One action instance on one plain state.
+    """One action instance on one plain state of the domain.
 
     Returns:
         None where it is not enabled, a `Cut` where the result is outside the bounds, otherwise the next state.
@@ -277,7 +278,7 @@ def successor(instance: Instance, state: Any, domain: Struct) -> Any:
     if after is None:
         return None
     try:
-        cut = domain.exceeded(after)
+        cut = exceeded(domain, state, after)
     except RAISED as error:
         raise ModelError(f"{instance} {where(instance)} returned a value outside its domain: {error}") from None
     return Cut(cut) if cut else after
@@ -303,7 +304,7 @@ def judge_end(system: System, instance: Instance, before: Any, after: Any) -> An
     """One property on the end of a trace: an invariant on the state after its last step, a step property on that step.
 
     Of a prospect this says whether it is true there. It does not say whether it is lost:
-    `highwater.explorer.analysis.outlook` does.
+    `highwater.explorer.outlook` does.
 
     Args:
         before: the state before the last step; None where the trace has no step, and so nothing that breaks a step

@@ -5,7 +5,6 @@ It imports nothing of the compiler, the kernels and the search.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Mapping
 from typing import Any
 
@@ -46,9 +45,10 @@ def exceeded(domain: Any, before: Any, after: Any) -> Bounds:
     if after is before:
         return frozenset()
     if domain.has_places and domain.is_like(before) and domain.is_like(after):
-        both = list(itertools.zip_longest(domain.parts(before), domain.parts(after)))
-        if all(old and new for old, new in both):
-            return frozenset().union(*(exceeded(of, old, new) for (of, old), (_, new) in both if new is not old))
+        parts, others = domain.parts(before), domain.parts(after)
+        if len(parts) == len(others):
+            pairs = zip(parts, others, strict=True)
+            return frozenset().union(*[exceeded(of, old, new) for (of, old), (_, new) in pairs if new is not old])
     return frozenset(domain.exceeded(after))
 
 
@@ -61,7 +61,7 @@ class Renaming:
         self._met: dict[tuple[int, Any], Any] = {}
 
     def __call__(self, value: Any) -> Any:
-        return self._of(self._domain, value)
+        return self._made(self._domain, value)
 
     def _of(self, domain: Any, value: Any) -> Any:
         if domain.names:
