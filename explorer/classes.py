@@ -12,6 +12,7 @@ from typing import Any
 from highwater.explorer.opaque import Numbers, refusing, seen_in, written_in
 from highwater.explorer.system import RAISED, Cut, ModelError, System, failed, judge, successor, where
 from highwater.model.language.declarations import Instance, StepProperty
+from highwater.model.language.graph_properties import Liveness
 
 
 def class_after(system: System, action: Instance, before: Any) -> tuple[Any, Any]:
@@ -49,6 +50,12 @@ def judge_class(system: System, instance: Instance, of: Any) -> Any:
         found = judge(instance, of, domain)
     _hold(instance, domain, of, bool(found), bool(opaque))
     return found
+
+
+def truths(system: System, of: Instance[Liveness], state: Any) -> tuple[bool, bool]:
+    """Whether the premise of a property is true in a state, and whether its function is; no premise counts as false."""
+    premise = of.premise is not None and bool(judge_class(system, of.premise, state))
+    return premise, bool(judge_class(system, of, state))
 
 
 def _opaquely(system: System, instance: Instance, of: Any, domain: Any) -> Any:

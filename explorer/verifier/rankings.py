@@ -26,7 +26,8 @@ from typing import Any
 
 import attrs
 
-from highwater.explorer.classes import judge_class
+from highwater.explorer.classes import judge_class, truths
+from highwater.explorer.fairness import demands_of
 from highwater.explorer.system import Cut, System
 from highwater.explorer.verifier.certificate import Stack
 from highwater.model.language.declarations import Instance
@@ -45,31 +46,10 @@ class Step:
     to: int = -1
 
 
-@attrs.frozen
-class Demand:
-    """What is owed to fair behaviours: one of these actions, where they can be taken for ever."""
-
-    actions: frozenset[Instance]
-    strong: bool
-
-
-def demands_of(system: System, of: Liveness) -> list[Demand]:
-    """What a property demands: of each action one instance, for each value of the parameters that it names."""
-    found: list[Demand] = []
-    for strong, named in ((False, of.fair), (True, of.strongly_fair)):
-        for per in named:
-            groups: dict[tuple[Any, ...], list[Instance]] = {}
-            for each in system.actions:
-                if each.of is per.action:
-                    groups.setdefault(tuple(each.arguments.get(name) for name in per.parameters), []).append(each)
-            found += [Demand(frozenset(each), strong) for each in groups.values()]
-    return found
-
-
 def prospect_is_kept(
     system: System, each: Instance[Prospect], ranks: Sequence[int], row: int, state: Any, steps: Sequence[Step]
 ) -> bool:
-    """Whether the rank of a state is right: its goal is where the rank says, or one step nearer."""
+    """Whether a state of rank 0 is a goal, and a step that may be relied on leads from any other to a lesser rank."""
     rank = ranks[row]
     if rank == 0:
         return bool(judge_class(system, each, state))
@@ -85,27 +65,9 @@ class Waiting:
     """The states that wait for one liveness property."""
 
     def __init__(self, system: System, each: Instance[Liveness], stacks: Sequence[Stack]) -> None:
-        self._system, self._of, self._stacks = system, each, stacks
+        self._system, self._of, self._stacks, self._form = system, each, stacks, each.of.form
         self._demands = demands_of(system, each.of)
-        self._relied_on = frozenset().union(*(demand.actions for demand in self._demands))
-        self._form = each.of.form
-
-    def truths(self, state: Any) -> tuple[bool, bool]:
-        """Whether the premise is true in a state, and whether the function is."""
-        premise = self._of.premise is not None and bool(judge_class(self._system, self._of.premise, state))
-        return premise, bool(judge_class(self._system, self._of, state))
-
-    def may_wait(self, state: Any) -> bool:
-        """Whether a behaviour that breaks the property may lead through a state."""
-        return self.truths(state) in self._form.stays
-
-    def may_begin(self, state: Any, *, initial: bool) -> bool:
-        """Whether the property may begin to be owed there."""
-        return (initial or not self._form.at_first) and self.truths(state) in self._form.begins
-
-    def returns(self, state: Any) -> bool:
-        """Whether a behaviour that breaks the property comes to a state again and again."""
-        return self.truths(state) in self._form.returns
+        self._relied_on = frozenset(action for demand in self._demands for action in demand.instances)
 
     def is_held_back(self, row: int, steps: Sequence[Step]) -> bool:
         """Whether bounds cut all that a state waits for."""
@@ -114,9 +76,9 @@ class Waiting:
 
     def wrong(self, row: int, state: Any, steps: Sequence[Step], *, initial: bool) -> Iterator[str]:
         """What is wrong with the stack of a state."""
-        stack = self._stacks[row]
+        stack, here = self._stacks[row], truths(self._system, self._of, state)
         if not stack:
-            if self.may_begin(state, initial=initial) and self.may_wait(state):
+            if here in self._form.begins and (initial or not self._form.at_first):
                 yield "the state waits and has no rank"
             return
         *above, (_, last) = stack
@@ -126,9 +88,9 @@ class Waiting:
         if any(demand == KEPT or not self._demands[demand].strong for _, demand in above):
             yield "a demand for weak fairness is followed by another"
         if last == KEPT:
-            if self.returns(state):
+            if here in self._form.returns:
                 yield "the property is false where it should be kept"
-        elif not any(step.action in self._demands[last].actions for step in steps):
+        elif not any(step.action in self._demands[last].instances for step in steps):
             yield "a fair behaviour may stay here for ever"
         for step in steps:
             if not isinstance(step.after, Cut) and (why := self._wrong_step(stack, step)):
@@ -137,13 +99,14 @@ class Waiting:
     def _wrong_step(self, stack: Stack, step: Step) -> str:
         then = self._stacks[step.to]
         if not then:
-            return f"{step.action} leads to a state that waits and has no rank" if self.may_wait(step.after) else ""
+            waits = truths(self._system, self._of, step.after) in self._form.stays
+            return f"{step.action} leads to a state that waits and has no rank" if waits else ""
         for level, (ours, theirs) in enumerate(zip(stack, then, strict=False), 1):
             if theirs[0] < ours[0]:
                 return ""
             if theirs != ours:
                 return f"{step.action} leads to a state of a higher rank"
-            if ours[1] != KEPT and step.action in self._demands[ours[1]].actions:
+            if ours[1] != KEPT and step.action in self._demands[ours[1]].instances:
                 return f"{step.action} meets the demand, and its rank is no lower"
             if level in (len(stack), len(then)):
                 return ""

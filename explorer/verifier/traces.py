@@ -7,15 +7,16 @@ It is not judged that no shorter trace violates the property, nor how many state
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import attrs
 
-from highwater.explorer.classes import class_after, judge_class
-from highwater.explorer.system import Cut, System, judge_end, successor
+from highwater.explorer.classes import class_after, truths
+from highwater.explorer.fairness import Demand, demands_of
+from highwater.explorer.outlook import is_deadlock, outlook
+from highwater.explorer.system import System, judge_end, successor
 from highwater.explorer.verdict import DEADLOCK, Violation
 from highwater.explorer.verifier.certificate import Certificate, Codec
-from highwater.explorer.verifier.rankings import Demand, Waiting, demands_of
 from highwater.explorer.verifier.sums import Refused
 from highwater.model.language.declarations import Instance
 from highwater.model.language.graph_properties import Liveness, Prospect
@@ -59,22 +60,25 @@ def verify_traces(certificate: Certificate, system: System, *, no_deadlock: bool
     if not certificate.traces:
         raise Refused("there is no trace that violates a property")
     for each in certificate.traces:
-        name, trace = str(each["property"]), _taken(system, each)
-        length = f"{len(trace.actions)} step{'' if len(trace.actions) == 1 else 's'}"
+        name, trace = each["property"], _taken(system, each)
+        length, end = f"{len(trace.actions)} step{'' if len(trace.actions) == 1 else 's'}", trace.states[-1]
+        of = next((of for of in system.properties if str(of) == name), None)
+        says = f"a trace of {length} violates {name}"
         if name == f"{DEADLOCK}()" and no_deadlock:
-            if any(successor(action, trace.states[-1], system.domain) is not None for action in system.actions):
-                _refuse(system, trace, f"{DEADLOCK}: a step is enabled, or cut, at the end of the trace")
-        else:
-            of = next((of for of in system.properties if str(of) == name), None)
-            if of is None:
-                raise Refused(f"{name} is none of the checked properties")
-            if why := _not_violated(system, of, trace):
-                _refuse(system, trace, f"{name}: {why}")
-            if isinstance(of.of, Prospect) and not _out_of_reach(system, of, trace.states[-1]):
+            why = "" if is_deadlock(system, end) else "a step is enabled, or cut, at the end of the trace"
+        elif of is None:
+            raise Refused(f"{name} is none of the checked properties")
+        elif isinstance(of.of, Prospect):
+            ahead = outlook(system, cast("Instance[Prospect]", of), end, MOST_BEHIND)
+            why = ahead.hope
+            if ahead.lost is None:
                 not_verified.append(f"that the goal of {name} is out of reach at the end: over {MOST_BEHIND:,} states")
-                verified.append(f"a trace of {length} ends where {name} is false")
-                continue
-        verified.append(f"a trace of {length} violates {name}")
+                says = f"a trace of {length} ends where {name} is false"
+        else:
+            why = _not_violated(system, of, trace)
+        if why:
+            raise Refused(f"{name}: {why}; in the state {system.domain.show(end)}")
+        verified.append(says)
     return verified, not_verified
 
 
@@ -111,64 +115,22 @@ def _not_violated(system: System, of: Instance, trace: Trace) -> str:
 
 def _not_broken(system: System, of: Instance[Any], trace: Trace) -> str:
     """The same of a lasso: its cycle must be one, fair, and one on which the property is false."""
-    classes = [system.class_of(state) for state in trace.states]
+    classes, form = [system.class_of(state) for state in trace.states], of.of.form
     if trace.back_to is None or classes[trace.back_to] != classes[-1]:
         return "the trace does not come back to where its cycle begins"
-    waiting = Waiting(system, of, [])
-    waits = [waiting.may_wait(state) for state in classes]
-    begins = (waiting.may_begin(state, initial=number == 0) for number, state in enumerate(classes))
-    owed_from = 1 + max((number for number, each in enumerate(waits) if not each), default=-1)
-    if owed_from > trace.back_to or not any(may for number, may in enumerate(begins) if number >= owed_from):
+    found = [truths(system, of, state) for state in classes]
+    owed_from = 1 + max((number for number, each in enumerate(found) if each not in form.stays), default=-1)
+    begins = found[owed_from : 1 if form.at_first else None]
+    if owed_from > trace.back_to or form.begins.isdisjoint(begins):
         return "it is true where it should be false, or never owed"
-    if not any(map(waiting.returns, classes[trace.back_to :])):
+    if form.returns.isdisjoint(found[trace.back_to :]):
         return "it is true all along the cycle"
-    unfair = (demand for demand in demands_of(system, of.of) if not _is_met(system, demand, classes[trace.back_to :]))
-    return "the cycle is not fair" if any(unfair) else ""
+    fair = all(_is_met(system, demand, classes[trace.back_to :]) for demand in demands_of(system, of.of))
+    return "" if fair else "the cycle is not fair"
 
 
 def _is_met(system: System, demand: Demand, cycle: Sequence[Any]) -> bool:
     """Whether going round for ever is fair: a demand is met, or cannot be, in some state or in all."""
-    found = [[_leads_to(system, action, state) for action in demand.actions] for state in cycle]
-    can = [any(after is not None for after in each) for each in found]
+    found = [{class_after(system, action, state)[1] for action in demand.instances} - {None, state} for state in cycle]
     taken = any(then in after for after, then in zip(found[:-1], cycle[1:], strict=True))
-    return taken or not (any(can) if demand.strong else all(can))
-
-
-def _leads_to(system: System, action: Instance, state: Any) -> Any:
-    """The class that a step leads to, or what cuts it; None if it is not enabled, or changes nothing."""
-    after = successor(action, state, system.domain)
-    if after is None or isinstance(after, Cut):
-        return after
-    cut = system.class_domain.exceeded(after)
-    of = Cut(cut) if cut else system.class_of(after)
-    return None if of == state else of
-
-
-def _out_of_reach(system: System, of: Instance[Any], state: Any) -> bool:
-    """Whether no steps that may be relied on lead to the goal; False if there are too many states to say so.
-
-    Raises:
-        Refused: some do, or a bound cuts one.
-    """
-    seen = {system.class_of(state)}
-    todo = list(seen)
-    while todo:
-        before = todo.pop()
-        if judge_class(system, of, before):
-            raise Refused(f"{of}: steps lead from the trace's end to {system.domain.show(before)}, where it is true")
-        for action in system.actions:
-            after = _leads_to(system, action, before) if action.of in of.of.along else None
-            if isinstance(after, Cut):
-                raise Refused(
-                    f"{of}: a bound cuts {action} in {system.domain.show(before)}, which may lead to the goal"
-                )
-            if after is not None and after not in seen:
-                seen.add(after)
-                todo.append(after)
-        if len(seen) > MOST_BEHIND:
-            return False
-    return True
-
-
-def _refuse(system: System, trace: Trace, why: str) -> None:
-    raise Refused(f"{why}; in the state {system.domain.show(trace.states[-1])}")
+    return taken or not (any(found) if demand.strong else all(found))

@@ -15,8 +15,8 @@ import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
+from highwater.explorer.fairness import demands_of
 from highwater.explorer.search.graph_properties import edges, liveness
-from highwater.explorer.search.graph_properties.fairness import demands_of
 from highwater.explorer.search.graph_properties.lassos import lasso_at, moves_of
 from highwater.explorer.search.levels import breadth_first
 from highwater.explorer.search.plain import plain_python

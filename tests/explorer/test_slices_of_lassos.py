@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, assume, event, given, settings
 from hypothesis import strategies as st
 
 from highwater.explorer.analysis.causes import causes
-from highwater.explorer.analysis.outlook import outlook
+from highwater.explorer.outlook import outlook
 from highwater.explorer.search.plain import plain_python
 from highwater.explorer.system import Cut, System, successor
 from highwater.explorer.verdict import Step

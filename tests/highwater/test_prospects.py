@@ -97,7 +97,7 @@ def test_a_replay_that_cannot_judge_a_prospect_says_so(
 ) -> None:
     report = tmp_path / "report.json"
     report.write_text(json.dumps({"format": "highwater-results", "version": 1, "results": [lost]}), encoding="utf-8")
-    monkeypatch.setattr("highwater.explorer.analysis.outlook.MOST_STATES", 1)
+    monkeypatch.setattr("highwater.explorer.outlook.MOST_STATES", 1)
     replayed = CliRunner().invoke(main, ["trace", str(report), "--replay"])
     assert replayed.exit_code == 0
     assert "every step is as the file says; the violation was not judged again" in replayed.stdout

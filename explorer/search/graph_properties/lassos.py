@@ -16,8 +16,9 @@ from typing import Any
 
 import attrs
 
+from highwater.explorer.classes import truths
+from highwater.explorer.fairness import Demand, demands_of
 from highwater.explorer.ranks import in_words
-from highwater.explorer.search.graph_properties.fairness import Demand, demands_of
 from highwater.explorer.system import RAISED, Contradiction, Cut, ModelError, System, judge, successor, where
 from highwater.explorer.verdict import Step, Violation
 from highwater.model.language.declarations import Instance, Witness
@@ -211,12 +212,6 @@ def _begins(form: Form, found: Sequence[tuple[bool, bool]], back_to: int) -> Ite
     for number, here in enumerate(found[:1] if form.at_first else found):
         if here in form.begins and form.stays.issuperset(found[min(number, back_to) :]):
             yield number
-
-
-def truths(system: System, of: Instance[Liveness], state: Any) -> tuple[bool, bool]:
-    """Whether the premise of a property is true in a state, and whether its function is."""
-    premise = of.premise is not None and bool(judge(of.premise, state, system.domain))
-    return premise, bool(judge(of, state, system.domain))
 
 
 def unfairness(system: System, of: Instance[Liveness], trace: Sequence[Step], back_to: int) -> list[str]:

@@ -19,11 +19,11 @@ import attrs
 import numpy as np
 
 from highwater.explorer.compiler.permutations import Permutation, renamed
+from highwater.explorer.fairness import Demand, demand_numbers, demands_of
 from highwater.explorer.kernels.arrays import SPARE, Fairness, Symmetry
 from highwater.explorer.search.engine.engine import Engine
 from highwater.explorer.search.engine.symmetry import no_symmetry
 from highwater.explorer.search.graph_properties.edges import Rows, entered
-from highwater.explorer.search.graph_properties.fairness import Demand, demand_numbers, demands_of
 from highwater.explorer.system import System
 from highwater.model.language.declarations import Instance
 from highwater.model.language.graph_properties import Liveness

@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, cast
 
-from highwater.explorer.classes import class_after, judge_class
+from highwater.explorer.classes import class_after, judge_class, truths
+from highwater.explorer.fairness import Demand, demands_of
 from highwater.explorer.system import Cut, System
 from highwater.explorer.values import Permutation, Renaming
 from highwater.explorer.verdict import Found, Outcome, Verdict
 from highwater.explorer.verifier.certificate import Certificate, Codec, Stack
-from highwater.explorer.verifier.rankings import KEPT, Demand, Waiting, demands_of
+from highwater.explorer.verifier.rankings import KEPT
 from highwater.explorer.verifier.traces import written
 from highwater.model.language.declarations import Instance
 from highwater.model.language.graph_properties import Liveness, Prospect
@@ -107,9 +108,10 @@ def _new(found: dict[Any, int], states: Sequence[Any], known: Any, rank: int) ->
 
 def liveness_ranks(system: System, each: Instance[Liveness], moves: Moves, initial: frozenset[Any]) -> list[Stack]:
     """The stacks of a liveness property."""
-    ranked = _Stacks(system, each, moves)
-    waits = {state for state in moves if ranked.waiting.may_wait(state)}
-    todo = [state for state in waits if ranked.waiting.may_begin(state, initial=state in initial)]
+    form, found = each.of.form, {state: truths(system, each, state) for state in moves}
+    ranked = _Stacks(demands_of(system, each.of), moves, {state for state in moves if found[state] in form.returns})
+    waits = {state for state in moves if found[state] in form.stays}
+    todo = [state for state in waits if found[state] in form.begins and (state in initial or not form.at_first)]
     owed = set(todo)
     while todo:
         after = {of for of in ranked.after(todo.pop()) if of in waits} - owed
@@ -122,11 +124,8 @@ def liveness_ranks(system: System, each: Instance[Liveness], moves: Moves, initi
 class _Stacks:
     """Stacks of waiting states, component by component."""
 
-    def __init__(self, system: System, each: Instance[Liveness], moves: Moves) -> None:
-        self._moves = moves
-        self.waiting = Waiting(system, each, [])
-        self._demands = demands_of(system, each.of)
-        self._returns = {state for state in moves if self.waiting.returns(state)}
+    def __init__(self, demands: Sequence[Demand], moves: Moves, returns: set[Any]) -> None:
+        self._demands, self._moves, self._returns = demands, moves, returns
         self._numbers = 0
         self.stacks: dict[Any, list[tuple[int, int]]] = {}
 
@@ -159,9 +158,9 @@ class _Stacks:
         return KEPT  # which is refused, as the property does not hold
 
     def _can(self, demand: Demand, state: Any) -> bool:
-        return any(action in demand.actions for action, _ in self._moves[state])
+        return any(action in demand.instances for action, _ in self._moves[state])
 
     def _meets(self, demand: Demand, component: set[Any]) -> bool:
         return any(
-            action in demand.actions and of in component for state in component for action, of in self._moves[state]
+            action in demand.instances and of in component for state in component for action, of in self._moves[state]
         )

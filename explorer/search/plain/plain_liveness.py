@@ -19,8 +19,8 @@ from typing import Any
 
 import attrs
 
-from highwater.explorer.classes import judge_class
-from highwater.explorer.search.graph_properties.fairness import Demand, demands_of
+from highwater.explorer.classes import truths
+from highwater.explorer.fairness import Demand, demands_of
 from highwater.explorer.search.graph_properties.lassos import lasso_to
 from highwater.explorer.system import Cut, System
 from highwater.explorer.trace import retrace
@@ -78,17 +78,12 @@ class _Judged:
     def __attrs_post_init__(self) -> None:
         self.demands = demands_of(self.system, self.of.of)
         self.form = self.of.of.form
-        truths = {state: self._truths(state) for state in self.moves}
-        self.allowed = {state for state in truths if truths[state] in self.form.stays}
-        self.returned = {state for state in truths if truths[state] in self.form.returns}
-        begin = {state for state in truths if truths[state] in self.form.begins}
+        found = {state: truths(self.system, self.of, state) for state in self.moves}
+        self.allowed = {state for state in found if found[state] in self.form.stays}
+        self.returned = {state for state in found if found[state] in self.form.returns}
+        begin = {state for state in found if found[state] in self.form.begins}
         self.born = {state for state in begin if self.parents[state] is None} if self.form.at_first else begin
         self.waiting = self._distances()
-
-    def _truths(self, state: Any) -> tuple[bool, bool]:
-        """Whether the premise is true in a state, and whether the function is."""
-        premise = self.of.premise is not None and bool(judge_class(self.system, self.of.premise, state))
-        return premise, bool(judge_class(self.system, self.of, state))
 
     def _distances(self) -> dict[Any, int]:
         import networkx  # here, since few searches need it

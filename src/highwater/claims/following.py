@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 import attrs
 
 from highwater.claims.spec import Spec
-from highwater.explorer.analysis.outlook import is_deadlock, outlook
 from highwater.explorer.analysis.refusals import refusal
+from highwater.explorer.outlook import is_deadlock, outlook
 from highwater.explorer.system import Cut, judge_end, successor
 from highwater.explorer.verdict import DEADLOCK, Step
 

@@ -11,8 +11,8 @@ from typing import Any, cast
 import attrs
 
 from highwater.claims.resolving import same_name
-from highwater.explorer.analysis.outlook import is_deadlock, outlook
 from highwater.explorer.analysis.refusals import refusal
+from highwater.explorer.outlook import is_deadlock, outlook
 from highwater.explorer.system import Cut, System, judge_end, successor
 from highwater.explorer.trace import changes, violation_at
 from highwater.explorer.verdict import DEADLOCK, Step, Violation, by_hand

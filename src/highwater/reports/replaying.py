@@ -20,7 +20,7 @@ from highwater.claims.resolving import build_system, find_model, resolve_model
 from highwater.claims.spec import SpecError
 from highwater.claims.tables import Findings, Wrong, problems_of, shown
 from highwater.explorer.analysis.causes import instances_of, violates
-from highwater.explorer.analysis.outlook import is_deadlock
+from highwater.explorer.outlook import is_deadlock
 from highwater.explorer.search.graph_properties.lassos import lasso_at
 from highwater.explorer.system import Cut, ModelError, System, successor
 from highwater.explorer.trace import changes, violation_at

@@ -142,7 +142,7 @@ def test_a_prospect_that_is_lost_there_too_is_false_all_the_same(bounce: dict[st
 def test_a_prospect_that_cannot_be_judged_is_said_not_to_have_been(
     bounce: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("highwater.explorer.analysis.outlook.MOST_STATES", 1)
+    monkeypatch.setattr("highwater.explorer.outlook.MOST_STATES", 1)
     assert (
         "assigned_brokers_can_take_their_role was not judged"
         in compare(bounce, ["protocol.controller_detects_bounce=true"]).summary

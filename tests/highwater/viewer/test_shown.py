@@ -443,7 +443,7 @@ def test_prospects_that_were_not_checked_are_not_followed(bounce: Counterexample
 def test_what_cannot_be_judged_without_all_states_is_neither_true_nor_false(monkeypatch: pytest.MonkeyPatch) -> None:
     path = SPECS / "controller" / "deletion" / "a_new_controller_that_does_not_resume_deletions_lets_them_hang.toml"
     entry = entry_of(check_spec(load_spec(path)))
-    monkeypatch.setattr("highwater.explorer.analysis.outlook.MOST_STATES", 1)
+    monkeypatch.setattr("highwater.explorer.outlook.MOST_STATES", 1)
     counterexample = counterexample_in(entry)
     assert counterexample.steps[-1].unjudged == {counterexample.violation.property}
     assert counterexample.looked_at == ()
