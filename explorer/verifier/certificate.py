@@ -17,6 +17,7 @@ from typing import Any, BinaryIO, cast
 
 import attrs
 
+from highwater.explorer.system import RAISED
 from highwater.explorer.values import MOST_REMEMBERED, Permutation
 from highwater.model.language.shape import Domain, Shape
 
@@ -86,8 +87,8 @@ def write(certificate: Certificate, path: Path) -> None:
             archive.writestr(zipfile.ZipInfo(name, WHEN), part, zipfile.ZIP_DEFLATED)
 
 
-# RuntimeError: encrypted, compressed in another way, or nested too deeply.
-_DAMAGE = (zipfile.BadZipFile, zlib.error, OSError, EOFError, KeyError, ValueError, RuntimeError)
+# RuntimeError: encrypted, compressed in another way, or nested too deeply; IndexError: the last number has no end.
+_DAMAGE = (zipfile.BadZipFile, zlib.error, OSError, EOFError, KeyError, ValueError, IndexError, RuntimeError)
 
 
 def read(file: BinaryIO, path: str) -> Certificate:
@@ -101,39 +102,74 @@ def read(file: BinaryIO, path: str) -> Certificate:
     """
     try:
         with zipfile.ZipFile(file) as archive:
-            if HEAD not in archive.namelist():
-                raise Unfit(f"{path}: is no certificate: it has no {HEAD}")
+            if sorted(archive.namelist()) != sorted((HEAD, STATES, RANKS, TRACES)):
+                raise Unfit(f"{path}: is no certificate: its parts are not {HEAD}, {STATES}, {RANKS} and {TRACES}")
             if too_large := [each.filename for each in archive.infolist() if each.file_size > MOST_BYTES]:
                 raise Unfit(f"{path}: {too_large[0]} is too large")
-            head = json.loads(archive.read(HEAD))
+            parts = {name: archive.read(name) for name in (STATES, RANKS, TRACES)}
+            head, ranks, traces = map(_read_json, (archive.read(HEAD), parts[RANKS], parts[TRACES]))
             if not isinstance(head, dict) or head.pop("format", "") != FORMAT:
                 raise Unfit(f"{path}: is no certificate of Highwater")
             if (version := head.pop("version", None)) != VERSION:
                 raise Unfit(f"{path}: is a certificate of version {version}; this Highwater reads version {VERSION}")
-            parts = {name: archive.read(name) for name in (STATES, RANKS, TRACES)}
+            if head.pop("seal", "") != _seal(head, parts):
+                raise Unfit(f"{path}: was changed after it was written; write it anew")
+            return _made({**head, "ranks": ranks, "traces": traces}, _parted(parts[STATES]))
     except _DAMAGE as error:
         raise Unfit(f"{path}: is truncated, or no certificate: {' '.join(str(error).split())}") from None
-    if head.pop("seal", "") != _seal(head, parts):
-        raise Unfit(f"{path}: was changed after it was written; write it anew")
-    try:
-        return _made(head, parts)
-    except (TypeError, ValueError, KeyError, IndexError, AttributeError, RecursionError) as error:
-        raise Unfit(f"{path}: is no certificate: {type(error).__name__}: {error}") from None
 
 
-def _made(head: dict[str, Any], parts: Mapping[str, bytes]) -> Certificate:
-    permutations: list[Permutation] = [
-        {names: dict(pairs) for names, pairs in each.items()} for each in head.pop("permutations")
-    ]
-    ranks = json.loads(parts[RANKS])
+_RANKS = {"prospects": {str: [int]}, "liveness": {str: [[[int]]]}}
+_TRACE = {"property": str, "back_to": (int, type(None)), "actions": [str], "states": [str]}
+_CERTIFICATE = {
+    "claim": str,
+    "spec": {str: object},
+    "code": {str: str},
+    "verdict": str,
+    "levels": [int],
+    "counts": {str: (int, [int], {str: int})},
+    "permutations": [{str: [[int]]}],
+    "ranks": _RANKS,
+    "traces": [_TRACE],
+}
+
+
+def _fits(value: Any, shape: Any) -> bool:
+    """Whether JSON is made as a shape says: exactly of its types, so that neither true nor 1.0 passes for 1."""
+    if isinstance(shape, tuple):
+        return any(_fits(value, each) for each in shape)
+    if isinstance(shape, list):
+        return type(value) is list and all(_fits(each, shape[0]) for each in value)
+    if not isinstance(shape, dict):
+        return shape is object or type(value) is shape
+    if type(value) is not dict:
+        return False
+    shapes = dict.fromkeys(value, shape[str]) if str in shape else shape
+    return value.keys() == shapes.keys() and all(_fits(value[key], shapes[key]) for key in value)
+
+
+def _made(found: dict[str, Any], states: list[bytes]) -> Certificate:
+    for name in sorted({*found, *_CERTIFICATE}):
+        if not _fits({name: found.get(name)}, {name: _CERTIFICATE.get(name)}):
+            raise ValueError(f"{name} is not what it is in a certificate")
+    ranks = found.pop("ranks")
+    found["permutations"] = [{names: dict(pairs) for names, pairs in each.items()} for each in found["permutations"]]
     liveness = {
         name: [cast("Stack", tuple((number, demand) for number, demand in stack)) for stack in stacks]
         for name, stacks in ranks["liveness"].items()
     }
-    states, traces = _parted(parts[STATES]), json.loads(parts[TRACES])
-    return Certificate(
-        **head, permutations=permutations, states=states, prospects=ranks["prospects"], liveness=liveness, traces=traces
-    )
+    return Certificate(**found, states=states, prospects=ranks["prospects"], liveness=liveness)
+
+
+def _read_json(data: bytes) -> Any:
+    """Raises ValueError of what readers may understand differently: a key that is there twice."""
+
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        if len(found := dict(pairs)) < len(pairs):
+            raise ValueError("a key is there twice")
+        return found
+
+    return json.loads(data, object_pairs_hook=once)
 
 
 def _json(value: Any, indent: int | None = None) -> bytes:
@@ -165,6 +201,8 @@ def _number_at(data: bytes, at: int) -> tuple[int, int]:
     while data[at] >= 128:
         value |= (data[at] & 127) << shift
         at, shift = at + 1, shift + 7
+        if shift > 63:
+            raise ValueError("a number is too large")
     return value | data[at] << shift, at + 1
 
 
@@ -223,15 +261,13 @@ class Codec:
             state, end = self._value(self._domain, data, 0)
             if end == len(data) and not self._domain.exceeded(state) and self.bytes_of(state) == data:
                 return state
-        except (IndexError, TypeError, ValueError, RecursionError):
+        except RAISED:  # by a class of the model, too
             pass
         raise ValueError("these bytes are no state within the bounds")
 
     def _value(self, domain: Any, data: bytes, at: int) -> tuple[Any, int]:
         if domain.is_scalar:
             number, at = _number_at(data, at)
-            if number >= domain.size:
-                raise ValueError("there is no such value")
             return domain.decode(number), at
         inside = list(domain.inside().values())
         if domain.shape is not Shape.RECORD:

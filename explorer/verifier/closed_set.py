@@ -25,8 +25,8 @@ from itertools import accumulate
 from typing import Any, NoReturn
 
 from highwater.explorer.classes import class_after, judge_class
-from highwater.explorer.system import RAISED, Cut, ModelError, System, said_by
-from highwater.explorer.values import MOST_REMEMBERED, Permutation, Renaming, exceeded
+from highwater.explorer.system import Cut, System, blaming_the_model
+from highwater.explorer.values import MOST_REMEMBERED, Permutation, Renaming
 from highwater.explorer.verifier.certificate import Certificate, Codec, Unfit
 from highwater.explorer.verifier.rankings import Step, Waiting, prospect_is_kept
 from highwater.explorer.verifier.sums import Refused, Sums, counts_of
@@ -99,11 +99,13 @@ class ClosedSet:
             sums.reached |= 1 << row * self._bits + image
         return sums
 
+    @blaming_the_model()
     def judge(self, rows: Iterable[int]) -> Sums:
         """Judge some rows, and every state that each of them stands for.
 
         Raises:
             Refused: what the certificate says is not so.
+            ModelError: a function of the model raised.
         """
         sums, reached = Sums(), bytearray(self.rows * self._bits // 8 + 1)
         for row in rows:
@@ -160,7 +162,7 @@ class ClosedSet:
     def _judge_steps(self, row: int, state: Any, weight: int, sums: Sums, reached: bytearray) -> None:
         depth, steps, happens, cuts = self._depth(row), [], False, False
         for action in self._system.actions:
-            after, of = self._after(action, state)
+            after, of = class_after(self._system, action, state)
             if of is None:
                 continue
             if isinstance(of, Cut):
@@ -187,17 +189,6 @@ class ClosedSet:
                 self._refuse(state, "no_deadlock is violated: no step is enabled, and no bound is to blame")
         self._judge_ranks(row, state, steps, weight, sums)
 
-    def _after(self, action: Instance, state: Any) -> tuple[Any, Any]:
-        """The state after a step, as the function returned it and as it is stored; twice None, or twice a `Cut`."""
-        try:
-            if self._system.ranks is not None:
-                return class_after(self._system, action, state)
-            after = action.apply(state)
-            cut = None if after is None else exceeded(self._system.domain, state, after)
-        except RAISED as error:
-            self._refuse(state, str(error) if isinstance(error, ModelError) else f"{action} raised {said_by(error)}")
-        return (Cut(cut), Cut(cut)) if cut else (after, after)
-
     def _judge_ranks(self, row: int, state: Any, steps: list[Step], weight: int, sums: Sums) -> None:
         for each, ranks in self._prospects:
             if not prospect_is_kept(self._system, each, ranks, row, state, steps):
@@ -215,11 +206,7 @@ class ClosedSet:
             self._hold(each, state, state)
 
     def _hold(self, each: Instance, of: Any, state: Any, where: str = "") -> None:
-        try:
-            holds = judge_class(self._system, each, of)
-        except ModelError as error:
-            self._refuse(state, str(error))
-        if not holds:
+        if not (holds := judge_class(self._system, each, of)):
             self._refuse(state, f"{each}{where} is violated{f': {holds}' if isinstance(holds, Witness) else ''}")
 
     # The end

@@ -7,11 +7,11 @@ from typing import Any
 
 import attrs
 
-from highwater.explorer.system import System
+from highwater.explorer.system import System, blaming_the_model
 from highwater.explorer.verdict import Verdict
 from highwater.explorer.verifier.certificate import Certificate, Unfit
 from highwater.explorer.verifier.closed_set import ClosedSet
-from highwater.explorer.verifier.sums import Refused, Sums
+from highwater.explorer.verifier.sums import Sums
 from highwater.explorer.verifier.traces import verify_traces
 
 ROWS_BETWEEN_REPORTS = 500
@@ -46,6 +46,7 @@ def hold_code(certificate: Certificate, code: Mapping[str, str]) -> None:
         raise Unfit(f"the model is not the one that the certificate was written of: {changed[0]} has changed")
 
 
+@blaming_the_model()
 def verify(
     certificate: Certificate,
     system: System,
@@ -66,21 +67,19 @@ def verify(
     Raises:
         Unfit: it is not of this system.
         Refused: what it says is not so; names the state, the step and the property.
+        ModelError: a function of the model raised; names it, its file and line, and the state.
     """
-    try:
-        if certificate.verdict == Verdict.VIOLATED.value:
-            verified, not_verified = verify_traces(certificate, system, no_deadlock=no_deadlock)
-            return Report(tuple(verified), tuple(not_verified))
-        if certificate.verdict not in (Verdict.HOLDS.value, Verdict.HOLDS_TO_DEPTH.value):
-            raise Unfit(f"a verdict {certificate.verdict!r} has no certificate")
-        if certificate.verdict == Verdict.HOLDS_TO_DEPTH.value and (unknown := system.prospects + system.liveness):
-            raise Unfit(f"{unknown[0]} is judged only where every state is known, and these go to a depth")
-        to_judge = ClosedSet(certificate, system, no_deadlock=no_deadlock, trust_symmetry=trust_symmetry)
-        sums = to_judge.judge_initial()
-        sums.add(judged(to_judge) if judged else _all(to_judge, on_progress))
-        to_judge.conclude(sums)
-    except (TypeError, KeyError, AttributeError, IndexError, ValueError) as error:
-        raise Refused(f"it is not made as a certificate is: {type(error).__name__}: {error}") from error
+    if certificate.verdict == Verdict.VIOLATED.value:
+        verified, not_verified = verify_traces(certificate, system, no_deadlock=no_deadlock)
+        return Report(tuple(verified), tuple(not_verified))
+    if certificate.verdict not in (Verdict.HOLDS.value, Verdict.HOLDS_TO_DEPTH.value):
+        raise Unfit(f"a verdict {certificate.verdict!r} has no certificate")
+    if certificate.verdict == Verdict.HOLDS_TO_DEPTH.value and (unknown := system.prospects + system.liveness):
+        raise Unfit(f"{unknown[0]} is judged only where every state is known, and these go to a depth")
+    to_judge = ClosedSet(certificate, system, no_deadlock=no_deadlock, trust_symmetry=trust_symmetry)
+    sums = to_judge.judge_initial()
+    sums.add(judged(to_judge) if judged else _all(to_judge, on_progress))
+    to_judge.conclude(sums)
     return _report(certificate, system, sums, no_deadlock=no_deadlock, trust_symmetry=trust_symmetry)
 
 
@@ -99,10 +98,13 @@ def _report(certificate: Certificate, system: System, sums: Sums, *, no_deadlock
         verified.append("no_deadlock holds")
     not_verified = ["whether a property holds for nothing"]
     if certificate.verdict == Verdict.HOLDS_TO_DEPTH.value:
-        not_verified.append(f"what lies deeper than {len(certificate.levels) - 1} actions")
+        at_rest = ", and whether a state that deep is at rest" if no_deadlock else ""
+        not_verified.append(f"what lies deeper than {len(certificate.levels) - 1} actions{at_rest}")
     if trust_symmetry and len(certificate.permutations) > 1:
         names = " and ".join(system.interchangeable)
         not_verified.append(f"that the model treats its {names} alike: one state of each orbit was judged")
+    for name, count in (+sums.held_back).items():
+        not_verified.append(f"{name} in {count:,} states, from which only a step that a bound cuts may lead there")
     if sums.cut:
         not_verified.append("what lies behind the steps that bounds cut")
     return Report(tuple(verified), tuple(not_verified), len(certificate.states))

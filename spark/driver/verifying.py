@@ -8,6 +8,8 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from highwater.explorer.system import ModelError
+from highwater.explorer.verifier.certificate import Unfit
 from highwater.explorer.verifier.closed_set import ClosedSet
 from highwater.explorer.verifier.sums import Refused, Sums
 from highwater.spark.driver.session import SPARK_ERRORS, ClusterError, reason_of
@@ -15,6 +17,7 @@ from highwater.spark.driver.session import SPARK_ERRORS, ClusterError, reason_of
 TASKS_PER_CORE = 4
 
 Make = Callable[[bytes], ClosedSet]
+Result = Sums | Exception
 _made: dict[str, ClosedSet] = {}
 """Of this worker process: the states of the certificate that it judges, by the name of the job."""
 
@@ -28,7 +31,7 @@ def judged(spark: SparkSession, make: Make, data: bytes, rows: int) -> Sums:
         make: makes the states of the certificate from its file, on any machine.
 
     Raises:
-        Refused: a task has refused it.
+        Refused, ModelError, Unfit: as on one machine; of several tasks' the first in the order of the rows.
         ClusterError: Spark failed.
     """
     context = spark.sparkContext
@@ -40,8 +43,8 @@ def judged(spark: SparkSession, make: Make, data: bytes, rows: int) -> Sums:
         )
         sums = Sums()
         for each in found.collect():
-            if isinstance(each, str):
-                raise Refused(each)
+            if isinstance(each, Exception):
+                raise each
             sums.add(each)
         return sums
     except SPARK_ERRORS as error:
@@ -50,15 +53,15 @@ def judged(spark: SparkSession, make: Make, data: bytes, rows: int) -> Sums:
         shared.destroy()
 
 
-def _task(make: Make, shared: Any, name: str, rows: int, tasks: int) -> Callable[[Iterable[int]], Iterator[Sums | str]]:
-    def judge(parts: Iterable[int]) -> Iterator[Sums | str]:
+def _task(make: Make, shared: Any, name: str, rows: int, tasks: int) -> Callable[[Iterable[int]], Iterator[Result]]:
+    def judge(parts: Iterable[int]) -> Iterator[Result]:
         try:
             if name not in _made:
                 _made.clear()
                 _made[name] = make(shared.value)
             for part in parts:
-                yield _made[name].judge(range(part, rows, tasks))
-        except Refused as refusal:
-            yield str(refusal)
+                yield _made[name].judge(range(part * rows // tasks, (part + 1) * rows // tasks))
+        except (Refused, ModelError, Unfit) as fault:
+            yield fault
 
     return judge

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import io
+import itertools
 import random
+import zipfile
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
@@ -15,17 +18,18 @@ from hypothesis import Phase, given, settings
 
 from highwater.explorer.search.levels import breadth_first
 from highwater.explorer.search.plain.certifying import certificate_of
-from highwater.explorer.system import System, abstracted
+from highwater.explorer.system import ModelError, System, abstracted
+from highwater.explorer.values import Renaming
 from highwater.explorer.verdict import Budget, Found, Outcome, Step, Verdict, Violation
 from highwater.explorer.verifier import traces
-from highwater.explorer.verifier.certificate import Certificate, Unfit, read, write
+from highwater.explorer.verifier.certificate import Certificate, Codec, Unfit, read, write
 from highwater.explorer.verifier.closed_set import ClosedSet, is_group
 from highwater.explorer.verifier.rankings import KEPT
 from highwater.explorer.verifier.sums import Refused, Sums
 from highwater.explorer.verifier.verdicts import Report, verify
 from highwater.model.language.declarations import action, invariant, step_property
 from highwater.model.language.domain import BOOLEAN, ArrayOf, Integers, Limit
-from highwater.model.language.graph_properties import eventually_always, leads_to, per, prospect
+from highwater.model.language.graph_properties import always_eventually, eventually_always, leads_to, per, prospect
 from highwater.model.language.records import domain_of, evolve, replaced, within
 from tests.explorer.test_audit import Ballot, follow, reached_by_imports, seats_are_fair, the_other_follows, vote
 from tests.explorer.test_engine_in_small import club_of, desk_can_close
@@ -43,6 +47,12 @@ class Office:
 
     done: tuple[int, ...] = within(ArrayOf(Integers(0, Limit(2, "work_max")), 2, by="desks"))
     lit: bool = within(BOOLEAN)
+
+
+@attrs.frozen
+class Lamps:
+    first: bool = within(BOOLEAN)
+    second: bool = within(BOOLEAN)
 
 
 @action(actor="desk", desk=DESK)
@@ -185,7 +195,7 @@ def test_prospects_that_only_a_bound_makes_possible_are_counted() -> None:
     system = office(overtime_is_possible)
     certificate = certified(system)
     assert certificate.counts["held_back"] == {"overtime_is_possible": 18}
-    verified(certificate, system)
+    assert any("overtime_is_possible in 18 states" in each for each in verified(certificate, system).not_verified)
     counts = {**certificate.counts, "held_back": {"overtime_is_possible": 17}}
     assert "held_back is" in refused(attrs.evolve(certificate, counts=counts), system)
     nearer = {name: [-1] * len(ranks) for name, ranks in certificate.prospects.items()}
@@ -197,6 +207,20 @@ def test_promises_are_verified_by_their_ranks() -> None:
     certificate = certified(system)
     assert certificate.verdict == "holds"
     assert {f"{each.name} holds" for each in GRAPH} < set(verified(certificate, system).verified)
+
+
+@pytest.mark.parametrize("trusts", [False, True], ids=["every image", "one of each orbit"])
+def test_any_image_of_an_orbit_may_stand_for_it(trusts: bool) -> None:
+    system, chance = office(*SAFETY), random.Random(0)
+    certificate = certified(system)
+    codec, exchange = Codec(system.class_domain), Renaming(system.class_domain, certificate.permutations[1])
+    images = [codec.bytes_of(exchange(codec.state(each))) for each in certificate.states]
+    drawn = [chance.choice(each) for each in zip(certificate.states, images, strict=True)]
+    assert drawn != certificate.states
+    verified(attrs.evolve(certificate, states=drawn), system, trust_symmetry=trusts)
+    both = [*certificate.states, next(of for of in images if of not in certificate.states)]
+    levels = [*certificate.levels[:-1], certificate.levels[-1] + 1]
+    assert refused(attrs.evolve(certificate, states=both, levels=levels), system, trust_symmetry=trusts)
 
 
 @some
@@ -283,12 +307,58 @@ def test_a_property_that_is_false_is_refused_under_any_certificate() -> None:
     assert said == "one_of_them_is_idle() is violated; in the state Office(done (1, 1), lit True)"
 
 
-def test_another_model_is_refused_under_any_certificate() -> None:
+@pytest.mark.parametrize("trusts", [False, True], ids=["every image", "one of each orbit"])
+def test_another_model_is_refused_under_any_certificate(trusts: bool) -> None:
+    """One that lacks an action, or an initial state, or that has one more."""
     system = office(*SAFETY)
-    certificate = certified(system)
-    for number in range(len(system.actions)):
-        fewer = attrs.evolve(system, actions=(*system.actions[:number], *system.actions[number + 1 :]))
-        assert refused(certificate, fewer)
+    more = attrs.evolve(system, initial=(*system.initial, Office((1, 1), True)))
+    others = [
+        more,
+        *(
+            attrs.evolve(system, actions=tuple(each for each in system.actions if each.of is not of))
+            for of in (work, rest, switch)
+        ),
+    ]
+    for other in others:
+        assert refused(certified(system), other, trust_symmetry=trusts)
+        assert refused(certified(other), system, trust_symmetry=trusts)
+
+
+@action(actor="lamp")
+def turn(lamps: Lamps) -> Lamps:
+    return evolve(lamps, first=not lamps.first)
+
+
+@action(actor="lamp")
+def turn_the_other(lamps: Lamps) -> Lamps | None:
+    return evolve(lamps, second=not lamps.second) if lamps.first else None
+
+
+@always_eventually(fair=[turn], strongly_fair=[turn_the_other])
+def the_second_alone_is_lit(lamps: Lamps) -> bool:
+    return lamps.second and not lamps.first
+
+
+@leads_to(lambda lamps: lamps.first, strongly_fair=[turn_the_other])
+def the_first_goes_out(lamps: Lamps) -> bool:
+    return not lamps.first
+
+
+@pytest.mark.parametrize("promise", [the_second_alone_is_lit, the_first_goes_out])
+def test_no_ranks_make_a_broken_promise_pass(promise: Any) -> None:
+    """All stacks of one pair that four states can have, and some of two pairs."""
+    actions = (*turn.instances(None), *turn_the_other.instances(None))
+    plain = System(domain_of(Lamps, None), (Lamps(False, False),), actions)
+    system, certificate = attrs.evolve(plain, liveness=tuple(promise.instances(None))), certified(plain, symmetry=False)
+    assert certified(system).verdict == "violated" and len(certificate.states) == 4
+    demands = range(KEPT, len(promise.fair) + len(promise.strongly_fair))
+    pairs, chance = list(itertools.product(range(2), demands)), random.Random(0)
+    one = list(itertools.product([(), *((each,) for each in pairs)], repeat=4))
+    two = [[tuple(chance.choices(pairs, k=chance.randrange(3))) for _ in range(4)] for _ in range(400)]
+    for stacks in (*one, *two):
+        assert str(system.liveness[0]) in refused(
+            attrs.evolve(certificate, liveness={str(system.liveness[0]): stacks}), system
+        )
 
 
 def test_ranks_that_are_wrong_are_refused() -> None:
@@ -343,6 +413,61 @@ def test_a_model_that_treats_names_differently_is_refused_unless_symmetry_is_tru
     assert "leads out of the set" in refused(symmetric, system)
 
 
+def raising(of: Any, part: str = "function") -> Any:
+    """A declaration whose function raises."""
+
+    @functools.wraps(getattr(of, part))
+    def raises(*given: Any, **arguments: Any) -> Any:
+        raise LookupError("there is no such desk")
+
+    return attrs.evolve(of, **{part: raises})
+
+
+@pytest.mark.parametrize(
+    ("of", "part"),
+    [(of, "function") for of in (work, *SAFETY, somebody_can_work, darkness_ends)] + [(darkness_ends, "premise")],
+)
+def test_a_function_that_raises_is_a_fault_of_the_model(of: Any, part: str) -> None:
+    """It is named with its file and line, and neither verified nor refused."""
+    properties = (*SAFETY, somebody_can_work, darkness_ends) if of is not work else SAFETY
+    certificate = certified(office(*properties))
+    faulty = office(*(raising(each, part) if each is of else each for each in properties))
+    if of is work:
+        actions = (*raising(work).instances(None), *faulty.actions[2:])
+        faulty = attrs.evolve(faulty, actions=actions)
+    with pytest.raises(
+        ModelError, match=r"raised LookupError: .*; at .*test_verifier\.py:\d+ in raises: raise "
+    ) as fault:
+        verified(certificate, faulty)
+    assert (part == "premise" or str(fault.value).startswith(of.name)) and "\n" not in str(fault.value)
+
+
+@attrs.frozen
+class Drawer:
+    open: bool = within(BOOLEAN)
+    full: bool = within(BOOLEAN)
+
+    def __attrs_post_init__(self) -> None:
+        if self.full and not self.open:
+            raise StuckError
+
+
+class StuckError(Exception):
+    """What no verifier knows."""
+
+
+@action(actor="desk")
+def pull(drawer: Drawer) -> Drawer:
+    return evolve(drawer, open=True)
+
+
+def test_bytes_that_a_class_of_the_model_refuses_are_no_state() -> None:
+    system = System(domain_of(Drawer, None), (Drawer(False, False),), tuple(pull.instances(None)))
+    certificate = certified(system)
+    stuck = attrs.evolve(certificate, states=[*certificate.states, bytes((0, 1))], levels=[1, 2])
+    assert "these bytes are no state" in refused(stuck, system)
+
+
 # --- Traces
 
 
@@ -383,6 +508,27 @@ def test_a_goal_that_is_lost_is_out_of_reach_at_the_end_of_its_trace(monkeypatch
     assert not any("violates" in each for each in report.verified), "only the end was judged"
 
 
+@leads_to(lambda office: not office.lit, fair=[rest], strongly_fair=[work])
+def somebody_switches(office: Office) -> bool:
+    return office.lit
+
+
+def test_a_lasso_that_was_altered_is_refused() -> None:
+    """Its cycle must close, and lie where the property is owed."""
+    system = office(somebody_switches)
+    certificate = certified(system)
+    (trace,) = certificate.traces
+    verified(certificate, system)
+    assert "no step 99" in refused(attrs.evolve(certificate, traces=[{**trace, "back_to": 99}]), system)
+    assert "does not come back" in refused(attrs.evolve(certificate, traces=[{**trace, "back_to": None}]), system)
+    lit = trace | {"actions": ["switch()"], "states": [*trace["states"][:1], bytes((2, 0, 0, 1)).hex()], "back_to": 1}
+    assert "it is true" in refused(attrs.evolve(certificate, traces=[lit]), system)
+    assert "does not come back" in refused(attrs.evolve(certificate, traces=[{**lit, "back_to": 0}]), system)
+    fair = office(darkness_ends)
+    of = {**trace, "property": str(fair.liveness[0])}
+    assert "the cycle is not fair" in refused(attrs.evolve(certificate, traces=[of]), fair)
+
+
 @attrs.frozen
 class Terms:
     of: tuple[int, ...] = within(ArrayOf(Integers(0, Limit(1, "epochs_max"), order="epochs"), 3))
@@ -412,6 +558,13 @@ def test_a_trace_by_order_takes_no_step_that_a_bound_cuts(system_of: Callable[..
     )
     longer = traces.written(system, [Violation("two_are_equal", {}, "", {}, trace[:2])])
     assert "is true at the end" in refused(attrs.evolve(certificate, verdict="violated", traces=longer), system)
+
+
+def test_states_by_order_are_in_ranks(system_of: Callable[..., System]) -> None:
+    system = abstracted(system_of([Terms((0, 0, 0))], [begin_term], [two_are_equal]), ["epochs"])
+    certificate = certified(system)
+    states, levels = [*certificate.states, bytes((3, 1, 1, 1))], [*certificate.levels[:-1], certificate.levels[-1] + 1]
+    assert "not in ranks" in refused(attrs.evolve(certificate, states=states, levels=levels), system)
 
 
 def test_what_is_judged_of_all_states_is_not_verified_of_some() -> None:
@@ -447,6 +600,54 @@ def test_a_file_is_not_read_if_it_was_changed(tmp_path: Path) -> None:
         except Unfit:
             continue
         assert found == certificate  # what was changed is of the archive, such as a date
+
+
+def with_ranks(rank: Any) -> Callable[[Certificate], Certificate]:
+    return lambda of: attrs.evolve(of, prospects={name: [rank] * len(each) for name, each in of.prospects.items()})
+
+
+@pytest.mark.parametrize(
+    ("part", "alter"),
+    {
+        "ranks": with_ranks(float("nan")),
+        "ranks as numbers with a point": with_ranks(1.0),
+        "ranks as words": with_ranks("1"),
+        "levels": lambda of: attrs.evolve(of, levels=[True, *of.levels[1:]]),
+        "counts": lambda of: attrs.evolve(of, counts={**of.counts, "generated": float(of.counts["generated"])}),
+        "permutations": lambda of: attrs.evolve(of, permutations=[{"desks": {0: 0, 1: True}}, *of.permutations[1:]]),
+        "claim": lambda of: attrs.evolve(of, claim=None),
+        "traces": lambda of: attrs.evolve(of, traces=[{"property": "", "back_to": True, "actions": [], "states": []}]),
+        "traces that lack something": lambda of: attrs.evolve(of, traces=[{"property": ""}]),
+    }.items(),
+)
+def test_a_certificate_is_made_of_exactly_its_types(
+    part: str, alter: Callable[[Certificate], Certificate], tmp_path: Path
+) -> None:
+    """What is true in Python, such as `True == 1 == 1.0`, is not so for other readers."""
+    write(alter(certified(office(somebody_can_work))), tmp_path / "c")
+    with pytest.raises(Unfit, match=f"{part.split()[0]} is not what it is in a certificate"):
+        read(io.BytesIO((tmp_path / "c").read_bytes()), "c")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ({"ranks.json": b'{"prospects": {}, "prospects": {}, "liveness": {}}'}, "a key is there twice"),
+        ({"states": b"\x80" * 10**6 + b"\x01"}, "a number is too large"),
+        ({"notes": b""}, "its parts are not"),
+        ({"certificate.json": b"9" * 5000}, "no certificate"),
+    ],
+)
+def test_what_readers_may_understand_differently_is_no_certificate(
+    wrong: dict[str, bytes], words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("highwater.explorer.verifier.certificate._seal", lambda head, parts: "any")
+    write(certified(office(*SAFETY)), tmp_path / "c")
+    with zipfile.ZipFile(tmp_path / "c") as of, zipfile.ZipFile(tmp_path / "d", "w") as archive:
+        for name, data in ({name: of.read(name) for name in of.namelist()} | wrong).items():
+            archive.writestr(name, data)
+    with pytest.raises(Unfit, match=words):
+        read(io.BytesIO((tmp_path / "d").read_bytes()), "d")
 
 
 def test_rows_can_be_judged_anywhere() -> None:

@@ -17,6 +17,7 @@ import pytest
 import highwater as front_door
 from highwater.claims.spec import SpecError
 from highwater.explorer.verifier.certificate import Certificate, read, write
+from tests.faulty import certificate_of_a_faulty_model
 
 SPECS = Path(__file__).parents[2] / "specs"
 HOLDS = SPECS / "fencing" / "kip_320_keeps_committed_records_on_two_brokers.toml"
@@ -209,6 +210,23 @@ def test_a_certificate_to_a_depth_is_of_a_claim_to_this_depth(
     assert (ended.exit_code, "it goes to a depth of 1; the claim is of every depth" in ended.stderr) == (2, True)
 
 
+def test_a_trace_to_a_violation_is_no_longer_than_the_depth_that_is_claimed(highwater: Run, tmp_path: Path) -> None:
+    front_door.check(VIOLATED, certificate=tmp_path / "c")
+    shallow = altered(tmp_path / "c", tmp_path / "d", lambda of: attrs.evolve(of, spec={**of.spec, "max_depth": 3}))
+    ended = highwater("verify", shallow)
+    assert (ended.exit_code, "it goes to a depth of 11; the claim is of a depth of 3" in ended.stderr) == (2, True)
+
+
+@pytest.mark.parametrize("raises", ["step", "can_begin"])
+def test_a_fault_of_the_model_is_one_line_and_exit_code_2(highwater: Run, tmp_path: Path, raises: str) -> None:
+    path = certificate_of_a_faulty_model(tmp_path, raises)
+    ended = highwater("verify", path)
+    assert (ended.exit_code, ended.stdout) == (2, "")
+    (line,) = ended.stderr.splitlines()
+    assert line.startswith(f"highwater: {path}: {raises}() raised KeyError: ")
+    assert f"faulty_{raises}.py:" in line and f" in {raises}: " in line
+
+
 @pytest.mark.parametrize(
     ("claim", "options", "why"),
     [
@@ -244,4 +262,4 @@ def test_a_part_that_has_no_end_is_damage(
             head = json.dumps(json.loads(of.read(name)) | {"seal": "the same"}) if name == "certificate.json" else None
             archive.writestr(name, data if name == part else head or of.read(name))
     ended = highwater("verify", tmp_path / "c")
-    assert (ended.exit_code, "is no certificate" in ended.stderr) == (2, True)
+    assert (ended.exit_code, "no certificate" in ended.stderr) == (2, True)

@@ -11,6 +11,7 @@ import pytest
 
 import highwater
 from highwater.explorer.verifier.certificate import read, write
+from tests.faulty import certificate_of_a_faulty_model
 
 SPECS = Path(__file__).parents[2] / "specs"
 
@@ -33,5 +34,18 @@ def test_what_an_executor_refuses_is_refused(spark: Any, certificate: Path, tmp_
     given = read(io.BytesIO(certificate.read_bytes()), "a certificate")
     fewer = [*given.levels[:-1], given.levels[-1] - 1]
     write(attrs.evolve(given, states=given.states[:-1], levels=fewer), tmp_path / "fewer")
-    with pytest.raises(highwater.Refused, match="leads out of the set, to Cluster"):
+    with pytest.raises(highwater.Refused, match="leads out of the set, to Cluster") as there:
         highwater.verify(tmp_path / "fewer", engine="spark")
+    with pytest.raises(highwater.Refused) as here:
+        highwater.verify(tmp_path / "fewer")
+    assert str(there.value) == str(here.value)
+
+
+@pytest.mark.parametrize("raises", ["step", "can_begin"])
+def test_a_fault_of_the_model_is_the_same_on_executors(spark: Any, tmp_path: Path, raises: str) -> None:
+    path = certificate_of_a_faulty_model(tmp_path, raises)
+    with pytest.raises(highwater.SpecError, match=rf"raised KeyError: .* in {raises}: ") as here:
+        highwater.verify(path)
+    with pytest.raises(highwater.SpecError) as there:
+        highwater.verify(path, engine="spark")
+    assert str(there.value) == str(here.value)

@@ -16,7 +16,7 @@ from highwater.claims.spec import Spec, SpecError, load_spec, make_spec
 from highwater.explorer.sources import SourceError, sources_of
 from highwater.explorer.system import ModelError, System
 from highwater.explorer.verdict import Found, Outcome, Verdict
-from highwater.explorer.verifier.certificate import Unfit, read, write
+from highwater.explorer.verifier.certificate import Certificate, Unfit, read, write
 from highwater.explorer.verifier.closed_set import ClosedSet
 from highwater.explorer.verifier.sums import Sums
 from highwater.explorer.verifier.verdicts import Report, hold_code, verify
@@ -127,8 +127,8 @@ def verify_certificate(
             raise Unfit(f"{path}: is of another claim than {spec or 'it says'}: its {theirs} differ")
         if spec and certificate.claim != loaded.name:
             raise Unfit(f"{path}: is of the claim {certificate.claim}, not of {loaded.name}")
-        if certificate.verdict == Verdict.HOLDS_TO_DEPTH.value and (spec or loaded.file.max_depth is not None):
-            _hold_depth(len(certificate.levels) - 1, loaded.file.max_depth)
+        if spec or loaded.file.max_depth is not None:
+            _hold_depth(certificate, loaded.file.max_depth)
         system = loaded.system()
         hold_code(certificate, code_of(system))
         report = verify(
@@ -142,12 +142,16 @@ def verify_certificate(
     except Unfit as error:
         raise SpecError(str(error) if str(path) in str(error) else f"{path}: {error}") from None
     except ModelError as error:
-        raise SpecError(f"{path}: {error}") from None
+        raise SpecError(f"{path}: {' '.join(str(error).split())}") from None
     return Verified(**attrs.asdict(report), claim=certificate.claim, verdict=certificate.verdict, spec=certificate.spec)
 
 
-def _hold_depth(depth: int, claimed: int | None) -> None:
-    if depth != claimed:
+def _hold_depth(certificate: Certificate, claimed: int | None) -> None:
+    """A search to a depth must be to the one that is claimed, and no path to a violation is longer; a lasso may be."""
+    paths = (len(each["actions"]) for each in certificate.traces if each["back_to"] is None)
+    to_depth = certificate.verdict == Verdict.HOLDS_TO_DEPTH.value
+    depth = len(certificate.levels) - 1 if to_depth else max(paths, default=0)
+    if depth != claimed if to_depth else claimed is not None and depth > claimed:
         of = "every depth" if claimed is None else f"a depth of {claimed}"
         raise Unfit(f"it goes to a depth of {depth}; the claim is of {of}")
 
