@@ -37,7 +37,8 @@ def verify(path: Path, spec: Path | None, symmetry: bool, engine: str, master: s
     """Judge FILE, which `check --certificate` wrote, in plain Python: nothing of the compiler, the machine code and the
     search is used. docs/certificates.md says what is judged, and what remains trusted.
 
-    Exit codes: 0 verified; 1 refused; 2 FILE is no certificate, or not of the model as it is now; 130 interrupted.
+    Exit codes: 0 verified; 1 refused; 2 FILE is no certificate, or not of the model as it is now, or the model raised;
+    130 interrupted.
     """
     from highwater.claims.certifying import verify_certificate
     from highwater.claims.spec import SpecError
