@@ -10,7 +10,7 @@ from typing import Any
 import attrs
 
 from highwater.conformance.abstraction import Difference, differences
-from highwater.conformance.operations import MAPPED, beginning, between_looks
+from highwater.conformance.operations import MAPPED, answer_of, answered, beginning, between_looks
 from highwater.conformance.paths import Move, Run, Words
 from highwater.conformance.process import Harness, Operation
 from highwater.explorer.compiler.layout import Layout
@@ -19,6 +19,7 @@ from highwater.model.language.declarations import Instance
 
 OPERATIONS_AT_ONCE = 400
 BATCHES_AHEAD = 2
+NOT_ENOUGH = "NotEnoughReplicasException"
 
 
 @attrs.frozen
@@ -165,6 +166,7 @@ class LockStep:
             before = self._state(move.before)
             idle = move.refused and between_looks(before)
             called = [] if idle else operations_of(self._actions[move.number], before, self._protocol, self._bounds)
+            called += answered(before, self._state(move.after), self._protocol) if called and not move.refused else []
             sizes.append(len(called))
             operations += called
         return _Planned(run, tuple(sizes), tuple(operations), opening)
@@ -183,28 +185,34 @@ class LockStep:
             at += size
             self.findings.steps += 1
             self.findings.refused += move.refused
-            found = self._compare_step(move, answers)
+            found = self._compare_step(move, operations, answers)
             if found:
                 self._diverged(planned.run, position, found, operations, answers)
                 return
             if not move.refused:
                 self.findings.executed.add(move.path)
 
-    def _compare_step(self, move: Move, answers: Sequence[dict[str, Any]]) -> list[Difference]:
+    def _compare_step(
+        self, move: Move, operations: Sequence[Operation], answers: Sequence[dict[str, Any]]
+    ) -> list[Difference]:
         if not answers:
             return []
-        found = differences(self._state(move.after), _seen(answers), self._protocol, self._bounds)
+        after, instance = self._state(move.after), self._actions[move.number]
+        found = differences(after, _seen(answers), self._protocol, self._bounds)
+        if move.refused:
+            return found
         errors = [each["error"] for each in answers if "error" in each]
-        if errors and not move.refused:
+        if instance.of.name == "refuse_record":
+            if not any(each.startswith(NOT_ENOUGH) for each in errors):
+                found.insert(0, Difference("result", NOT_ENOUGH, errors[0] if errors else "the record is appended"))
+        elif errors:
             found.insert(0, Difference("result", "the step is taken", errors[0]))
-        value = answers[-1].get("value")
-        instance = self._actions[move.number]
-        if instance.of.name == "consume" and not move.refused:
-            offset = instance.arguments["offset"]
-            wanted = self._state(move.after).clients.consumed[offset]
+        if instance.of.name == "consume":
+            offset, value = instance.arguments["offset"], answers[-1].get("value")
+            wanted = after.clients.consumed[offset]
             if wanted != value:
                 found.append(Difference(f"record at {offset}", f"r{wanted}", f"r{value}"))
-        return found
+        return found + list(_other_answers(operations, answers, after))
 
     def _diverged(
         self,
@@ -230,6 +238,16 @@ class LockStep:
         self.findings.counts[divergence.kind] += 1
         if self.findings.counts[divergence.kind] == 1:
             self.findings.divergences.append(divergence)
+
+
+def _other_answers(
+    operations: Sequence[Operation], answers: Sequence[dict[str, Any]], after: Any
+) -> Iterator[Difference]:
+    """Where a producer gets another answer than in the model."""
+    for operation, answer in zip(operations, answers, strict=True):
+        if operation["do"] == "answer" and (wanted := answer_of(operation, after)) != answer.get("value"):
+            offset, of = operation["offset"] - 1, operation["broker"]
+            yield Difference(f"b{of}.answer to the producer at {offset}", wanted, str(answer.get("value")))
 
 
 def _seen(answers: Sequence[dict[str, Any]]) -> dict[str, Any]:

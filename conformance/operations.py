@@ -89,6 +89,32 @@ def produce(before: Partition, leader: int, protocol: Any) -> list[Operation]:
     return [append]
 
 
+def refuse_record(before: Partition, leader: int, protocol: Any) -> list[Operation]:
+    return produce(before, leader, protocol)
+
+
+def answered(before: Partition, after: Partition, protocol: Any) -> list[Operation]:
+    """Questions to leaders after a step by which producers with acks=all learned what became of their records.
+
+    Source: kafka.server.DelayedProduce#tryComplete, which asks Partition#checkEnoughReplicasReachOffset (3.5 to 4.4).
+    """
+    if protocol.acks is not Acks.ALL:
+        return []
+    learned = (after.clients.acked | after.clients.rejected) - before.clients.acked - before.clients.rejected
+    return [
+        {"do": "answer", "broker": leader, "offset": offset + 1, "see": []}
+        for leader, (old, new) in enumerate(zip(before.replicas, after.replicas, strict=True))
+        for offset in range(old.high_watermark, new.high_watermark)
+        if after.leads(leader) and new.log[offset].id in learned
+    ]
+
+
+def answer_of(operation: Operation, after: Partition) -> str:
+    """What the model has in answer to such a question, by Kafka's name."""
+    record = after.replicas[operation["broker"]].log[operation["offset"] - 1].id
+    return "NOT_ENOUGH_REPLICAS_AFTER_APPEND" if record in after.clients.rejected else "NONE"
+
+
 def _fetching(what: str) -> Step:
     def step(before: Partition, follower: int) -> list[Operation] | None:
         replica = before.replicas[follower]
@@ -255,7 +281,8 @@ def between_looks(partition: Partition) -> bool:
 MAPPED: Mapping[str, Step] = {
     **controller_side.STEPS,
     **{step.__name__: step for step in (
-        produce, send_fetch, receive_fetch, lose_fetch, handle_out_of_range, propose_expansion, propose_shrink,
+        produce, refuse_record, send_fetch, receive_fetch, lose_fetch, handle_out_of_range, propose_expansion,
+        propose_shrink,
         outlast_lag_time, receive_isr_answer, lose_isr_answer, learn_leadership, learn_isr, crash, crash_with_loss,
         end_controlled_shutdown, restart, checkpoint_high_watermark, delete_old_records, consume,
     )},

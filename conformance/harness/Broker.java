@@ -442,6 +442,12 @@ final class Broker {
         }));
     }
 
+    /** What a producer with acks=all that waits for an offset is answered: the name of an error, or that it waits on. */
+    String answer(long offset) {
+        Object found = Reflect.call(partition, "checkEnoughReplicasReachOffset", offset);
+        return (boolean) Reflect.call(found, "_1") ? String.valueOf(Reflect.call(found, "_2")) : "waits";
+    }
+
     private static Object noCaching(Class<?> requestLocal) {
         for (String name : new String[] {"NoCaching", "noCaching"})
             for (Method each : requestLocal.getMethods())

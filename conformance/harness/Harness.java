@@ -120,6 +120,8 @@ public final class Harness {
             case "append":
                 broker.append(o.get("record").asInt(), o.get("acks").asInt());
                 return null;
+            case "answer":
+                return broker.answer(o.get("offset").asLong());
             case "fetch":
                 broker.follower.fetch(broker(o, "leader", null));
                 return null;

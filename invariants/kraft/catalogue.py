@@ -30,9 +30,12 @@ KRAFT: tuple[Property, ...] = (
     liveness.failed_leaders_are_replaced,
     liveness.preferred_leaders_lead,
     liveness.records_can_be_committed,
+    operating.leaders_take_records,
     operating.partitions_stay_led,
     operating.partitions_stay_writable,
     operating.partitions_are_writable_once_all_run,
     operating.reassignments_end,
     operating.reassignments_end_once_all_run,
+    operating.reassignments_can_be_cancelled,
+    operating.partitions_can_be_led,
 )

@@ -37,7 +37,7 @@ def _waits_to_join(cluster: Cluster, broker: int) -> bool:
     return ours.running and not ours.stopping and not cluster.is_serving(broker)
 
 
-@leads_to(_waits_to_join, fair=HEALING, needs=lambda bounds: bounds.restarts, broker=brokers)
+@leads_to(_waits_to_join, fair=HEALING, needs=lambda bounds: bounds.restarts or bounds.lost_sessions, broker=brokers)
 def running_brokers_are_unfenced(cluster: Cluster, broker: int) -> Truth:
     """A broker that has registered and runs is unfenced at some time.
 

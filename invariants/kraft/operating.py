@@ -1,16 +1,18 @@
-"""What operators wait for: a partition that is led and writable again, and the end of a reassignment.
+"""What operators wait for: a partition that is led and writable again, and the end of a reassignment; and what they can
+still ask for.
 
-Each is asked twice: of what still runs, though nobody comes back, and once all brokers run.
+What they wait for is asked twice: of what still runs, though nobody comes back, and once all brokers run.
 """
 
 from __future__ import annotations
 
+from highwater.model.kraft.administering import cancel_reassignment, elect_uncleanly
 from highwater.model.kraft.bounds import partitions
 from highwater.model.kraft.definition import HEALING
 from highwater.model.kraft.protocol import KraftProtocol
 from highwater.model.kraft.state import Cluster
-from highwater.model.language.declarations import Truth, Witness
-from highwater.model.language.graph_properties import leads_to
+from highwater.model.language.declarations import Truth, Witness, invariant
+from highwater.model.language.graph_properties import leads_to, prospect
 
 
 def _all_run(cluster: Cluster) -> bool:
@@ -82,6 +84,19 @@ def _refuses_producers(cluster: Cluster, protocol: KraftProtocol, partition: int
     return len(view.isr) < needed
 
 
+@invariant(partition=partitions)
+def leaders_take_records(cluster: Cluster, protocol: KraftProtocol, partition: int = 0) -> Truth:
+    """Whoever leads a partition, and knows it, takes records with acks=all. Where nobody leads, clients wait.
+
+    Kind: state.
+    When false: producers get NotEnoughReplicas, be it for a moment.
+    Source: kafka.cluster.Partition#appendRecordsToLeader (3.5.1 to 4.3.1).
+    """
+    if _is_not_led(cluster, partition) or not _refuses_producers(cluster, protocol, partition):
+        return True
+    return Witness("b{leader} refuses records with acks=all", leader=cluster.partitions[partition].leader)
+
+
 @leads_to(_refuses_producers, fair=HEALING, partition=partitions)
 def partitions_stay_writable(cluster: Cluster, protocol: KraftProtocol, partition: int = 0) -> Truth:
     """A partition that refuses producers with acks=all takes records again at some time, though no broker comes back.
@@ -110,3 +125,30 @@ def partitions_are_writable_once_all_run(cluster: Cluster, protocol: KraftProtoc
     Source: kafka.cluster.Partition#appendRecordsToLeader (3.5.1 to 4.3.1).
     """
     return not _could_be_writable(cluster, protocol, partition) or Witness("all brokers run, and producers are refused")
+
+
+@prospect(
+    along=(*HEALING, cancel_reassignment),
+    needs=lambda bounds: bounds.reassignments and bounds.cancellations,
+    partition=partitions,
+)
+def reassignments_can_be_cancelled(cluster: Cluster, partition: int = 0) -> Truth:
+    """A reassignment can end, by itself or since an operator cancels it, though no broker comes back.
+
+    Kind: prospect.
+    When lost: it is in progress until a broker returns, and the request to cancel it is refused.
+    Source: org.apache.kafka.controller.ReplicationControlManager#cancelPartitionReassignment (3.5.1 to 4.3.1).
+    """
+    return not _is_reassigned(cluster, partition) or Witness("the reassignment can neither end nor be cancelled")
+
+
+@prospect(along=(*HEALING, elect_uncleanly), needs=lambda bounds: bounds.unclean_elections, partition=partitions)
+def partitions_can_be_led(cluster: Cluster, partition: int = 0) -> Truth:
+    """A partition can get a leader, by itself or since an operator asks for an unclean election, though no broker comes
+    back.
+
+    Kind: prospect.
+    When lost: clients are refused until a broker returns, whatever an operator asks for.
+    Source: org.apache.kafka.controller.ReplicationControlManager#electLeaders (3.5.1 to 4.3.1).
+    """
+    return not _is_not_led(cluster, partition) or Witness("nobody leads, and nobody can be elected")

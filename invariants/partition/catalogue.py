@@ -28,6 +28,8 @@ PARTITION: tuple[Property, ...] = (
     records.acknowledged_records_are_somewhere,
     agreement.no_broker_halts,
     clients.refused_records_are_not_exposed,
+    clients.no_record_is_refused_before_the_append,
+    clients.no_record_is_refused_after_the_append,
     liveness.high_watermark_reaches_the_log_end,
     liveness.isr_changes_are_resolved,
     liveness.followers_reach_the_log_end,

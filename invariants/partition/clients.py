@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import cast
 
 from highwater.invariants.partition.terms import record_numbers
-from highwater.model.language.declarations import Truth, Witness, step_property
+from highwater.model.language.declarations import Truth, Witness, invariant, step_property
 from highwater.model.log import brokers, offsets
 from highwater.model.partition.bounds import PartitionBounds
 from highwater.model.partition.high_watermark import maximal_isr, min_isr
@@ -69,3 +69,25 @@ def refused_records_are_not_exposed(
     return Witness(
         "r{record} was refused, and b{leader} exposes it with {size} in sync", record=record, leader=leader, size=size
     )
+
+
+@invariant(needs=lambda bounds: bounds.refused_produces)
+def no_record_is_refused_before_the_append(partition: Partition) -> Truth:
+    """A leader appends every record that a producer with acks=all sends to it.
+
+    Kind: state.
+    When false: the topic is not writable: producers get NOT_ENOUGH_REPLICAS, and nothing is written.
+    Source: kafka.cluster.Partition#appendRecordsToLeader (0.10.2 to 3.8).
+    """
+    return not partition.used.refused_produces or Witness("a leader refuses a record, as too few are in sync")
+
+
+@invariant(needs=lambda bounds: not bounds.produce_timeouts, record=record_numbers)
+def no_record_is_refused_after_the_append(partition: Partition, record: int) -> Truth:
+    """A record that a leader has appended is acknowledged, or its request times out.
+
+    Kind: state.
+    When false: a producer gets NOT_ENOUGH_REPLICAS_AFTER_APPEND, sends the record again, and consumers may read both.
+    Source: kafka.cluster.Partition#checkEnoughReplicasReachOffset (0.8.2 to 3.8).
+    """
+    return record not in partition.clients.rejected or Witness("r{record} was appended and is refused", record=record)

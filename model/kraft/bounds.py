@@ -40,8 +40,12 @@ class KraftBounds:
     controllers: int = bound(
         1, 2, "1: a controller that is deposed knows it at once; 2: it may answer a while longer", default=1
     )
+    shutdown_limit: int = bound(
+        0, 1, "1: a broker that may not shut down ends all the same, after some minutes; 0: it waits", default=0
+    )
     crashes: int = budget("crashes of brokers")
     lossy_crashes: int = budget("crashes of brokers that lose records which were committed")
+    lost_sessions: int = budget("sessions of brokers that end while these run")
     fail_overs: int = budget("times that another controller becomes active")
     shutdowns: int = budget("controlled shutdowns")
     reassignments: int = budget("requests to reassign the partition")

@@ -42,6 +42,7 @@ ACTIONS = (
     *HEALING,
     *serving.RETURNS,
     registering.fence_two,
+    registering.end_session,
     alter_partition.answer_as_deposed,
     administering.elect_preferred_leader,
     administering.reassign,

@@ -40,6 +40,7 @@ def initial_states(bounds: Any) -> list[Cluster]:
             running=True,
             stopping=False,
             stopped_cleanly=False,
+            serves_fenced=False,
             broker_epoch=0,
             knows_registration=True,
             unread=0,

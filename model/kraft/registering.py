@@ -49,6 +49,26 @@ def fence(cluster: Cluster, broker: int, protocol: KraftProtocol, bounds: KraftB
     return appended_by_partition(stages, protocol, bounds)
 
 
+@action(actor="controller", needs=lambda bounds: bounds.lost_sessions, broker=brokers)
+def end_session(cluster: Cluster, broker: int, protocol: KraftProtocol, bounds: KraftBounds) -> Cluster | None:
+    """The session of a broker that runs ends: it pauses, or its heartbeats do not arrive in time.
+
+    Actor: the controller.
+    Enabled: the broker runs and is not fenced; the controller has heard of it; the budget allows it.
+    Effect: as that of `fence`. The broker goes on as a leader or a follower until it reads otherwise. Its next
+        heartbeat has it unfenced again, since it has read its registration long ago.
+    Source: org.apache.kafka.controller.ReplicationControlManager#maybeFenceOneStaleBroker (3.5.1 to 4.3.1),
+        org.apache.kafka.controller.BrokerHeartbeatManager#calculateNextBrokerState (3.5.1 to 4.3.1),
+        kafka.server.BrokerLifecycleManager (3.3.0 to 4.3.1), which keeps the state RUNNING.
+    """
+    ours = cluster.brokers[broker]
+    if not ours.running or broker not in cluster.heartbeats.contacted or not cluster.is_serving(broker):
+        return None
+    serves = ours.serves_fenced or cluster.committed.registrations[broker].standing is not Standing.FENCED
+    outlived = cluster.with_broker(broker, serves_fenced=serves).spending("lost_sessions")
+    return appended_by_partition(without_broker(outlived, broker, Standing.FENCED, protocol), protocol, bounds)
+
+
 @action(actor="controller", needs=lambda bounds: bounds.crashes > 1, first=brokers, second=brokers)
 def fence_two(
     cluster: Cluster, first: int, second: int, protocol: KraftProtocol, bounds: KraftBounds

@@ -23,7 +23,7 @@ def down(cluster: Cluster, broker: int) -> Cluster:
     for partition in cluster.partition_ids:
         gone: dict[str, Any] = {"view": None, "proposal": None, "missing": False, "fetcher_stopped": False}
         cluster = cluster.with_replica(broker, partition, **gone, restarted=frozenset())
-    return cluster.with_broker(broker, running=False, stopping=False, unread=0)
+    return cluster.with_broker(broker, running=False, stopping=False, serves_fenced=False, unread=0)
 
 
 @action(actor="broker", needs=lambda bounds: bounds.crashes, broker=brokers)
@@ -249,6 +249,21 @@ def stop(cluster: Cluster, broker: int) -> Cluster | None:
     return down(cluster, broker).with_broker(broker, stopped_cleanly=True) if fenced else None
 
 
+@action(actor="broker", needs=lambda bounds: bounds.shutdown_limit and bounds.shutdowns, broker=brokers)
+def end_unapproved(cluster: Cluster, broker: int) -> Cluster | None:
+    """A broker that wants to shut down has waited for five minutes, and ends without the controller's approval.
+
+    Actor: the broker.
+    Enabled: it wants to shut down; the bound allows it.
+    Effect: it is down, in order: its logs are closed. The controller fences it once its session has ended.
+    Abstracts: the time: it may end at any moment.
+    Source: kafka.server.BrokerServer#shutdown (3.3.0 to 4.3.1).
+    """
+    if not cluster.brokers[broker].stopping:
+        return None
+    return down(cluster, broker).with_broker(broker, stopped_cleanly=True)
+
+
 @action(actor="broker", needs=lambda bounds: bounds.directory_failures, broker=brokers, partition=partitions)
 def fail_directory(cluster: Cluster, broker: int, partition: int = 0) -> Cluster | None:
     """The log directory of a broker's replica fails. The broker goes on with its other directories.
@@ -269,5 +284,5 @@ def fail_directory(cluster: Cluster, broker: int, partition: int = 0) -> Cluster
 
 
 DISTURBING = (crash, crash_with_loss, fail_directory, propose_shrink, commit, begin_shutdown)
-HEALING = (send_heartbeat, catch_up, propose_expansion, stop)
+HEALING = (send_heartbeat, catch_up, propose_expansion, stop, end_unapproved)
 RETURNS = (start,)

@@ -121,6 +121,7 @@ class Broker:
     Attributes:
         stopping: whether it wants to shut down.
         stopped_cleanly: whether it is down after a shutdown in order.
+        serves_fenced: whether it has been fenced while it ran, and serves on until it reads otherwise.
         broker_epoch: the broker epoch that it has asked for, once its registration is committed.
         knows_registration: whether it has read the metadata log as far as its registration.
         unread: how many committed ends of the metadata log are ahead of it, the present one included; more than
@@ -131,6 +132,7 @@ class Broker:
     running: bool = within(BOOLEAN)
     stopping: bool = within(BOOLEAN)
     stopped_cleanly: bool = within(flag_if("shutdowns"))
+    serves_fenced: bool = within(flag_if("lost_sessions"))
     broker_epoch: int = within(broker_epochs)
     knows_registration: bool = within(BOOLEAN)
     unread: int = within(lambda bounds: Integers(0, bounds.stops + 1 if bounds.stops else 0))
@@ -163,6 +165,7 @@ class Used:
 
     crashes: int = times("crashes")
     lossy_crashes: int = times("lossy_crashes")
+    lost_sessions: int = times("lost_sessions")
     fail_overs: int = times("fail_overs", order="fail_overs")
     shutdowns: int = times("shutdowns")
     reassignments: int = times("reassignments")
@@ -249,9 +252,10 @@ class Cluster:
 
     def leads(self, broker: int, partition: int = 0) -> bool:
         """Whether a broker serves a partition's clients and followers, and believes that it leads. It serves nobody
-        before it is unfenced.
+        before it is unfenced for the first time. If it is fenced later, it goes on by what it has read.
 
-        Source: kafka.server.BrokerServer#startup (3.3.0 to 4.3.1).
+        Source: kafka.server.BrokerServer#startup (3.3.0 to 4.3.1), kafka.server.BrokerLifecycleManager (3.3.0 to
+            4.3.1).
         """
         ours = self.brokers[broker]
         replica = ours.replicas[partition]
@@ -259,7 +263,7 @@ class Cluster:
             return False
         if not ours.knows_registration or replica.directory_failed or replica.missing:
             return False
-        return self.committed.registrations[broker].standing is not Standing.FENCED
+        return ours.serves_fenced or self.committed.registrations[broker].standing is not Standing.FENCED
 
     def leads_any(self, broker: int) -> bool:
         """Whether a broker leads a partition by what the active controller knows.

@@ -48,6 +48,7 @@ class PartitionBounds:
     reassignments: int = budget("replicas taken from the assignment and added again")
     retentions: int = budget("records deleted from the start of a leader's log")
     alter_failures: int = budget("ISR changes whose outcome the leader does not learn")
+    refused_produces: int = budget("records with acks=all that a leader refuses before it appends them")
     produce_timeouts: int = budget("producers with acks=all whose requests time out")
     checkpoints: int = budget("high watermark checkpoints written")
     consumer_reads: int = bound(0, 1, "1: consumers read, and what they read is remembered", 0)

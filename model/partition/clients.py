@@ -42,6 +42,25 @@ def produce(
     return with_leader(after, leader, appended(replica, record, protocol), protocol, bounds)
 
 
+@action(actor="leader", needs=lambda bounds: bounds.refused_produces, leader=brokers)
+def refuse_record(
+    partition: Partition, leader: int, protocol: PartitionProtocol, bounds: PartitionBounds
+) -> Partition | None:
+    """A producer with acks=all sends a record to a presumed leader, which refuses it before it appends.
+
+    Actor: the leader.
+    Enabled: it presumes leadership, and its ISR is below min.insync.replicas; the budget allows it.
+    Effect: the producer gets NOT_ENOUGH_REPLICAS. Nothing is written.
+    Source: kafka.cluster.Partition#appendMessagesToLeader (0.8.2 to 0.10.1), #appendRecordsToLeader (0.10.2 to 3.8).
+    """
+    if protocol.acks is not Acks.ALL or not partition.leads(leader):
+        return None
+    leadership = partition.replicas[leader].leadership
+    if len(leadership.isr) >= min_isr(leadership.assignment, protocol, bounds) or leadership.candidate is not None:
+        return None
+    return evolve(partition, used=partition.spent("refused_produces"))
+
+
 @action(actor="producer", needs=lambda bounds: bounds.produce_timeouts, leader=brokers, offset=offsets)
 def give_up(partition: Partition, leader: int, offset: int, protocol: PartitionProtocol) -> Partition | None:
     """A produce request with acks=all times out.

@@ -42,7 +42,14 @@ from highwater.model.partition.state import (
     all_brokers,
 )
 
-CLIENTS = (clients.produce, clients.give_up, clients.consume, clients.ask_end_offset, clients.delete_old_records)
+CLIENTS = (
+    clients.produce,
+    clients.refuse_record,
+    clients.give_up,
+    clients.consume,
+    clients.ask_end_offset,
+    clients.delete_old_records,
+)
 FETCHING = (
     fetching.fetch_at_once,
     fetching.fetch,

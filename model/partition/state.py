@@ -211,6 +211,7 @@ class Used:
     reassignments: int = times("reassignments")
     retentions: int = times("retentions")
     alter_failures: int = times("alter_failures")
+    refused_produces: int = times("refused_produces")
     produce_timeouts: int = times("produce_timeouts")
     checkpoints: int = times("checkpoints")
     down_at_once: int = times("down_at_once")

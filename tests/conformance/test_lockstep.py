@@ -15,6 +15,7 @@ from click.testing import CliRunner
 from highwater.claims.conformance import Session, Wanted
 from highwater.claims.spec import Spec
 from highwater.cli.main import main
+from highwater.conformance import lockstep
 from highwater.conformance.distribution import KafkaError, find
 from highwater.conformance.process import Harness
 from tests.conformance.conftest import NEWEST, harness_of
@@ -49,6 +50,26 @@ def test_a_leader_that_forgets_offsets_in_each_epoch_is_not_what_kafka_is(claim:
     assert kinds(found) == {"learn_leadership"}
     fields = {difference.field for each in found.divergences for difference in each.differences}
     assert "b0.follower b1 log end offset" in fields
+
+
+PRODUCERS = {"isr_shrinks": 1, "min_insync_replicas": 2, "refused_produces": 1, "partition_epoch_max": 3}
+
+
+def test_a_record_is_refused_as_by_kafka_before_the_append(claim: Claim, session: Session) -> None:
+    found = session.conform(claim(**PRODUCERS), Wanted())
+    assert found.agrees and found.executed == found.reachable
+    assert "refuse_record" in found.executed
+
+
+@pytest.mark.slow
+def test_a_record_is_refused_as_by_kafka_after_the_append(claim: Claim, monkeypatch: pytest.MonkeyPatch) -> None:
+    with harness_of("3.6.2") as harness:
+        found = Session(harness).conform(claim("kafka-3.6", **PRODUCERS), Wanted())
+        assert found.agrees and found.executed == found.reachable
+        monkeypatch.setattr(lockstep, "answer_of", lambda *_: "NONE")
+        found = Session(harness).conform(claim("kafka-3.6", **PRODUCERS), Wanted())
+    said = {(each.field, each.model, each.kafka) for one in found.divergences for each in one.differences}
+    assert said == {("b0.answer to the producer at 0", "NONE", "NOT_ENOUGH_REPLICAS_AFTER_APPEND")}
 
 
 @pytest.mark.slow

@@ -45,6 +45,7 @@ TAKEN = {
     "durability/the_last_known_leader_is_elected_once_it_is_active": "elect_last_known_leader",
     "releases/a_controlled_shutdown_hands_leadership_over": "begin_controlled_shutdown end_controlled_shutdown",
     "durability/a_checkpoint_of_used_partitions_only_forgets_a_high_watermark": "checkpoint_high_watermark crash",
+    "durability/a_leader_refuses_records_while_its_isr_is_too_small": "refuse_record",
     "durability/a_refused_record_stays_hidden": "give_up",
     "durability/a_new_leader_waits_until_it_knows_the_end_offset": "ask_end_offset",
     "isr_agreement/a_leader_that_reads_again_waits_for_the_isr_that_it_wrote": "lose_written_isr ask_where_to_truncate",

@@ -136,6 +136,33 @@ ROWS = [
         {"b1.running": False, "b1.stopped_cleanly": True},
     ),
     fact(
+        "maybeFenceOneStaleBroker: a broker that runs is fenced, and leads on until it reads so",
+        "4.3",
+        "end_session b0, commit b0, read_metadata b1, not commit b0, not fence b0, not end_session b0",
+        {"r0.standing": "fenced", "partition.leader": 1, "b0.view.leader": 0, "b0.serves_fenced": True},
+        restarts=0,
+    ),
+    fact(
+        "calculateNextBrokerState: its next heartbeat has it unfenced, whatever it has read since",
+        "4.3",
+        "end_session b0, unfence b0, end_session b0",
+        {"r0.standing": "fenced", "partition.isr": {1, 2}},
+    ),
+    fact(
+        "BrokerServer#startup: a broker that was never unfenced serves nobody after its session has ended",
+        "4.3",
+        "crash b0, start b0, commit_batch, read_metadata b0, unfence b0, end_session b0",
+        {"b0.serves_fenced": False},
+        uncommitted=3,
+    ),
+    fact(
+        "BrokerServer#shutdown: after five minutes a broker ends without the controller's approval",
+        "4.3",
+        f"not end_unapproved b0, {LEAVES}, not grant_shutdown b0, end_unapproved b0",
+        {"b0.running": False, "b0.stopped_cleanly": True, "r0.standing": "in controlled shutdown"},
+        shutdown_limit=1,
+    ),
+    fact(
         "testReRegistrationAndBrokerEpoch: a new incarnation has a newer broker epoch and is fenced",
         "4.3",
         "crash b1, start b1",
