@@ -7,6 +7,7 @@ is changed there. What cannot be read is a finding, and the rest is read anyway.
 from __future__ import annotations
 
 import re
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -140,6 +141,26 @@ def read(root: Path, distribution: Distribution) -> Disk:
     for folder, answer in zip(folders, answers, strict=True):
         reading.take(folder, answer)
     return reading.disk()
+
+
+def read_snapshot(file: Path, distribution: Distribution) -> list[dict[str, Any]]:
+    """The batches of one snapshot of the metadata, or of one segment of its log, as JSON.
+
+    Raises:
+        KafkaError: it is not whole, or Kafka's classes cannot be run.
+    """
+    with tempfile.TemporaryDirectory() as folder, DiskReader(distribution) as reader:
+        (Path(folder) / f"{METADATA}-0").mkdir()
+        (Path(folder) / f"{METADATA}-0" / file.name).symlink_to(file.resolve())
+        (answer,) = reader.run([{"folder": folder}])
+    found = answer["partitions"][f"{METADATA}-0"]
+    if "error" in found:
+        raise KafkaError(f"{file}: cannot be read: {found['error']}")
+    (part,) = found["snapshots"] + found["segments"]
+    if "error" in part or part["whole"] != part["size"]:
+        raise KafkaError(f"{file}: cannot be read: {part.get('error', 'its last batch is not whole')}")
+    batches: list[dict[str, Any]] = part["batches"]
+    return batches
 
 
 class _Reading:

@@ -9,11 +9,15 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
+from highwater.asking import metadata
 from highwater.asking.asked import Says
+from highwater.asking.facts import Facts
+from highwater.asking.metadata import take
 from highwater.asking.questions import question_named
 from highwater.asking.reading import TopicClass, read
 from highwater.asking.tables import rows_of
 from highwater.claims.tables import Wrong
+from tests.conformance.conftest import NEWEST, harness_of
 
 Run = Callable[..., Result]
 TOPICS = (
@@ -54,7 +58,71 @@ def test_topics_that_are_alike_are_one_class(tmp_path: Path) -> None:
         (tmp_path / name).write_text(text, encoding="utf-8")
     found = read(tmp_path)
     assert found.classes == (TopicClass(("logs",), 2, 1, True), TopicClass(("orders",), 3, 2, True))
-    assert (found.release, found.elr, found.assumed, found.not_understood) == ("4.1", True, (), ())
+    assert (found.release, found.elr, found.not_understood) == ("4.1", True, ())
+    assert found.assumed == ("nothing names the release but metadata.version 4.1-IV1: brokers may be newer",)
+
+
+def test_where_brokers_differ_the_worse_value_is_taken_and_named(tmp_path: Path) -> None:
+    own = "".join(
+        f"All configs for broker {broker} are:\n  min.insync.replicas={value} sensitive=false synonyms={{}}\n"
+        for broker, value in ((1, 3), (2, 1), (3, 3))
+    )
+    rest = "Default configs for brokers in the cluster are:\n  unclean.leader.election.enable=true sensitive=false\n"
+    (tmp_path / "topics").write_text(TOPICS.replace("min.insync.replicas=2,", ""), encoding="utf-8")
+    (tmp_path / "configs").write_text(own + rest, encoding="utf-8")
+    found = read(tmp_path)
+    assert found.classes == (TopicClass(("logs",), 2, 1, True), TopicClass(("orders",), 3, 1, True))
+    assert found.assumed == (
+        "brokers differ in min.insync.replicas: 1 has 3, 2 has 1, 3 has 3; topics without their own are asked with 1",
+    )
+
+
+FIRST = {"topicId": "A", "partitionId": 0}
+RECORDED = Path(__file__).parents[1] / "conformance" / "recorded"
+
+
+@pytest.mark.xdist_group("kafka")
+def test_log_directories_and_a_snapshot_of_the_metadata_are_read(
+    highwater: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with harness_of(NEWEST):
+        pass
+    monkeypatch.setattr(metadata, "reader_release", lambda: NEWEST)
+    for path in (RECORDED / "snapshot", next(RECORDED.glob("snapshot/controller/data/*/*.checkpoint"))):
+        found = read(path)
+        (alike,) = found.classes
+        assert alike == TopicClass(("t",), 3, 2, False) and found.release == "4.3", path
+    torn = tmp_path / "00000000000000000340-0000000001.checkpoint"
+    whole = next(RECORDED.glob(f"snapshot/controller/data/*/{torn.name}")).read_bytes()
+    torn.write_bytes(whole[: len(whole) - 9])
+    done = highwater("ask", "--from", torn)
+    assert done.exit_code == 2 and f"{torn.name}: cannot be read" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_records_of_the_metadata_log_say_what_topics_have_in_the_end() -> None:
+    records = [
+        ("TopicRecord", {"topicId": "A", "name": "t"}),
+        ("TopicRecord", {"topicId": "B", "name": "gone"}),
+        ("PartitionRecord", {**FIRST, "replicas": [0, 1, 3]}),
+        ("PartitionRecord", {"topicId": "B", "partitionId": 0, "replicas": [0]}),
+        ("PartitionChangeRecord", {**FIRST, "replicas": [2, 0, 1], "removingReplicas": [1]}),
+        ("ConfigRecord", {"resourceType": 2, "resourceName": "t", "name": "min.insync.replicas", "value": "2"}),
+        ("ConfigRecord", {"resourceType": 2, "resourceName": "t", "name": "min.insync.replicas", "value": None}),
+        ("ConfigRecord", {"resourceType": 4, "resourceName": "", "name": "min.insync.replicas", "value": "3"}),
+        ("RemoveTopicRecord", {"topicId": "B"}),
+        ("FeatureLevelRecord", {"name": "metadata.version", "featureLevel": 29}),
+        ("FeatureLevelRecord", {"name": "eligible.leader.replicas.version", "featureLevel": 0}),
+    ]
+    facts = Facts()
+    take([{"records": [{"type": kind, "record": record} for kind, record in records]}], facts)
+    assert facts == Facts(
+        factors={"t": 2},
+        configs={"t": {}},
+        brokers={"": {"min.insync.replicas": "3"}},
+        metadata_version="4.2",
+        elr=False,
+    )
 
 
 def test_resources_of_strimzi_are_read_and_others_are_named(tmp_path: Path) -> None:

@@ -1,22 +1,31 @@
-"""Settings and topics of a cluster, read from what an operator has: the output of Kafka's own commands, and Strimzi's
-resources.
+"""Settings and topics of a cluster, read from what an operator has: the output of Kafka's own commands, Strimzi's
+resources, and what is on disk.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import attrs
 
+from highwater.asking.facts import OF_ALL_BROKERS, Facts
+from highwater.asking.metadata import is_on_disk, read_metadata
 from highwater.claims.positions import text_of
 from highwater.claims.tables import Wrong, shown
 
 LARGEST = 64 * 2**20
+MIN_ISR, UNCLEAN = "min.insync.replicas", "unclean.leader.election.enable"
 USUAL_MIN_ISR = 1
 """What brokers have for min.insync.replicas where nobody says otherwise."""
+
+WORST_FIRST: Mapping[str, Callable[[str], int]] = {
+    MIN_ISR: lambda value: int(value) if value.isdecimal() else 0,
+    UNCLEAN: lambda value: value != "true",
+}
+"""By configuration, how bad a value is for records; the least is the worst."""
 
 TOPIC = re.compile(r"^Topic: (\S+)\s.*?PartitionCount: (\d+)\s+ReplicationFactor: (\d+)\s+Configs: ?(.*)$")
 PARTITION = re.compile(
@@ -56,37 +65,29 @@ class Cluster:
     not_understood: tuple[str, ...]
 
 
-@attrs.define
-class _Facts:
-    """What the files say so far."""
-
-    factors: dict[str, int] = attrs.field(factory=dict)
-    configs: dict[str, dict[str, str]] = attrs.field(factory=dict)
-    defaults: dict[str, str] = attrs.field(factory=dict)
-    release: str | None = None
-    elr: bool | None = None
-    not_understood: list[str] = attrs.field(factory=list)
-
-
 def read(path: Path) -> Cluster:
-    """What one file says, or all files of a folder together.
+    """What one file says, or all files of a folder together; of a folder with log directories what these say.
 
     Raises:
         Wrong: there is no such file, nothing in it names a topic, or an output is cut off.
     """
-    facts = _Facts()
+    facts = Facts()
     try:
-        files = sorted(each for each in path.iterdir() if each.is_file()) if path.is_dir() else [path]
-        for file in files:
-            _read_file(file, facts)
+        if is_on_disk(path):
+            read_metadata(path, facts)
+        else:
+            for file in sorted(each for each in path.iterdir() if each.is_file()) if path.is_dir() else [path]:
+                _read_file(file, facts)
     except OSError as error:
         raise Wrong(f"{path}: {error.strerror}") from None
     if not facts.factors:
-        raise Wrong(f"{path}: nothing there describes a topic, as kafka-topics.sh --describe does, or a KafkaTopic")
+        raise Wrong(
+            f"{path}: nothing there describes a topic, as kafka-topics.sh --describe, a KafkaTopic or metadata do"
+        )
     return _cluster(facts)
 
 
-def _read_file(file: Path, facts: _Facts) -> None:
+def _read_file(file: Path, facts: Facts) -> None:
     try:
         text = text_of(file, LARGEST)
     except ValueError:
@@ -109,23 +110,25 @@ class _Described:
         self._file, self._configs = file, dict[str, str]()
         self._left: dict[str, int] = {}
 
-    def takes(self, line: str, facts: _Facts) -> bool:
+    def takes(self, line: str, facts: Facts) -> bool:
         """Whether a line is understood. What it says is noted."""
         if found := TOPIC.match(line):
             name, partitions, factor, configs = found.groups()
             facts.factors[name], self._left[name] = int(factor), int(partitions)
-            facts.configs.setdefault(name, {}).update(_settings(configs))
+            facts.of_topic(name).update(_settings(configs))
         elif found := PARTITION.match(line):
             self._left[found[1]] = self._left.get(found[1], 1) - 1
             if elr := ELR.search(line):
                 facts.elr = bool(facts.elr) or elr[1] != "N/A"
         elif found := OF_CONFIGS.match(line):
-            of_topic = found[1] == "topic"
-            self._configs = facts.configs.setdefault(found[2].strip("'"), {}) if of_topic else facts.defaults
+            one = found[2].strip("'")
+            self._configs = (
+                facts.of_topic(one) if found[1] == "topic" else facts.of_broker(one * (found[1] == "broker"))
+            )
         elif found := CONFIG.match(line):
             self._configs[found[1]] = found[2]
         elif found := FEATURE.match(line):
-            _note_feature(found[1], found[2], facts)
+            facts.note_feature(found[1], found[2])
         else:
             return False
         return True
@@ -147,14 +150,7 @@ def _settings(configs: str) -> Iterator[tuple[str, str]]:
             yield key, value
 
 
-def _note_feature(name: str, level: str, facts: _Facts) -> None:
-    if name == "metadata.version" and (found := re.match(r"\d+\.\d+", level)):
-        facts.release = facts.release or found[0]
-    elif name == "eligible.leader.replicas.version":
-        facts.elr = level != "0"
-
-
-def _read_yaml(file: Path, text: str, facts: _Facts) -> None:
+def _read_yaml(file: Path, text: str, facts: Facts) -> None:
     """Strimzi's resources `Kafka` and `KafkaTopic`.
 
     Raises:
@@ -173,10 +169,10 @@ def _read_yaml(file: Path, text: str, facts: _Facts) -> None:
         spec = each.get("spec") if isinstance(each, Mapping) else None
         if kind == "KafkaTopic" and isinstance(spec, Mapping) and _is_count(spec.get("replicas")) and _name_of(each):
             facts.factors[_name_of(each)] = spec["replicas"]
-            facts.configs.setdefault(_name_of(each), {}).update(_texts(file, spec.get("config"), facts))
+            facts.of_topic(_name_of(each)).update(_texts(file, spec.get("config"), facts))
         elif kind == "Kafka" and isinstance(spec, Mapping) and isinstance(spec.get("kafka"), Mapping):
             facts.release = str(spec["kafka"].get("version") or facts.release or "") or None
-            facts.defaults.update(_texts(file, spec["kafka"].get("config"), facts))
+            facts.of_broker(OF_ALL_BROKERS).update(_texts(file, spec["kafka"].get("config"), facts))
         else:
             facts.not_understood.append(
                 f"{file}: {shown(str(kind))} is no Kafka, and no KafkaTopic with replicas and a name"
@@ -194,7 +190,7 @@ def _name_of(topic: Mapping[str, Any]) -> str:
     return name if isinstance(name, str) else ""
 
 
-def _texts(file: Path, config: Any, facts: _Facts) -> dict[str, str]:
+def _texts(file: Path, config: Any, facts: Facts) -> dict[str, str]:
     """Configurations as texts, as Kafka writes them."""
     if config is not None and not isinstance(config, Mapping):
         facts.not_understood.append(f"{file}: {shown(str(config)[:60])} is no table of configurations")
@@ -202,20 +198,45 @@ def _texts(file: Path, config: Any, facts: _Facts) -> dict[str, str]:
     return {str(key): str(value).lower() for key, value in (config or {}).items()}
 
 
-def _cluster(facts: _Facts) -> Cluster:
-    assumed = []
-    if facts.elr is None:
-        assumed.append("nothing says whether eligible leader replicas are on: as in a new cluster")
+def _cluster(facts: Facts) -> Cluster:
+    assumed = (
+        [] if facts.elr is not None else ["nothing says whether eligible leader replicas are on: as in a new cluster"]
+    )
+    defaults, release = _of_brokers(facts, assumed), _release(facts, assumed)
     alike: dict[tuple[int, int, bool], list[str]] = {}
     for name, factor in facts.factors.items():
-        configs = {**facts.defaults, **facts.configs.get(name, {})}
-        if "min.insync.replicas" not in configs:
-            assumed.append(f"nothing says min.insync.replicas of {name}: {USUAL_MIN_ISR}")
-        min_isr = _whole(configs.get("min.insync.replicas", str(USUAL_MIN_ISR)), name)
-        unclean = configs.get("unclean.leader.election.enable", "false") == "true"
+        configs = {**defaults, **facts.configs.get(name, {})}
+        if MIN_ISR not in configs:
+            assumed.append(f"nothing says {MIN_ISR} of {name}: {USUAL_MIN_ISR}")
+        min_isr = _whole(configs.get(MIN_ISR, str(USUAL_MIN_ISR)), name)
+        unclean = configs.get(UNCLEAN, "false") == "true"
         alike.setdefault((factor, min_isr, unclean), []).append(name)
     classes = tuple(TopicClass(tuple(names), *key) for key, names in sorted(alike.items()))
-    return Cluster(classes, facts.release, facts.elr, tuple(assumed), tuple(facts.not_understood))
+    return Cluster(classes, release, facts.elr, tuple(assumed), tuple(facts.not_understood))
+
+
+def _release(facts: Facts, assumed: list[str]) -> str | None:
+    """The release as something names it; else that of the metadata version, which brokers may be newer than."""
+    found = re.match(r"\d+\.\d+", facts.metadata_version or "")
+    if facts.release is None and found:
+        assumed.append(f"nothing names the release but metadata.version {facts.metadata_version}: brokers may be newer")
+        return found[0]
+    return facts.release
+
+
+def _of_brokers(facts: Facts, assumed: list[str]) -> dict[str, str]:
+    """What topics have that say nothing themselves. Where brokers differ, the worse: a topic may be led by any."""
+    of_all, found = facts.brokers.get(OF_ALL_BROKERS, {}), dict[str, str]()
+    single = {broker: {**of_all, **own} for broker, own in facts.brokers.items() if broker != OF_ALL_BROKERS}
+    for key, badness in WORST_FIRST.items():
+        values = {broker: own[key] for broker, own in (single or {OF_ALL_BROKERS: of_all}).items() if key in own}
+        if not values:
+            continue
+        found[key] = min(values.values(), key=badness)
+        if len({*values.values()}) > 1:
+            each = ", ".join(f"{broker} has {value}" for broker, value in sorted(values.items()))
+            assumed.append(f"brokers differ in {key}: {each}; topics without their own are asked with {found[key]}")
+    return found
 
 
 def _whole(text: str, topic: str) -> int:

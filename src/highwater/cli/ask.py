@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,8 @@ from highwater.cli.options import MET, PATH, UNMET, USAGE, Count, complain
     type=PATH,
     metavar="FILE|DIR",
     help="Read release, topics and settings from output of kafka-topics.sh, kafka-configs.sh and kafka-features.sh "
-    "--describe, and from Strimzi's YAML: a table of questions by topics, worst first.",
+    "--describe, from Strimzi's YAML, or from log directories or a snapshot of the metadata: a table of questions by "
+    "topics, worst first.",
 )
 @click.option("--list", "listed", is_flag=True, help="List the questions.")
 @click.option("--release", metavar="N", help="The release of brokers and controllers, such as 3.9.2.  [default: 4.4]")
@@ -87,9 +89,15 @@ def ask(
         show_answer(console, found)
         _write(found, json_path, html_path)
     except (Wrong, SpecError, ReportError) as error:
-        complain(error)
+        complain(_by_option(str(error), given))
         sys.exit(USAGE)
     sys.exit(UNMET if expect is not None and found.says.value != expect else MET)
+
+
+def _by_option(message: str, settings: Iterable[str]) -> str:
+    """What is wrong with a setting, by the name of its option."""
+    key, colon, words = message.partition(": ")
+    return f"--{key.replace('_', '-')}{colon}{words}" if key in settings else message
 
 
 def _refuse(option: str, others: dict[str, Any]) -> None:

@@ -1,0 +1,110 @@
+"""Topics and settings from what a cluster leaves on disk: a log directory with the metadata log, or one snapshot of it.
+
+Kafka's own classes read the files.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from highwater.asking.facts import Facts
+from highwater.claims.tables import Wrong
+from highwater.conformance.disk import MARK, read, read_snapshot, reader_release
+from highwater.conformance.distribution import KafkaError, find
+
+SUFFIXES = (".checkpoint", ".log")
+TOPIC, BROKER = 2, 4  # org.apache.kafka.common.config.ConfigResource.Type
+FIRST_LEVELS = {
+    7: "3.3",
+    8: "3.4",
+    9: "3.5",
+    12: "3.6",
+    15: "3.7",
+    20: "3.8",
+    21: "3.9",
+    22: "4.0",
+    26: "4.1",
+    28: "4.2",
+    30: "4.3",
+    31: "4.4",
+    34: "4.5",
+}
+"""By the first level of metadata.version that a release has, the release.
+
+Source: org.apache.kafka.server.common.MetadataVersion (3.3.0 to 4.4.0).
+"""
+
+
+def is_on_disk(path: Path) -> bool:
+    """Whether a path is a snapshot or a segment of the metadata log, or has log directories below."""
+    if path.is_dir():
+        return next(path.rglob(MARK), None) is not None
+    return path.suffix in SUFFIXES and path.stem[:20].isdecimal()
+
+
+def read_metadata(path: Path, facts: Facts) -> None:
+    """Note what metadata on disk say.
+
+    Raises:
+        Wrong: they cannot be read, or there are none.
+    """
+    try:
+        kafka = find(reader_release())
+        if not path.is_dir():
+            take(read_snapshot(path, kafka), facts)
+            return
+        disk = read(path, kafka)
+    except KafkaError as error:
+        raise Wrong(str(error)) from None
+    batches = [*disk.snapshot, *disk.metadata]
+    if not batches:
+        raise Wrong(f"{path}: there are log directories, and none of them has a metadata log")
+    take(batches, facts)
+    facts.not_understood += [f"{path / each.where}: {each.words}" for each in disk.findings]
+
+
+def take(batches: Iterable[dict[str, Any]], facts: Facts) -> None:
+    """Note what records of the metadata log say, oldest first."""
+    topics, sizes = dict[str, str](), dict[str, dict[int, int]]()
+    for batch in batches:
+        for each in batch["records"]:
+            if "type" in each and "error" not in each["record"]:
+                _note(each["type"], each["record"], topics, sizes, facts)
+    facts.factors |= {name: max(sizes[topic].values()) for topic, name in topics.items() if topic in sizes}
+
+
+def _note(
+    kind: str, record: dict[str, Any], topics: dict[str, str], sizes: dict[str, dict[int, int]], facts: Facts
+) -> None:
+    """Note one record; of a reassignment the replicas that it leads to."""
+    match kind:
+        case "TopicRecord":
+            topics[record["topicId"]] = record["name"]
+        case "RemoveTopicRecord":
+            topics.pop(record["topicId"], None)
+        case "PartitionRecord" | "PartitionChangeRecord" if record.get("replicas"):
+            wanted = {*record["replicas"]} - {*(record.get("removingReplicas") or ())}
+            sizes.setdefault(record["topicId"], {})[record["partitionId"]] = len(wanted)
+        case "ConfigRecord" if record["resourceType"] in (TOPIC, BROKER):
+            of = facts.of_topic if record["resourceType"] == TOPIC else facts.of_broker
+            _set(of(record["resourceName"]), record["name"], record["value"])
+        case "FeatureLevelRecord":
+            facts.note_feature(record["name"], _level(record["name"], record["featureLevel"]))
+
+
+def _set(configs: dict[str, str], key: str, value: str | None) -> None:
+    if value is None:
+        configs.pop(key, None)
+    else:
+        configs[key] = value
+
+
+def _level(feature: str, level: int) -> str:
+    """A feature's level as `kafka-features.sh` names it, or nearly so: without the number behind the release."""
+    if feature != "metadata.version":
+        return str(level)
+    found = bisect_right(list(FIRST_LEVELS), level)
+    return list(FIRST_LEVELS.values())[found - 1] if found else str(level)
