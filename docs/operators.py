@@ -57,9 +57,11 @@ settings   Kafka 4.4.0, replication factor 3, min.insync.replicas 2, acks=all,
 ```
 
 `highwater ask --from DIR` reads release, topics and settings from what `kafka-topics.sh --describe`,
-`kafka-configs.sh --describe` and `kafka-features.sh describe` print, and from Strimzi's YAML. It prints a table like
-these for the topics of a cluster, worst first. With `--during controller-fail-over` or `--during preferred-election`
-that happens meanwhile."""
+`kafka-configs.sh --describe` and `kafka-features.sh describe` print, from Strimzi's YAML, or with Kafka's classes from
+log directories and from a snapshot of the metadata (`--from FILE.checkpoint`). It prints a table like these for the
+topics of a cluster, worst first. Where brokers have different settings it takes the worse, and says so. A metadata
+version names the release only where nothing else does: brokers may be newer. With `--during controller-fail-over` or
+`--during preferred-election` that happens meanwhile."""
 
 Facts = Mapping[str, Any]
 """What the page has of a question: its cells, and what is written beside and below the tables."""
@@ -98,7 +100,7 @@ def facts_of(name: str) -> Facts:
     return {
         "cells": [" / ".join(dict.fromkeys(map(word, answers))) for answers in found],
         "seen": "; ".join(f"[clusters of {', '.join(each.clusters)}](findings.md#{at})" for at, each in seen.items()),
-        "helps": "; ".join(dict.fromkeys(filter(None, (each.workarounds for each in every)))),
+        "helps": "; ".join(dict.fromkeys(one for each in every for one in each.workarounds)),
         "bounds": "; ".join(dict.fromkeys(bounds)),
         "whys": "; ".join(dict.fromkeys(whys)),
     }

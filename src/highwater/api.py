@@ -141,7 +141,7 @@ def ask(
     acks: str | None = None,
     unclean: bool | None = None,
     elr: bool | None = None,
-    during: Iterable[str] = (),
+    during: str | Iterable[str] = (),
     alone: bool = False,
 ) -> Answer:
     """Whether something can happen to a cluster: `highwater.ask("rolling-restart", release="3.9.2").says`.
@@ -153,14 +153,14 @@ def ask(
         acks: "0", "1" or "all"; "all" if None.
         unclean: unclean.leader.election.enable; off if None.
         elr: whether eligible leader replicas are on; as in a new cluster of the release if None.
-        during: what else happens, "controller-fail-over" or "preferred-election".
+        during: what else happens, "controller-fail-over" or "preferred-election", or both.
         alone: ask neither what would prevent it, nor other releases.
 
     Raises:
         SpecError: there is no such question, or a setting is none that can be asked.
     """
     given: dict[str, Any] = {"release": release, "replication_factor": replication_factor, "min_isr": min_isr}
-    given |= {"acks": acks, "unclean": unclean, "elr": elr, "during": tuple(during)}
+    given |= {"acks": acks, "unclean": unclean, "elr": elr, "during": during}
     try:
         found = question_named(question)
         return answer(

@@ -56,7 +56,7 @@ def test_words_are_for_actions_bounds_and_properties_that_there_are() -> None:
     assert DEEDS.keys() <= actions
     bounds = {field.name for each in definitions for field in attrs.fields(each.bounds)}
     assert COUNTED.keys() <= bounds
-    assert HARMS.keys() <= {known.name for each in definitions for known in each.known_properties}
+    assert HARMS.keys() == {claim.check for question in catalogue().values() for claim in question.claims}
 
 
 @pytest.mark.parametrize("name", findings())
@@ -242,9 +242,31 @@ def test_other_settings_are_those_that_an_operator_has() -> None:
     assert releases_of("partition", "3.9")[0] == "3.9.0"
 
 
-def test_settings_of_the_library_are_refused_as_on_the_command_line() -> None:
-    with pytest.raises(front.SpecError, match="--replication-factor: 7 is out of range"):
-        front.ask("power-loss", replication_factor=7)
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"replication_factor": 7}, "^replication_factor: 7 is out of range"),
+        ({"min_isr": True}, "^min_isr: true is out of range"),
+        ({"release": 4.1}, "^release: 4.1 is no text; write it in quotes"),
+        ({"unclean": "false"}, '^unclean: "false" is not true or false'),
+        ({"during": "rain"}, '^during: "rain" is not one of the disturbances'),
+        ({"during": "preferred-election", "acks": 2}, '^acks: "2" is not one of the values'),
+    ],
+)
+def test_settings_of_the_library_are_refused_by_the_names_that_they_have_there(
+    given: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(front.SpecError, match=message):
+        front.ask("power-loss", **given)
+
+
+def test_one_disturbance_is_a_list_of_one() -> None:
+    question = question_named("power-loss")
+    one, several = (settings_for(question, during=each) for each in ("preferred-election", ["preferred-election"]))
+    assert one == several and one.during == ("preferred-election",)
+
+
+def test_a_name_that_is_no_question_is_refused() -> None:
     with pytest.raises(Wrong, match="question"):
         question_named("nothing of the kind")
 

@@ -10,8 +10,8 @@ import attrs
 
 from highwater.asking.answers import Answer
 from highwater.asking.asked import Part, Says, ask_claim, claims_for, parts_of, spec_of, together
-from highwater.asking.questions import Claim, Question, Seen, findings
-from highwater.asking.settings import FIRST, Settings, others
+from highwater.asking.questions import FIRST, Claim, Question, Seen, findings
+from highwater.asking.settings import Settings, others
 from highwater.claims.counterexamples import KnownCounterexamples
 from highwater.explorer.verdict import Progress
 from highwater.model.catalogue import MODELS
@@ -68,7 +68,7 @@ def _applies(seen: Seen, found: Answer) -> bool:
 def _rests_on(found: Answer, part: Part, seen: Seen) -> bool:
     """Whether a counterexample is none once the rule of a finding is set right."""
     assert part.result is not None and part.violation is not None
-    if seen.model != part.claim.model or part.violation.back_to is not None:
+    if seen.model != part.claim.model:
         return False
     repaired = attrs.evolve(part.claim, protocol={**part.claim.protocol, **seen.rule})
     candidate = spec_of(repaired, found.settings)
@@ -76,7 +76,8 @@ def _rests_on(found: Answer, part: Part, seen: Seen) -> bool:
         return False
     known = KnownCounterexamples()
     known.add(part.result.spec, [part.violation])
-    return not known.first_under(candidate)
+    is_judged_alone = known.first_under(part.result.spec)  # what is judged on the graph of all states is not
+    return bool(is_judged_alone) and not known.first_under(candidate)
 
 
 class _More:

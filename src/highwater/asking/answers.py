@@ -79,12 +79,12 @@ class Answer:
         return part.why if part is not None else self.question.why
 
     @property
-    def workarounds(self) -> str:
-        """What helps, as docs/findings.md has it."""
+    def workarounds(self) -> tuple[str, ...]:
+        """What helps, each as docs/findings.md has it."""
         if self.says is Says.NO:
-            return ""
+            return ()
         found = [self.question.workaround] if self.question.workaround else [each.workaround for each in self.seen]
-        return "; ".join(dict.fromkeys(filter(None, found)))
+        return tuple(dict.fromkeys(filter(None, found)))
 
     @property
     def _what(self) -> str:

@@ -16,6 +16,8 @@ from highwater.model.language.definition import release_number
 
 FOLDER = Path(__file__).parent / "questions"
 SEEN = Path(__file__).parent / "seen.toml"
+FIRST = "3.3"
+"""The first release with KRaft that the models speak for."""
 DURING = {
     "controller-fail-over": "while another controller becomes active",
     "preferred-election": "while the preferred leader is elected",
@@ -111,7 +113,7 @@ class Question:
     settings: Mapping[str, str | int | bool] = attrs.field(factory=dict)
     usual: Mapping[str, str | int | bool] = attrs.field(factory=dict)
     ways: tuple[Way, ...] = ()
-    since: str = "3.3"
+    since: str = FIRST
     why: str = ""
     workaround: str = ""
     seen: tuple[str, ...] = ()
@@ -139,17 +141,15 @@ class Seen:
     clusters: tuple[str, ...] = ()
     classes: tuple[str, ...] = ()
     workaround: str = ""
-    since: str = "3.3"
+    since: str = FIRST
     until: str = ""
 
 
 @functools.cache
 def catalogue() -> dict[str, Question]:
     """All questions by name, in the order of their files."""
-    return {
-        path.stem: _read(Question, path.read_text(encoding="utf-8"), path.stem)
-        for path in sorted(FOLDER.glob("*.toml"))
-    }
+    tables = {path.stem: tomllib.loads(path.read_text(encoding="utf-8")) for path in sorted(FOLDER.glob("*.toml"))}
+    return {name: _CONVERTER.structure({**table, "name": name}, Question) for name, table in tables.items()}
 
 
 @functools.cache
@@ -167,10 +167,6 @@ def question_named(name: str) -> Question:
     """
     found: Question = choose(name, catalogue(), "question", "questions")
     return found
-
-
-def _read(cls: type[Question], text: str, name: str) -> Question:
-    return _CONVERTER.structure({**tomllib.loads(text), "name": name}, cls)
 
 
 def _make_converter() -> cattrs.Converter:

@@ -7,13 +7,13 @@ from typing import Any
 
 import attrs
 
-from highwater.asking.questions import DURING, Claim, Question
+from highwater.asking.questions import DURING, FIRST, Claim, Question
 from highwater.claims.resolving import RELEASE, choose, preset_named, toggles_of
 from highwater.claims.tables import Wrong, shown
 from highwater.model.catalogue import MODELS
 from highwater.model.language.definition import release_number, up_to
 
-FIRST, LAST = "3.3", "4.4"
+LAST = "4.4"
 ELR_SINCE, ELR_ON_SINCE = "4.0", "4.1"
 MOST_REPLICAS = 3
 ACKS = {"0": "0", "1": "1", "all": "all", "-1": "all"}
@@ -66,34 +66,38 @@ def settings_for(question: Question, **given: Any) -> Settings:
     """Settings as given, with those that the question is about.
 
     Raises:
-        Wrong: one of them is none that a cluster has, or that a model can be asked.
+        Wrong: one of them is none that a cluster has, or that a model can be asked. The message begins with its key.
     """
     chosen = {key: value for key, value in given.items() if value is not None}
     for key, value in question.settings.items():
         if str(chosen.get(key, value)) != str(value):
-            raise Wrong(
-                f"--{key.replace('_', '-')}: {shown(chosen[key])} is another matter; {question.name} is about {value}"
-            )
+            raise Wrong(f"{key}: {shown(chosen[key])} is another matter; {question.name} is about {value}")
     values = {**question.usual, **chosen, **question.settings}
-    _refuse_replicas(values)
+    _refuse_kinds(values)
     settings = Settings(**values)
     if "min_isr" not in values:
         settings = attrs.evolve(settings, min_isr=min(settings.min_isr, settings.replication_factor))
     _refuse(settings)
-    acks = choose(str(settings.acks), ACKS, "--acks", "values of acks")
-    for each in settings.during:
-        choose(each, DURING, "--during", "disturbances")
-    return attrs.evolve(settings, acks=acks)
+    acks = choose(str(settings.acks), ACKS, "acks", "values of acks")
+    during = (settings.during,) if isinstance(settings.during, str) else tuple(settings.during)
+    for each in during:
+        choose(each, DURING, "during", "disturbances")
+    return attrs.evolve(settings, acks=acks, during=during)
 
 
-def _refuse_replicas(values: Mapping[str, Any]) -> None:
+def _refuse_kinds(values: Mapping[str, Any]) -> None:
     for key in ("replication_factor", "min_isr"):
         value = values.get(key, 1)
-        if not isinstance(value, int) or not 1 <= value <= MOST_REPLICAS:
+        if type(value) is not int or not 1 <= value <= MOST_REPLICAS:
             raise Wrong(
-                f"--{key.replace('_', '-')}: {shown(value)} is out of range; allowed are 1..{MOST_REPLICAS}, "
+                f"{key}: {shown(value)} is out of range; allowed are 1..{MOST_REPLICAS}, "
                 "as the models take minutes with more"
             )
+    for key in ("unclean", "elr"):
+        if not isinstance(values.get(key), bool | None):
+            raise Wrong(f"{key}: {shown(values[key])} is not true or false")
+    if not isinstance(release := values.get("release", LAST), str):
+        raise Wrong(f"release: {shown(release)} is no text; write it in quotes")
 
 
 def _refuse(settings: Settings) -> None:
@@ -101,18 +105,18 @@ def _refuse(settings: Settings) -> None:
     known = RELEASE.fullmatch(release) and release_number(FIRST) <= release_number(release) <= up_to(LAST)
     if not known:
         raise Wrong(
-            f"--release: {shown(release)} is no release of Kafka with KRaft that the models speak for; "
+            f"release: {shown(release)} is no release of Kafka with KRaft that the models speak for; "
             f"allowed are {FIRST} to {LAST}"
         )
     for model in DISTURBANCES:
         try:
             preset_named(MODELS[model], release)
         except Wrong as wrong:
-            raise Wrong(str(wrong).replace("preset:", "--release:")) from None
+            raise Wrong(str(wrong).replace("preset:", "release:")) from None
     if settings.min_isr > settings.replication_factor:
-        raise Wrong(f"--min-isr: {settings.min_isr} is above the replication factor {settings.replication_factor}")
+        raise Wrong(f"min_isr: {settings.min_isr} is above the replication factor {settings.replication_factor}")
     if settings.elr and release_number(release) < release_number(ELR_SINCE):
-        raise Wrong(f"--elr: Kafka {release} has no eligible leader replicas for production; {ELR_SINCE} is the first")
+        raise Wrong(f"elr: Kafka {release} has no eligible leader replicas for production; {ELR_SINCE} is the first")
 
 
 def protocol_of(claim: Claim, settings: Settings) -> dict[str, Any]:

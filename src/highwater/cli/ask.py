@@ -89,15 +89,15 @@ def ask(
         show_answer(console, found)
         _write(found, json_path, html_path)
     except (Wrong, SpecError, ReportError) as error:
-        complain(_by_option(str(error), given))
+        complain(_by_option(error, given))
         sys.exit(USAGE)
     sys.exit(UNMET if expect is not None and found.says.value != expect else MET)
 
 
-def _by_option(message: str, settings: Iterable[str]) -> str:
+def _by_option(error: Exception, settings: Iterable[str]) -> Exception:
     """What is wrong with a setting, by the name of its option."""
-    key, colon, words = message.partition(": ")
-    return f"--{key.replace('_', '-')}{colon}{words}" if key in settings else message
+    key, colon, words = str(error).partition(": ")
+    return ValueError(f"--{key.replace('_', '-')}{colon}{words}") if key in settings else error
 
 
 def _refuse(option: str, others: dict[str, Any]) -> None:

@@ -32,7 +32,7 @@ def show_answer(console: Console, answer: Answer) -> None:
     _show(console, "settings", answer.settings.in_words(), "dim")
     _show(console, answer.says.value, " ".join(answer.sentences), COLOURS[answer.says])
     if helps := answer.workarounds:
-        _show(console, "what helps", helps, "dim")
+        _show(console, "what helps", "; ".join(helps), "dim")
     for part in answer.parts:
         if steps := list(deeds(part)):
             numbered = "; ".join(f"{number} {deed}" for number, deed in enumerate(steps, 1))
@@ -167,5 +167,5 @@ def answer_as_data(answer: Answer) -> dict[str, Any]:
             }
             for each in answer.seen
         ],
-        "workarounds": answer.workarounds,
+        "workarounds": "; ".join(answer.workarounds),
     }
