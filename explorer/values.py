@@ -57,7 +57,7 @@ class Renaming:
 
     def __init__(self, domain: Any, permutation: Permutation) -> None:
         self._domain, self._permutation = domain, permutation
-        self._stay: dict[int, bool] = {}
+        self._stay: dict[int, tuple[Any, bool]] = {}  # a domain that is kept lends its id to no other
         self._met: dict[tuple[int, Any], Any] = {}
 
     def __call__(self, value: Any) -> Any:
@@ -85,6 +85,6 @@ class Renaming:
         """Whether no value of a domain has a part that moves."""
         found = self._stay.get(id(domain))
         if found is None:
-            found = not any({each.by, each.names} & self._permutation.keys() for each in domains_in(domain))
+            found = domain, not any({each.by, each.names} & self._permutation.keys() for each in domains_in(domain))
             self._stay[id(domain)] = found
-        return found
+        return found[1]

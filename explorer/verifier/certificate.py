@@ -228,7 +228,7 @@ class Codec:
 
     def __init__(self, domain: Domain) -> None:
         self._domain = domain
-        self._met: dict[tuple[int, Any], bytes] = {}
+        self._met: dict[tuple[int, Any], tuple[Domain, bytes]] = {}  # a domain that is kept lends its id to no other
 
     def bytes_of(self, state: Any) -> bytes:
         """The bytes of a state that is in the domain."""
@@ -242,8 +242,8 @@ class Codec:
         if found is None:
             if len(self._met) >= MOST_REMEMBERED:
                 self._met.clear()
-            found = self._met[key] = self._joined(domain, value)
-        return found
+            found = self._met[key] = domain, self._joined(domain, value)
+        return found[1]
 
     def _joined(self, domain: Domain, value: Any) -> bytes:
         parts = [self._bytes(of, part) for of, part in domain.parts(value)]

@@ -7,7 +7,7 @@ import io
 import itertools
 import random
 import zipfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,7 @@ from highwater.model.language.declarations import action, invariant, step_proper
 from highwater.model.language.domain import BOOLEAN, ArrayOf, Integers, Limit
 from highwater.model.language.graph_properties import always_eventually, eventually_always, leads_to, per, prospect
 from highwater.model.language.records import domain_of, evolve, replaced, within
+from highwater.model.language.shape import Domain, Tuples
 from tests.explorer.test_audit import Ballot, follow, reached_by_imports, seats_are_fair, the_other_follows, vote
 from tests.explorer.test_engine_in_small import club_of, desk_can_close
 from tests.explorer.test_random_liveness import EXAMPLES, systems, thorough_or_quick
@@ -572,6 +573,33 @@ def test_what_is_judged_of_all_states_is_not_verified_of_some() -> None:
     shallow = attrs.evolve(certified(system), verdict="holds-to-depth")
     with pytest.raises(Unfit, match="is judged only where every state is known"):
         verified(shallow, system)
+
+
+@attrs.frozen
+class Ages(Tuples):
+    """Two ages, the second of which begins with the first: a kind of domain whose parts are made for each value."""
+
+    of: Any = None
+    count = 3
+
+    def values(self) -> Iterator[Any]:
+        return iter((((0,), (1,)), ((0,), (0,)), ((1,), (1,))))
+
+    def parts(self, value: Any) -> Sequence[tuple[Domain, Any]]:
+        return [(ArrayOf(Integers(least, 1), 1), part) for least, part in zip((0, value[0][0]), value, strict=True)]
+
+    def exceeded(self, value: Any) -> frozenset[str]:
+        return frozenset()
+
+    def show(self, value: Any) -> str:
+        return str(value)
+
+
+def test_what_was_written_of_a_part_is_not_taken_for_that_of_another_domain() -> None:
+    domain = Ages()
+    codec = Codec(domain)
+    for value in domain.values():
+        assert codec.bytes_of(value) == Codec(domain).bytes_of(value)
 
 
 # --- Files
