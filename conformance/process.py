@@ -23,7 +23,7 @@ IN_MEMORY = Path("/dev/shm")
 PREFIX = "highwater-conform-"
 OLD_SECONDS = 600
 ANSWER_SECONDS = 900
-# one compiler only: most runs are over before the second one pays
+# one compiler only: a walk of 800,000 steps, too, is over before the second one pays
 OPTIONS = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xmx1g", "-Xshare:auto", "-Djava.awt.headless=true")
 
 Operation = dict[str, Any]

@@ -17,7 +17,7 @@ from typing import Any
 import attrs
 
 from highwater.conformance.distribution import KafkaError
-from highwater.conformance.process import Harness
+from highwater.conformance.process import OPTIONS, Harness
 from highwater.conformance.programs import walk_harness
 
 # of Kafka, without and with eligible leader replicas: they are on for new clusters since 4.1
@@ -49,10 +49,7 @@ class Walker(Harness):
     """The walks' Java process."""
 
     program = "Walk"
-    options = (
-        "--add-opens", "java.base/java.lang=ALL-UNNAMED", "-XX:+UseSerialGC", "-Xmx1g", "-Xshare:auto",
-        "-Djava.awt.headless=true",
-    )  # fmt: skip
+    options = ("--add-opens", "java.base/java.lang=ALL-UNNAMED", *OPTIONS)
 
     def compiled(self) -> list[bytes]:
         """The jar with the walks' classes, some of which take the place of Kafka's."""

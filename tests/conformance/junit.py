@@ -11,6 +11,7 @@ import pytest
 
 from highwater.conformance import distribution
 from highwater.conformance.distribution import KafkaError, java
+from highwater.conformance.programs import BRIEFLY
 
 
 def run_junit(folder: Path, name: str, source: str, release: str, before: str = "") -> str:
@@ -29,7 +30,7 @@ def run_junit(folder: Path, name: str, source: str, release: str, before: str = 
         class_path = os.pathsep.join(distribution.test_class_path(release))
     except KafkaError as error:
         pytest.skip(f"needs Kafka's test jars: {error}")
-    subprocess.run(["javac", "-nowarn", "-proc:none", "-d", folder, "-cp", class_path, path], check=True)
+    subprocess.run(["javac", *BRIEFLY, "-nowarn", "-proc:none", "-d", folder, "-cp", class_path, path], check=True)
     options = ["-cp", os.pathsep.join(filter(None, [before, str(folder), class_path]))]
     launcher = ["org.junit.platform.console.ConsoleLauncher", "execute", "--select-class", name]
     command = [java(), *options, *launcher, "--disable-banner", "--disable-ansi-colors"]

@@ -18,6 +18,7 @@ from highwater.claims.conformance import Session, Wanted
 from highwater.claims.spec import Spec
 from highwater.conformance.distribution import find
 from highwater.conformance.process import Harness
+from highwater.conformance.programs import BRIEFLY
 from highwater.reports.conformance import run_of_trace
 from tests.conformance.conftest import harness_of
 
@@ -47,7 +48,7 @@ def patched(tmp_path_factory: pytest.TempPathFactory) -> Path:
     source = folder / "Replica.java"
     source.write_text(text.replace("if (isNewLeader) {", "if (true) {"))
     class_path = os.pathsep.join(find(RELEASE).class_path)
-    command = ["javac", "-nowarn", "-d", str(folder / "classes"), "-cp", class_path, str(source)]
+    command = ["javac", *BRIEFLY, "-nowarn", "-d", str(folder / "classes"), "-cp", class_path, str(source)]
     subprocess.run(command, check=True, capture_output=True)
     return folder / "classes"
 

@@ -58,7 +58,7 @@ def library(folder: Path, says: str) -> None:
     folder.mkdir(exist_ok=True)
     source = folder.parent / "Library.java"
     source.write_text(LIBRARY % says)
-    subprocess.run(["javac", "-d", str(folder), str(source)], check=True)
+    subprocess.run(["javac", *programs.BRIEFLY, "-d", str(folder), str(source)], check=True)
 
 
 def said(jar: bytes, kafka: Distribution, folder: Path) -> str:

@@ -126,7 +126,9 @@ def patched(distribution: Distribution, folder: Path, wrong: str) -> Distributio
     source.parent.mkdir(parents=True)
     source.write_text(OTHER_INDEX.replace("WRONG", wrong))
     class_path = ":".join(distribution.class_path)
-    subprocess.run(["javac", "-nowarn", "-cp", class_path, "-d", str(folder), str(source)], check=True)
+    subprocess.run(
+        ["javac", *programs.BRIEFLY, "-nowarn", "-cp", class_path, "-d", str(folder), str(source)], check=True
+    )
     return attrs.evolve(distribution, class_path=(str(folder), *distribution.class_path))
 
 
