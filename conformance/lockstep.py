@@ -10,6 +10,7 @@ from typing import Any
 import attrs
 
 from highwater.conformance.abstraction import Difference, differences
+from highwater.conformance.distribution import KafkaError
 from highwater.conformance.operations import MAPPED, answer_of, answered, beginning, between_looks
 from highwater.conformance.paths import Move, Run, Words
 from highwater.conformance.process import Harness, Operation
@@ -180,6 +181,9 @@ class LockStep:
     def _compare_run(self, planned: _Planned, results: Sequence[dict[str, Any]]) -> None:
         self.findings.runs += 1
         at = planned.opening
+        for operation, answer in zip(planned.operations[:at], results[:at], strict=True):
+            if "error" in answer:
+                raise KafkaError(f"Kafka cannot be brought to where a run begins: {operation['do']}: {answer['error']}")
         for position, (move, size) in enumerate(zip(planned.run.moves, planned.sizes, strict=True)):
             operations, answers = planned.operations[at : at + size], results[at : at + size]
             at += size
@@ -247,7 +251,7 @@ def _other_answers(
     for operation, answer in zip(operations, answers, strict=True):
         if operation["do"] == "answer" and (wanted := answer_of(operation, after)) != answer.get("value"):
             offset, of = operation["offset"] - 1, operation["broker"]
-            yield Difference(f"b{of}.answer to the producer at {offset}", wanted, str(answer.get("value")))
+            yield Difference(f"answer of b{of} to the producer at {offset}", wanted, str(answer.get("value")))
 
 
 def _seen(answers: Sequence[dict[str, Any]]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ operation touches comes back with its result.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, cast
 
 from highwater.conformance import controller_side
@@ -73,7 +73,23 @@ def beginning(partition: Partition, bounds: Any, configured: Any) -> list[Operat
         first,
         controller,
         *(each for broker in range(len(partition.replicas)) for each in _learn(partition, broker, 0, told)),
+        *_with_records(partition, bounds.initial_records),
     ]
+
+
+def _with_records(partition: Partition, count: int) -> Iterator[Operation]:
+    """The first records: broker 0 appends them, and the other members of the ISR fetch until they know that they are
+    committed.
+    """
+    if not count:
+        return
+    seen = view(partition)
+    for record in range(count):
+        yield {"do": "append", "broker": 0, "record": record, "acks": CODES[Acks.ALL], "see": []}
+    fetches_each = count + 2  # each response has one record; two more, until the high watermark is known
+    for _ in range(fetches_each):
+        for follower in sorted(partition.quorum.isr - {0}):
+            yield {"do": "fetch", "broker": follower, "leader": 0, "viewer": 0, "view": seen, "see": []}
 
 
 def produce(before: Partition, leader: int, protocol: Any) -> list[Operation]:

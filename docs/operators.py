@@ -13,6 +13,8 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
+from attrs import evolve
+
 from highwater.asking.answering import answer
 from highwater.asking.answers import Answer
 from highwater.asking.asked import Says
@@ -24,6 +26,7 @@ from highwater.model.catalogue import MODELS
 
 PAGE = Path(__file__).with_suffix(".md")
 RELEASES = ("3.5.2", "3.9.0", "3.9.2", "4.0.2", "4.1.2", "4.4.0")
+JUDGED = ("3.9.2", "4.4.0")
 MIN_ISR = (1, 2)
 GROUPS = {
     "restarts": "Brokers restart",
@@ -42,6 +45,11 @@ else the answers for 1 and for 2.
 - **yes**: the models have a shortest way to it, which `highwater ask NAME --release R --html page.html` shows.
 - **no**: it does not come about within the bounds [below](#bounds-of-a-no). Beyond them nothing is known.
 - **?**: no model can be asked, or a search was too large. The reason is [below](#why-it-is-not-known).
+
+The columns 3.9.2 and 4.4.0 have a mark behind each answer. **C**: Kafka's own classes have judged it a second time for
+min.insync.replicas=2 (those of 4.3.1 for 4.4.0): each step of a "yes", and of a "no" each path of each step within its
+bounds of the model `partition`. **S**: a finding that it rests on was seen on a cluster of the release. **M**: the
+models only.
 
 "Seen on" names the clusters on which a finding was brought about that one of the answers rests on;
 [findings.md](findings.md) has each, with Kafka's own classes. Where nothing is named, it was seen in the models only.
@@ -78,6 +86,15 @@ def word(found: Answer) -> str:
     return "?" if found.says is Says.NOT_KNOWN else found.says.value
 
 
+def mark(found: Answer) -> str:
+    """Who has judged an answer: Kafka's classes, a cluster, or the models only; nothing where nobody has."""
+    if found.judged_on:
+        return " C"
+    if any(found.settings.release in each.clusters for each in found.seen):
+        return " S"
+    return "" if found.says is Says.NOT_KNOWN else " M"
+
+
 def facts_of(name: str) -> Facts:
     """Each cell of a question. Releases whose rules are the same to its models are asked once."""
     question, asked = catalogue()[name], dict[tuple[Any, ...], Answer]()
@@ -85,8 +102,9 @@ def facts_of(name: str) -> Facts:
     for release in RELEASES:
         presets = [preset_named(MODELS[claim.model], release) for claim in question.claims]
         same = (*presets, Settings(release=release).has_elr)
-        found.append([asked.get((*same, each)) or cell(question, release, each) for each in MIN_ISR])
-        asked |= {(*same, each): answer for each, answer in zip(MIN_ISR, found[-1], strict=True)}
+        answers = [asked.get((*same, each)) or cell(question, release, each) for each in MIN_ISR]
+        found.append([evolve(each, settings=evolve(each.settings, release=release)) for each in answers])
+        asked |= {(*same, each): answer for each, answer in zip(MIN_ISR, answers, strict=True)}
     print(f"{name}: {[[word(each) for each in answers] for answers in found]}", file=sys.stderr, flush=True)
     every = [each for answers in found for each in answers]
     seen = {each.name: each for answer in every for each in answer.seen if each.clusters}
@@ -98,7 +116,10 @@ def facts_of(name: str) -> Facts:
         if each.says is Says.NOT_KNOWN
     ]
     return {
-        "cells": [" / ".join(dict.fromkeys(map(word, answers))) for answers in found],
+        "cells": [
+            " / ".join(dict.fromkeys(map(word, answers))) + (mark(answers[-1]) if release in JUDGED else "")
+            for release, answers in zip(RELEASES, found, strict=True)
+        ],
         "seen": "; ".join(f"[clusters of {', '.join(each.clusters)}](findings.md#{at})" for at, each in seen.items()),
         "helps": "; ".join(dict.fromkeys(one for each in every for one in each.workarounds)),
         "bounds": "; ".join(dict.fromkeys(bounds)),

@@ -69,7 +69,7 @@ def test_a_record_is_refused_as_by_kafka_after_the_append(claim: Claim, monkeypa
         monkeypatch.setattr(lockstep, "answer_of", lambda *_: "NONE")
         found = Session(harness).conform(claim("kafka-3.6", **PRODUCERS), Wanted())
     said = {(each.field, each.model, each.kafka) for one in found.divergences for each in one.differences}
-    assert said == {("b0.answer to the producer at 0", "NONE", "NOT_ENOUGH_REPLICAS_AFTER_APPEND")}
+    assert said == {("answer of b0 to the producer at 0", "NONE", "NOT_ENOUGH_REPLICAS_AFTER_APPEND")}
 
 
 @pytest.mark.slow

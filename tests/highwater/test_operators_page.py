@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from highwater.asking.judged import recorded
 from highwater.asking.questions import catalogue
 from highwater.claims.spec import load_spec
 from highwater.explorer.verdict import Verdict
@@ -31,7 +33,7 @@ def cell_of(name: str, release: str, min_isr: int) -> str:
     """What the page says."""
     (row,) = [line for line in PAGE.splitlines() if line.startswith(f"| `{name}`: ")]
     cells = row.split(" | ")[1 : 1 + len(SCRIPT.RELEASES)]
-    several = cells[SCRIPT.RELEASES.index(release)].split(" / ")
+    several = re.sub(" [CSM]$", "", cells[SCRIPT.RELEASES.index(release)]).split(" / ")
     return several[min(min_isr, len(several)) - 1]
 
 
@@ -56,6 +58,21 @@ def test_the_page_has_every_question_in_its_present_words() -> None:
 )
 def test_a_cell_is_what_the_models_answer(name: str, release: str, min_isr: int) -> None:
     assert SCRIPT.word(SCRIPT.cell(catalogue()[name], release, min_isr)) == cell_of(name, release, min_isr)
+
+
+@pytest.mark.parametrize("release", SCRIPT.JUDGED)
+def test_each_answer_has_a_mark_of_who_has_judged_it(release: str) -> None:
+    cells = {
+        line.split("`")[1]: line.split(" | ")[1 + SCRIPT.RELEASES.index(release)]
+        for line in PAGE.splitlines()
+        if re.match(r"\| `[a-z0-9-]+`: ", line)
+    }
+    assert cells.keys() == catalogue().keys()
+    marks = {name: cell.rpartition(" ")[2] for name, cell in cells.items() if cell != "?"}
+    assert {*marks.values()} == ({"C", "S", "M"} if release == "4.4.0" else {"C", "M"})
+    assert {name for name, mark in marks.items() if mark == "C"} == {
+        name for of, _, name in recorded() if of == release
+    }
 
 
 QUESTIONS = "partition/questions"

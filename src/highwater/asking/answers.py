@@ -5,6 +5,7 @@ from __future__ import annotations
 import attrs
 
 from highwater.asking.asked import Part, Says, together
+from highwater.asking.judged import MODEL, judged_on
 from highwater.asking.questions import DURING, Question, Seen
 from highwater.asking.settings import Settings
 from highwater.asking.wording import COUNTED, HARMS, bounds_in_words, counted_by, where_seen
@@ -53,14 +54,14 @@ class Answer:
 
     @property
     def sentences(self) -> list[str]:
-        """Three sentences or fewer: what comes about and until when; what prevents it, and which releases answer
-        otherwise; and whether it was seen.
+        """What comes about and until when; what prevents it, and which releases answer otherwise; and whether it was
+        seen, or who has judged it.
         """
         match self.says:
             case Says.YES:
                 found = [self._what, f"{self._prevention} {self._releases}".strip(), self._seen]
             case Says.NO:
-                found = [f"No, within these bounds: {self._bounds}.", self._releases, self._first_to_raise]
+                found = [f"No, within these bounds: {self._bounds}.", self._releases, self._first_to_raise, self._seen]
             case _:
                 found = [f"Not known: {self._whether}{self.why_not_known}.", *self._ruled_out]
                 found += [self._seen] if self.seen else []
@@ -142,7 +143,17 @@ class Answer:
         return f"Beyond them nothing is known; first allow more than {counted_by(first, spec.file.bounds[first])}."
 
     @property
+    def judged_on(self) -> str:
+        """The release of Kafka's classes that have judged it a second time, or nothing."""
+        return judged_on(self.question, self.settings)
+
+    @property
     def _seen(self) -> str:
-        """Whether it was seen on Kafka's classes or a cluster."""
-        seen = [f"Seen {where_seen(each)} (docs/findings.md#{each.name})." for each in self.seen]
-        return " ".join(seen) or "Seen in the model only."
+        """Whether it was seen on Kafka's classes or a cluster, or judged there."""
+        found = [f"Seen {where_seen(each)} (docs/findings.md#{each.name})." for each in self.seen]
+        if self.says is Says.YES and self.judged_on:
+            found.append(f"Kafka's classes of {self.judged_on} take each of its steps.")
+        elif self.judged_on:
+            found.append(f"Kafka's classes of {self.judged_on} agree at each step of the model `{MODEL}`.")
+        only = "Seen in the model only." if self.says is Says.YES else "Judged by the model only."
+        return " ".join(found) or only

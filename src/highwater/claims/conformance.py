@@ -5,7 +5,7 @@ part.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from enum import Enum
 from typing import Any
 
@@ -18,11 +18,11 @@ from highwater.claims.tables import Wrong, structure
 from highwater.conformance.controller_side import without_delayed_elections
 from highwater.conformance.lockstep import Divergence, Findings, LockStep
 from highwater.conformance.operations import MAPPED, REFUSABLE, UNMAPPED, between_looks
-from highwater.conformance.paths import Paths, Run, first_difference
+from highwater.conformance.paths import Move, Paths, Run, first_difference
 from highwater.conformance.process import Harness
 from highwater.explorer.compiler.layout import Layout
 from highwater.explorer.system import ModelError, System
-from highwater.explorer.verdict import Budget
+from highwater.explorer.verdict import Budget, Step
 from highwater.model.partition.state import Partition
 
 MODEL = "partition"
@@ -142,6 +142,18 @@ def refuse_unless_mapped(spec: Spec) -> None:
         )
 
 
+def run_of(system: System, trace: Sequence[Step]) -> Run:
+    """A trace of a system, as a run."""
+    layout = Layout(system.domain)
+    words = [tuple(layout.pack(step.state)) for step in trace]
+    moves = tuple(
+        Move(system.actions.index(step.action), before, after, 0)
+        for step, before, after in zip(trace[1:], words, words[1:], strict=False)
+        if step.action is not None
+    )
+    return Run(words[0], moves)
+
+
 class Session:
     """One Java process that specs are held against, one after the other."""
 
@@ -183,7 +195,11 @@ class Session:
         )
 
     def replay(self, spec: Spec, system: System, run: Run) -> Conformance:
-        """Execute one trace."""
+        """Execute one trace.
+
+        Raises:
+            KafkaError: as `conform` says.
+        """
         lockstep = LockStep(self._harness, system.actions, Layout(system.domain), spec.protocol, spec.bounds)
         return Conformance(spec, self._harness.distribution.release, {}, {}, "", lockstep.execute([run]))
 

@@ -167,5 +167,6 @@ def answer_as_data(answer: Answer) -> dict[str, Any]:
             }
             for each in answer.seen
         ],
+        "judged_on": answer.judged_on,
         "workarounds": "; ".join(answer.workarounds),
     }

@@ -11,14 +11,13 @@ import attrs
 from rich.console import Console
 from rich.text import Text
 
-from highwater.claims.conformance import Conformance, Contradiction, Said
+from highwater.claims.conformance import Conformance, Contradiction, Said, run_of
 from highwater.claims.positions import readable
 from highwater.claims.resolving import toggles_of
 from highwater.claims.spec import Spec, make_spec
 from highwater.conformance.abstraction import NOT_SHOWN
 from highwater.conformance.lockstep import Divergence
-from highwater.conformance.paths import Move, Run
-from highwater.explorer.compiler.layout import Layout
+from highwater.conformance.paths import Run
 from highwater.explorer.system import System
 from highwater.files import ReportError
 from highwater.reports.progress import short
@@ -127,15 +126,8 @@ def run_of_trace(path: Path) -> tuple[Spec, System, Run]:
         raise ReportError(f"{path}: has {len(entries)} counterexamples; one is needed")
     entry = entries[0]
     system, violation = replay(entry)
-    layout = Layout(system.domain)
-    words = [tuple(layout.pack(step.state)) for step in violation.trace]
-    moves = tuple(
-        Move(system.actions.index(step.action), before, after, 0)
-        for step, before, after in zip(violation.trace[1:], words, words[1:], strict=False)
-    )
-
     keys = {key: entry[key] for key in ("model", "protocol", "bounds", "check")}
-    return make_spec(entry["name"], keys), system, Run(words[0], moves)
+    return make_spec(entry["name"], keys), system, run_of(system, violation.trace)
 
 
 def as_json(found: Conformance) -> dict[str, Any]:

@@ -24,6 +24,7 @@ from highwater.viewer.shown import Cell, ShownStep, ShownTrace
 REAL: Mapping[str, str] = {
     "learn": "ReplicaManager#applyDelta",
     "append": "Partition#appendRecordsToLeader",
+    "answer": "Partition#checkEnoughReplicasReachOffset",
     "fetch": "ReplicaFetcherThread#doWork",
     "ask": "ReplicaFetcherThread#doWork up to the answer of Partition#fetchRecords",
     "send": "ReplicaFetcherThread#doWork up to the request",
