@@ -16,6 +16,7 @@ from highwater.claims.checking import Engine, Result, Status, check_spec
 from highwater.claims.coverage import added_up
 from highwater.claims.spec import Spec, SpecError, find_specs
 from highwater.claims.tables import Wrong
+from highwater.claims.unreturned import watched
 from highwater.cli.options import INTERRUPTED, MET, UNKNOWN, UNMET, USAGE, complain
 from highwater.cli.outputs import Outputs, try_out
 from highwater.explorer.verdict import Auditing, Budget, Progress, Verdict
@@ -251,13 +252,14 @@ class Run:
         self, spec: Spec, on_progress: Callable[[Progress], None], workers: int | None, budget: Budget
     ) -> Result:
         wanted = self._wanted
-        return check_spec(
-            spec, wanted.engine, budget, keep_going=wanted.keep_going, workers=workers, symmetry=wanted.symmetry,
-            checkpoint=wanted.checkpoint, resume=wanted.resume, coverage=wanted.coverage,
-            certificate=wanted.certificate,
-            keep_trees=wanted.keep_trees, audit=wanted.audit, master=wanted.master, partitions=wanted.partitions,
-            on_progress=on_progress,
-        )  # fmt: skip
+        with watched(lambda line: complain(SpecError(f"{spec.path}: {line}"))):
+            return check_spec(
+                spec, wanted.engine, budget, keep_going=wanted.keep_going, workers=workers, symmetry=wanted.symmetry,
+                checkpoint=wanted.checkpoint, resume=wanted.resume, coverage=wanted.coverage,
+                certificate=wanted.certificate,
+                keep_trees=wanted.keep_trees, audit=wanted.audit, master=wanted.master, partitions=wanted.partitions,
+                on_progress=on_progress,
+            )  # fmt: skip
 
     def _show(self, result: Result, *, alone: bool) -> None:
         wanted, outcome = self._wanted, result.outcome

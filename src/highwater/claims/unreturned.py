@@ -1,0 +1,61 @@
+"""Names a function of a model that has not returned for long, while it still runs."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+
+from highwater.explorer.system import is_machinery
+
+SECONDS = 10.0
+LOOKS = 5
+
+
+@contextmanager
+def watched(complain: Callable[[str], None], *, seconds: float | None = None) -> Iterator[None]:
+    """For what calls a model's functions in this thread.
+
+    Args:
+        complain: is called by another thread, once for each call that takes so long.
+    """
+    ended = threading.Event()
+    arguments = (threading.get_ident(), complain, SECONDS if seconds is None else seconds, ended)
+    watcher = threading.Thread(target=_watch, args=arguments, daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        watcher.join()
+
+
+def _watch(thread: int, complain: Callable[[str], None], seconds: float, ended: threading.Event) -> None:
+    seen, looks = None, 0
+    while not ended.wait(seconds / LOOKS):
+        frames = _of_the_model(sys._current_frames().get(thread))
+        looks = looks + 1 if frames and frames[-1] is seen else 0
+        seen = frames[-1] if frames else None
+        if seen and looks == LOOKS:
+            inner, code = frames[0], seen.f_code
+            complain(
+                f"{code.co_name} has not returned for {seconds:g} s ({code.co_filename}:{code.co_firstlineno}); "
+                f"it is at {inner.f_code.co_filename}:{inner.f_lineno}"
+            )
+
+
+def _of_the_model(frame: FrameType | None) -> list[FrameType]:
+    """The frames of a model's functions, the innermost first. What calls Highwater, such as a script, is no model."""
+    found: list[FrameType] = []
+    called: list[FrameType] = []
+    while frame is not None:
+        if is_machinery(Path(frame.f_code.co_filename)):
+            called += found
+            found = []
+        else:
+            found.append(frame)
+        frame = frame.f_back
+    return called
