@@ -276,11 +276,14 @@ def test_a_name_that_is_no_question_is_refused() -> None:
 def test_another_release_is_asked_for_every_harm(monkeypatch: pytest.MonkeyPatch) -> None:
     """What says no of one harm may say yes of another one there."""
     harms: dict[str, set[str]] = {}
+    asked_of: list[tuple[str, Any]] = []
 
     def ask(claim: Claim, settings: Settings, *_: Any, **__: Any) -> Part:
         harms.setdefault(settings.release, set()).add(claim.harm)
+        asked_of.append((claim.harm, spec_of(claim, settings).protocol))
         says = Says.YES if settings.release == "3.8.0" and claim.harm == "reassignment" else Says.NO
-        return Part(claim, says, SimpleNamespace(outcome=SimpleNamespace(stored_states=0), found=None))  # type: ignore[arg-type]
+        result = SimpleNamespace(outcome=SimpleNamespace(stored_states=0), found=None, spec=spec_of(claim, settings))
+        return Part(claim, says, result)  # type: ignore[arg-type]
 
     for module in (asked, answering):
         monkeypatch.setattr(module, "ask_claim", ask)
@@ -289,6 +292,7 @@ def test_another_release_is_asked_for_every_harm(monkeypatch: pytest.MonkeyPatch
     assert found.newer == ("3.8.0", Says.YES)
     assert {frozenset(each) for each in harms.values()} == {frozenset(each.harm for each in question.claims)}
     assert len(harms) > 3
+    assert all(asked_of.count(each) == 1 for each in asked_of), "releases with the same rules are asked once"
 
 
 @pytest.mark.parametrize(

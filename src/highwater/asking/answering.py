@@ -13,6 +13,7 @@ from highwater.asking.asked import Part, Says, ask_claim, claims_for, parts_of, 
 from highwater.asking.questions import FIRST, Claim, Question, Seen, findings
 from highwater.asking.settings import Settings, others
 from highwater.claims.counterexamples import KnownCounterexamples
+from highwater.claims.spec import Spec
 from highwater.explorer.verdict import Progress
 from highwater.model.catalogue import MODELS
 from highwater.model.language.definition import release_number
@@ -87,11 +88,13 @@ class _More:
         self._found, self._report = found, report
         self._left = MOST_STATES_MORE
         self._known: dict[tuple[str, str], KnownCounterexamples] = defaultdict(KnownCounterexamples)
+        self._asked: list[Part] = []
         for part in found.parts:
             self._note(part)
 
     def _note(self, part: Part) -> None:
-        """Note a counterexample, which may be one under other settings, too."""
+        """Note what was asked, and a counterexample, which may be one under other settings, too."""
+        self._asked.append(part)
         if part.result and part.violation is not None and part.violation.back_to is None and not part.claim.takes:
             self._known[part.claim.model, part.claim.check].add(part.result.spec, [part.violation])
 
@@ -120,7 +123,11 @@ class _More:
     def _ask(self, claim: Claim, words: str, settings: Settings, more: Mapping[str, int | str]) -> Says:
         """A claim under other settings: a counterexample that is known, or a search that may store what is left."""
         self._report(f"{self._found.question.words}, {words}", None)
-        if self._known[claim.model, claim.check].first_under(spec_of(claim, settings, more)):
+        spec = spec_of(claim, settings, more)
+        for part in self._asked:
+            if part.claim == claim and part.result is not None and _is_the_same(part.result.spec, spec):
+                return part.says
+        if self._known[claim.model, claim.check].first_under(spec):
             return Says.YES
         if self._left <= 0:
             return Says.NOT_KNOWN
@@ -159,6 +166,11 @@ class _More:
             if says is not self._found.says:
                 return (release, says), last
         return None, last
+
+
+def _is_the_same(asked: Spec, spec: Spec) -> bool:
+    """Whether two releases have the same rules and bounds, whatever they are called."""
+    return bool(asked.protocol == spec.protocol) and bool(asked.bounds == spec.bounds)
 
 
 def _pairs(settings: Settings) -> Iterator[tuple[str, Settings, Mapping[str, int | str]]]:
