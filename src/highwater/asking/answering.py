@@ -152,13 +152,16 @@ class _More:
         return older, newer, (oldest, newest)
 
     def _walk(self, releases: list[str], here: str) -> tuple[tuple[str, Says] | None, str]:
-        """The first release that answers otherwise, and the last one that was asked."""
-        last = here
+        """The first release that answers otherwise, and the last one that was asked. What came about here is asked
+        first.
+        """
+        last, came_about = here, {part.claim.harm for part in self._found.parts if part.says is Says.YES}
         for release in releases:
             settings = attrs.evolve(self._found.settings, release=release)
+            claims = claims_for(self._found.question, settings)
             says = together(
                 Says.NOT_KNOWN if why else self._ask(claim, f"in {release}", settings, {})
-                for claim, why in claims_for(self._found.question, settings)
+                for claim, why in sorted(claims, key=lambda each: each[0].harm not in came_about)
             )
             if says is Says.NOT_KNOWN:
                 break

@@ -32,10 +32,12 @@ class Says(Enum):
 
 
 def together(says: Iterable[Says]) -> Says:
-    """Of several harms: yes if any of them can come about; no if none can."""
-    kinds = set(says)
-    if Says.YES in kinds:
-        return Says.YES
+    """Of several harms: yes if any of them can come about, and then the rest is not asked; no if none can."""
+    kinds = set()
+    for each in says:
+        if each is Says.YES:
+            return Says.YES
+        kinds.add(each)
     return Says.NO if kinds == {Says.NO} else Says.NOT_KNOWN
 
 
