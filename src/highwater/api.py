@@ -114,7 +114,7 @@ def verify(
 
     Raises:
         Refused: what it says is not so; names the state, the step and the property.
-        SpecError: the file is no certificate, or not of the model as it is now.
+        SpecError: the file is no certificate, or not of the model as it is now; or a function of the model raised.
     """
     if engine not in ("local", "spark"):
         raise SpecError(f"engine: {shown(engine)} cannot verify; allowed are local, spark")

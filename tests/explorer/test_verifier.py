@@ -16,6 +16,7 @@ import attrs
 import pytest
 from hypothesis import Phase, given, settings
 
+from highwater.explorer.outlook import outlook
 from highwater.explorer.search.levels import breadth_first
 from highwater.explorer.search.plain.certifying import certificate_of
 from highwater.explorer.system import ModelError, System, abstracted
@@ -28,7 +29,7 @@ from highwater.explorer.verifier.rankings import KEPT
 from highwater.explorer.verifier.sums import Refused, Sums
 from highwater.explorer.verifier.verdicts import Report, verify
 from highwater.model.language.declarations import action, invariant, step_property
-from highwater.model.language.domain import BOOLEAN, ArrayOf, Integers, Limit
+from highwater.model.language.domain import BOOLEAN, ArrayOf, Integers, Limit, Struct
 from highwater.model.language.graph_properties import always_eventually, eventually_always, leads_to, per, prospect
 from highwater.model.language.records import domain_of, evolve, replaced, within
 from highwater.model.language.shape import Domain, Tuples
@@ -559,6 +560,23 @@ def test_a_trace_by_order_takes_no_step_that_a_bound_cuts(system_of: Callable[..
     )
     longer = traces.written(system, [Violation("two_are_equal", {}, "", {}, trace[:2])])
     assert "is true at the end" in refused(attrs.evolve(certificate, verdict="violated", traces=longer), system)
+
+
+@prospect(along=(begin_term,))
+def terms_come_to_an_end(terms: Terms) -> bool:
+    return min(terms.of) > max(terms.of)
+
+
+def test_a_goal_is_out_of_reach_for_any_number_of_terms(system_of: Callable[..., System]) -> None:
+    """There is no end of states behind the trace, and there are ten up to the order of their terms."""
+    roomy = ArrayOf(Integers(0, Limit(3, "epochs_max"), order="epochs"), 3)
+    system = system_of([Terms((0, 0, 0))], [begin_term], [])
+    system = attrs.evolve(
+        system, domain=Struct(Terms, {"of": roomy}), prospects=tuple(terms_come_to_an_end.instances(None))
+    )
+    ahead = outlook(abstracted(system, ["epochs"]), *system.prospects, Terms((0, 0, 0)))
+    assert ahead.lost
+    assert len(ahead.seen) == 1 + 3 + 6
 
 
 def test_states_by_order_are_in_ranks(system_of: Callable[..., System]) -> None:
