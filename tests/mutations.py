@@ -106,12 +106,14 @@ def names_of_the_same_type(node: ast.AST, around: Around) -> Iterator[Change]:
 
 
 def sets(node: ast.AST, around: Around) -> Iterator[Change]:
-    """A union, an intersection or a difference that is its first part, or its second."""
+    """A union, an intersection or a difference that is its first part, or its second. A set that is written out is no
+    frozenset, which fields want.
+    """
     of_sets = isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr | ast.BitAnd | ast.Sub)
     if of_sets and not isinstance(node.right, ast.Constant):
         yield node, f"({ast.unparse(node.left)})"
         if isinstance(node.op, ast.BitOr):
-            yield node, f"({ast.unparse(node.right)})"
+            yield node, f"{'frozenset' if isinstance(node.right, ast.Set) else ''}({ast.unparse(node.right)})"
 
 
 def fields_not_written(node: ast.AST, around: Around) -> Iterator[Change]:
