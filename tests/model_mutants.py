@@ -32,6 +32,7 @@ import time
 import tomllib
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from enum import Enum
 from importlib import import_module
 from itertools import islice
@@ -282,6 +283,8 @@ def chosen(model: str, number: int, seed: int) -> tuple[list[Mutation], list[Mut
     stillborn: list[Mutation] = []
     with tempfile.TemporaryDirectory() as folder:
         copied(Path(folder))
+        with suppress(FileNotFoundError):  # what mypy knows of the files that nobody changes
+            shutil.copytree(ROOT / ".mypy_cache", Path(folder) / ".mypy_cache")
         while len(born) < number and (batch := list(islice(draws, number - len(born)))):
             refused = refused_by_types(batch, Path(folder))
             stillborn += refused
