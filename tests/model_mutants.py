@@ -184,7 +184,7 @@ def fate_of(job: tuple[Mutation, list[Claim], float]) -> Fate:
                 by, who = answer, Path(claim.path).stem
             if by in ANSWERS or time.process_time() - started > limit:
                 break
-        if by is By.NOBODY and (test := failing_test(mutation, tree)) is not None:
+        if by is By.NOBODY and (test := failing_test(mutation.file.split("/")[1], tree)) is not None:
             by, who = By.TEST, test
         return Fate(mutation, by, who, asked, len(running), time.process_time() - started)
 
@@ -242,12 +242,12 @@ def limited() -> None:
     resource.setrlimit(resource.RLIMIT_CPU, (10 * LONGEST, 10 * LONGEST))
 
 
-def failing_test(mutation: Mutation, tree: Path) -> str | None:
-    """The first quick test of the model that fails."""
+def failing_test(model: str, tree: Path) -> str | None:
+    """The first quick test of a model that fails."""
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-n", "0", "-p", "no:cacheprovider", "--tb=no", "-rfE"]
     environment = {**os.environ, "PYTHONPATH": f"{tree}/src", "PYTHONDONTWRITEBYTECODE": "1"}
     tests = [
-        *TESTS[mutation.file.split("/")[1]],
+        *TESTS[model],
         "tests/model/test_every_property.py",
         "tests/model/test_every_exemption.py",
     ]
@@ -366,6 +366,8 @@ def main() -> None:
             born, refused = pool.apply(chosen, (model, given.n, given.seed))
         found[model], stillborn[model] = [], len(refused)
         print("\n".join(f"{each}\n    refused by the type checker" for each in refused), flush=True)
+        if (test := failing_test(model, ROOT)) is not None:
+            parser.exit(1, f"{test} fails where nothing is changed\n")
         claims = claims_of(model, given.jobs, given.states)
         for fate in fates(born, claims, given.jobs, given.seconds, given.keep):
             print(fate, flush=True)
