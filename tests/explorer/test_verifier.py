@@ -30,7 +30,14 @@ from highwater.explorer.verifier.sums import Refused, Sums
 from highwater.explorer.verifier.verdicts import Report, verify
 from highwater.model.language.declarations import action, invariant, step_property
 from highwater.model.language.domain import BOOLEAN, ArrayOf, Integers, Limit, Struct
-from highwater.model.language.graph_properties import always_eventually, eventually_always, leads_to, per, prospect
+from highwater.model.language.graph_properties import (
+    always_eventually,
+    eventually,
+    eventually_always,
+    leads_to,
+    per,
+    prospect,
+)
 from highwater.model.language.records import domain_of, evolve, replaced, within
 from highwater.model.language.shape import Domain, Tuples
 from tests.explorer.test_audit import Ballot, follow, reached_by_imports, seats_are_fair, the_other_follows, vote
@@ -202,6 +209,8 @@ def test_prospects_that_only_a_bound_makes_possible_are_counted() -> None:
     assert "held_back is" in refused(attrs.evolve(certificate, counts=counts), system)
     nearer = {name: [-1] * len(ranks) for name, ranks in certificate.prospects.items()}
     assert "no step leads nearer" in refused(attrs.evolve(certificate, prospects=nearer), system)
+    hoped = {of: [1 if each == min(ranks) else each for each in ranks] for of, ranks in certificate.prospects.items()}
+    assert "no step leads nearer" in refused(attrs.evolve(certificate, prospects=hoped), system)
 
 
 def test_promises_are_verified_by_their_ranks() -> None:
@@ -220,9 +229,12 @@ def test_any_image_of_an_orbit_may_stand_for_it(trusts: bool) -> None:
     drawn = [chance.choice(each) for each in zip(certificate.states, images, strict=True)]
     assert drawn != certificate.states
     verified(attrs.evolve(certificate, states=drawn), system, trust_symmetry=trusts)
-    both = [*certificate.states, next(of for of in images if of not in certificate.states)]
-    levels = [*certificate.levels[:-1], certificate.levels[-1] + 1]
-    assert refused(attrs.evolve(certificate, states=both, levels=levels), system, trust_symmetry=trusts)
+    row = next(row for row, image in enumerate(images) if image not in certificate.states)
+    both = [*certificate.states[: row + 1], images[row], *certificate.states[row + 1 :]]
+    ends = itertools.accumulate(certificate.levels)
+    levels = [count + (end - count <= row < end) for count, end in zip(certificate.levels, ends, strict=True)]
+    twice = attrs.evolve(certificate, states=both, levels=levels)
+    assert "an image of it is stored, too" in refused(twice, system, trust_symmetry=trusts)
 
 
 @some
@@ -470,6 +482,59 @@ def test_bytes_that_a_class_of_the_model_refuses_are_no_state() -> None:
     assert "these bytes are no state" in refused(stuck, system)
 
 
+@action(actor="lamp")
+def swap(lamps: Lamps) -> Lamps | None:
+    return evolve(lamps, first=not lamps.first) if not lamps.second else None
+
+
+@action(actor="lamp")
+def light_if_dark(lamps: Lamps) -> Lamps | None:
+    return evolve(lamps, second=True) if not lamps.first else None
+
+
+@action(actor="lamp")
+def light_if_lit(lamps: Lamps) -> Lamps | None:
+    return evolve(lamps, second=True) if lamps.first else None
+
+
+@eventually(fair=[light_if_dark, light_if_lit])
+def the_second_is_lit(lamps: Lamps) -> bool:
+    return lamps.second
+
+
+def test_weak_fairness_to_two_actions_of_which_neither_stays_enabled_is_no_proof() -> None:
+    actions = tuple(each for of in (swap, light_if_dark, light_if_lit) for each in of.instances(None))
+    plain = System(domain_of(Lamps, None), (Lamps(False, False),), actions)
+    system, certificate = (
+        attrs.evolve(plain, liveness=tuple(the_second_is_lit.instances(None))),
+        certified(plain, symmetry=False),
+    )
+    codec = Codec(system.domain)
+    stacks: dict[Lamps, Any] = {Lamps(False, False): ((0, 0),), Lamps(True, False): ((0, 0), (0, 1))}
+    found = [stacks.get(codec.state(each), ()) for each in certificate.states]
+    wrong = attrs.evolve(certificate, liveness={"the_second_is_lit()": found})
+    assert "weak fairness is followed by another" in refused(wrong, system)
+
+
+def test_a_state_is_no_deeper_than_a_step_leads() -> None:
+    """Steps lead to the last of three states from both others, so that it has depth 1."""
+    ways = {(False, False): ((True, False), (True, True)), (True, False): ((True, True),)}
+
+    @action(actor="lamp", way=Integers(0, 1))
+    def go(lamps: Lamps, way: int) -> Lamps | None:
+        open_to = ways.get((lamps.first, lamps.second), ())
+        return Lamps(*open_to[way]) if way < len(open_to) else None
+
+    system = System(domain_of(Lamps, None), (Lamps(False, False),), tuple(go.instances(None)))
+    certificate = certified(system, symmetry=False)
+    assert certificate.levels == [1, 2]
+    states = sorted(certificate.states)
+    deeper = attrs.evolve(
+        certificate, states=states, levels=[1, 1, 1], counts={**certificate.counts, "levels": [1, 1, 1]}
+    )
+    assert "leads to depth 1, where the state is said to be deeper" in refused(deeper, system)
+
+
 # --- Traces
 
 
@@ -497,6 +562,9 @@ def test_a_trace_that_was_altered_is_refused() -> None:
     for _ in range(100):
         assert refused(altered_traces(certificate, chance), system)
     assert "there is no trace" in refused(attrs.evolve(certificate, traces=[]), system)
+    (trace,) = certificate.traces
+    later = trace | {"actions": trace["actions"][1:], "states": trace["states"][1:]}
+    assert "does not begin in an initial state" in refused(attrs.evolve(certificate, traces=[later]), system)
 
 
 def test_a_goal_that_is_lost_is_out_of_reach_at_the_end_of_its_trace(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -510,7 +578,7 @@ def test_a_goal_that_is_lost_is_out_of_reach_at_the_end_of_its_trace(monkeypatch
     assert not any("violates" in each for each in report.verified), "only the end was judged"
 
 
-@leads_to(lambda office: not office.lit, fair=[rest], strongly_fair=[work])
+@leads_to(lambda office: not office.lit, fair=[rest])
 def somebody_switches(office: Office) -> bool:
     return office.lit
 
@@ -526,6 +594,10 @@ def test_a_lasso_that_was_altered_is_refused() -> None:
     lit = trace | {"actions": ["switch()"], "states": [*trace["states"][:1], bytes((2, 0, 0, 1)).hex()], "back_to": 1}
     assert "it is true" in refused(attrs.evolve(certificate, traces=[lit]), system)
     assert "does not come back" in refused(attrs.evolve(certificate, traces=[{**lit, "back_to": 0}]), system)
+    blinks = trace | {"actions": ["switch()"] * 2, "states": [lit["states"][n] for n in (0, 1, 0)], "back_to": 0}
+    assert "it is true where it should be false" in refused(attrs.evolve(certificate, traces=[blinks]), system)
+    kept = {**trace, "property": "work_stays_within_reason()"}
+    assert "it is true all along" in refused(attrs.evolve(certificate, traces=[kept]), office(work_stays_within_reason))
     fair = office(darkness_ends)
     of = {**trace, "property": str(fair.liveness[0])}
     assert "the cycle is not fair" in refused(attrs.evolve(certificate, traces=[of]), fair)
