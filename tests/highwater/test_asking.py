@@ -44,6 +44,15 @@ def test_a_question_can_be_asked_of_each_release_or_has_a_reason(name: str) -> N
     assert all(each in findings() for each in question.seen)
 
 
+@pytest.mark.parametrize("name", catalogue())
+def test_a_question_can_be_asked_under_whatever_might_prevent_it(name: str) -> None:
+    question = catalogue()[name]
+    for words, other in others(settings_for(question, release="4.4.0")):
+        assert words and all(spec_of(claim, other).properties for claim in question.claims if not can_ask(claim, other))
+    for way in question.ways:
+        assert spec_of(question.claims[0], settings_for(question), way.bounds).properties
+
+
 def test_there_are_questions_of_each_kind_in_words_of_their_own() -> None:
     assert len(catalogue()) >= 25
     assert {each.group for each in catalogue().values()} == {"restarts", "failures", "operations", "settings"}
