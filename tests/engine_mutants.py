@@ -1,4 +1,4 @@
-"""Plants defects in the compiler and the kernels, one at a time, and shows which test of the suite notices each.
+"""Plants defects in the engine and the verifier, one at a time, and shows which test of the suite notices each.
 
     python -m tests.engine_mutants            run all, and print the table
     python -m tests.engine_mutants --write    and put the table into docs/testing.md
@@ -131,6 +131,11 @@ class Defect:
         """The file as the table names it."""
         return self.file if self.folder == "explorer" else f"{self.folder}/{self.file}"
 
+    @property
+    def is_of_the_engine(self) -> bool:
+        """Whether it may change what a claim comes to."""
+        return self.folder == "explorer" and not self.file.startswith("verifier/")
+
     def source(self, root: Path = ROOT) -> Path:
         return root / self.folder / self.file
 
@@ -225,6 +230,7 @@ BEYOND_BOUNDS = "tests/explorer/test_prospects.py::test_what_only_a_bound_makes_
 NO_PREMISE = f"{LIVENESS}::test_a_premise_that_is_never_true_is_named"
 DEEPER = "tests/explorer/test_checkpoint.py::test_a_search_that_went_deeper_is_not_taken_for_one_to_a_lesser_depth"
 REFINES = "tests/explorer/test_refinement.py"
+VERIFIER = "tests/explorer/test_verifier.py"
 OWED = f"{LIVENESS}::test_a_promise_may_be_kept_before_it_is_owed_but_eventually_only_once"
 STAYS = f"{LIVENESS}::test_what_is_true_again_and_again_need_not_stay_true"
 
@@ -1296,6 +1302,111 @@ DEFECTS: tuple[Defect, ...] = (
         "found = mapped(state)",
         (REFINES,),
     ),
+    Defect(
+        "the verifier does not ask that steps lead to every state",
+        "verifier/closed_set.py",
+        "if sums.reached.bit_count() != wanted:",
+        "if False:",
+        (VERIFIER,),
+    ),
+    Defect(
+        "the verifier lets states be stored deeper than steps lead",
+        "verifier/closed_set.py",
+        "if self._depth(to) > depth + 1:",
+        "if False:",
+        (VERIFIER,),
+    ),
+    Defect(
+        "the verifier lets initial states be stored at any depth",
+        "verifier/closed_set.py",
+        "if row is None or self._depth(row):",
+        "if row is None:",
+        (VERIFIER,),
+    ),
+    Defect(
+        "the verifier lets an image be stored, too",
+        "verifier/closed_set.py",
+        "if any(other != data and other in self._row_of for other in orbit):",
+        "if False:",
+        (VERIFIER,),
+    ),
+    Defect(
+        "the verifier takes any numbers for ranks",
+        "verifier/closed_set.py",
+        "if self._system.class_of(state) != state:",
+        "if False:",
+        (VERIFIER,),
+    ),
+    Defect(
+        "the verifier lets a waiting state have no rank",
+        "verifier/rankings.py",
+        "if here in self._form.begins and (initial or not self._form.at_first):",
+        "if False:",
+        (VERIFIER,),
+    ),
+    Defect(
+        "the verifier lets a step meet a demand in a circle",
+        "verifier/rankings.py",
+        "if ours[1] != KEPT and step.action in self._demands[ours[1]].instances:",
+        "if False:",
+        (VERIFIER,),
+    ),
+    Defect(
+        "the verifier lets weak fairness be followed by another demand",
+        "verifier/rankings.py",
+        "if any(demand == KEPT or not self._demands[demand].strong for _, demand in above):",
+        "if False:",
+        (VERIFIER,),
+    ),
+    Defect(
+        "the verifier lets a property be false where it is kept",
+        "verifier/rankings.py",
+        "if here in self._form.returns:",
+        "if False:",
+        (VERIFIER,),
+    ),
+    Defect(
+        "the verifier lets a goal be as far as hope",
+        "verifier/rankings.py",
+        "least = 0 if rank > 0 else rank + 1",
+        "least = -99 if rank > 0 else rank + 1",
+        (VERIFIER,),
+    ),
+    Defect(
+        "the verifier lets a promise be kept on the way of a lasso",
+        "verifier/traces.py",
+        "if owed_from > trace.back_to or",
+        "if",
+        (VERIFIER,),
+    ),
+    Defect(
+        "the verifier lets a promise be kept all along a cycle",
+        "verifier/traces.py",
+        "if form.returns.isdisjoint(found[trace.back_to :]):",
+        "if False:",
+        (VERIFIER,),
+    ),
+    Defect(
+        "the verifier lets a trace begin anywhere",
+        "verifier/traces.py",
+        "if not states or states[0] not in system.initial or",
+        "if not states or",
+        (VERIFIER,),
+    ),
+    Defect(
+        "the verifier takes every cycle for fair",
+        "verifier/traces.py",
+        "return taken or not (any(found) if demand.strong else all(found))",
+        "return True",
+        (VERIFIER,),
+    ),
+    Defect(
+        "a certificate may have true in place of 1",
+        "verifier/certificate.py",
+        "shape is object or type(value) is shape",
+        "True",
+        (VERIFIER,),
+    ),
 )
 
 
@@ -1524,7 +1635,7 @@ def main() -> None:
         parser.error(f"no defect is named {', '.join(map(repr, sorted(unknown)))}; see docs/testing.md")
     chosen = [defect for defect in DEFECTS if not arguments.names or defect.name in arguments.names]
     if arguments.audit:
-        text = table_of_audits(audits_of([defect for defect in chosen if defect.folder == "explorer"], arguments.jobs))
+        text = table_of_audits(audits_of([each for each in chosen if each.is_of_the_engine], arguments.jobs))
         print(text)
         if arguments.write:
             write(text, "audited defects")
