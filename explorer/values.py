@@ -11,6 +11,7 @@ from typing import Any
 import attrs
 
 from highwater.model.language.domain import build, domains_in
+from highwater.model.language.shape import DomainError
 
 Permutation = Mapping[str, Mapping[int, int]]
 """By set of names, which name takes the place of which."""
@@ -40,15 +41,22 @@ def exceeded(domain: Any, before: Any, after: Any) -> Bounds:
     domain, is not looked at again.
 
     Raises:
-        DomainError: it is no state.
+        DomainError: it is no state; names the place.
     """
+    try:
+        return _exceeded(domain, before, after)
+    except DomainError:  # a part knows no place
+        return frozenset(domain.exceeded(after))
+
+
+def _exceeded(domain: Any, before: Any, after: Any) -> Bounds:
     if after is before:
         return frozenset()
     if domain.has_places and domain.is_like(before) and domain.is_like(after):
         parts, others = domain.parts(before), domain.parts(after)
         if len(parts) == len(others):
             pairs = zip(parts, others, strict=True)
-            return frozenset().union(*[exceeded(of, old, new) for (of, old), (_, new) in pairs if new is not old])
+            return frozenset().union(*[_exceeded(of, old, new) for (of, old), (_, new) in pairs if new is not old])
     return frozenset(domain.exceeded(after))
 
 
