@@ -93,6 +93,7 @@ NOT_ONE_RULE = {
     "the_last_replica_standing_loses_acknowledged_records",
     "not_committing_below_min_isr_is_not_enough",
     "one_copy_is_enough_for_acks_all_without_min_insync_replicas",
+    "a_leader_refuses_records_while_its_isr_is_too_small",
     "two_copies_are_lost_in_one_power_failure_without_eligible_leader_replicas",
     "a_follower_truncates_the_last_copy_of_records_that_its_leader_lost",
     "an_isr_that_grows_and_shrinks_again_loses_acknowledged_records",
