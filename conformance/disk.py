@@ -21,7 +21,7 @@ from highwater.model.partition.releases import LAST_RELEASES
 
 METADATA = "__cluster_metadata"
 MARK, CHECKPOINT, STARTS = "meta.properties", "replication-offset-checkpoint", "log-start-offset-checkpoint"
-OLDEST_READER, DEFAULT_READER = (4, 0, 0, 0), "4.3.1"
+OLDEST_READER, DEFAULT_READER = (4, 0, 0, 0), "4.4.0"
 
 
 @attrs.frozen

@@ -27,6 +27,7 @@ RELEASES = (
     ("4.0.1", "kafka-4.0.1"),
     ("4.1.1", "kafka-4.1"),
     ("4.3.1", "kafka-4.1"),
+    ("4.4.0", "kafka-4.1"),
 )
 CLAIMS = (
     "truncation/truncating_on_fetch_keeps_committed_records",
@@ -42,7 +43,7 @@ CLAIMS = (
     "releases/a_controlled_shutdown_hands_leadership_over",
     "releases/retention_keeps_the_high_watermark_inside_the_log",
 )
-MUTATED = ("3.5.1", "3.9.1", "4.1.1", "4.3.1")
+MUTATED = ("3.5.1", "3.9.1", "4.1.1", "4.3.1", "4.4.0")
 OF_MUTATIONS = ("isr_agreement/a_proposal_stays_open_until_its_outcome_is_known",)
 KNOWN = {
     ("fence", "leader epoch"): (

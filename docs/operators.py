@@ -47,9 +47,8 @@ else the answers for 1 and for 2.
 - **?**: no model can be asked, or a search was too large. The reason is [below](#why-it-is-not-known).
 
 The columns 3.9.2 and 4.4.0 have a mark behind each answer. **C**: Kafka's own classes have judged it a second time for
-min.insync.replicas=2 (those of 4.3.1 for 4.4.0): each step of a "yes", and of a "no" each path of each step within its
-bounds of the model `partition`. **S**: a finding that it rests on was seen on a cluster of the release. **M**: the
-models only.
+min.insync.replicas=2: each step of a "yes", and of a "no" each path of each step within its bounds of the model
+`partition`. **S**: a finding that it rests on was seen on a cluster of the release. **M**: the models only.
 
 "Seen on" names the clusters on which a finding was brought about that one of the answers rests on;
 [findings.md](findings.md) has each, with Kafka's own classes. Where nothing is named, it was seen in the models only.

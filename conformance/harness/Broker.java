@@ -14,6 +14,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Properties;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ScheduledFuture;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -41,7 +42,9 @@ final class Broker {
     private static final Class<?> PARTITION = Reflect.type("kafka.cluster.Partition");
     private static final Class<?> REPLICA_MANAGER = Reflect.type("kafka.server.ReplicaManager");
     private static final Metrics METRICS = new Metrics();
-    private static final Class<?> LOG_MANAGER = Reflect.type("kafka.log.LogManager");
+    // 4.3 has a class of the newer name, too, and 4.4 one of the older: neither is the log manager
+    private static final Class<?> LOG_MANAGER = Reflect.type(
+        Reflect.exists("org.apache.kafka.storage.internals.log.LogManager$LogCleanerBuilder") ? "org.apache.kafka.storage.internals.log.LogManager" : "kafka.log.LogManager");
     private static final Class<?> LOG_CONFIG = Reflect.type("org.apache.kafka.storage.internals.log.LogConfig");
     private static final Class<?> CLEANER_CONFIG = Reflect.type("org.apache.kafka.storage.internals.log.CleanerConfig");
     private static final Class<?> PRODUCER_CONFIG = Reflect.type("org.apache.kafka.storage.internals.log.ProducerStateManagerConfig");
@@ -49,6 +52,7 @@ final class Broker {
     private static final Class<?> FAILURES = Reflect.type("org.apache.kafka.storage.internals.log.LogDirFailureChannel");
     private static final Class<?> CONFIGS = Reflect.type("kafka.server.metadata.ConfigRepository", "org.apache.kafka.metadata.ConfigRepository");
     private static final Class<?> CACHE = Reflect.type("kafka.server.metadata.KRaftMetadataCache", "org.apache.kafka.metadata.KRaftMetadataCache");
+    private static final Class<?> QUOTA_FACTORY = Reflect.type("kafka.server.QuotaFactory", "org.apache.kafka.server.quota.QuotaFactory");
     private static final Class<?> PURGATORY = Reflect.type("kafka.server.DelayedOperationPurgatory", "org.apache.kafka.server.purgatory.DelayedOperationPurgatory");
     private static final Class<?> REPLICA_STATE = Reflect.type("kafka.cluster.ReplicaState", "org.apache.kafka.server.replica.ReplicaState");
 
@@ -88,12 +92,14 @@ final class Broker {
 
     /** Start a process: a log manager that loads what is in the folder, and a metadata cache that has read nothing. */
     private void start() {
-        long[] longs = {Long.MAX_VALUE};
+        Deque<List<File>> folders = new ArrayDeque<>(List.of(List.of(folder), List.of()));  // those of logs, and those that failed
         // until 4.0 the first of two says that logs keep their topic's id
         boolean[] first = {count(Reflect.longest(LOG_MANAGER), boolean.class) == 2};
         logManager = Reflect.construct(LOG_MANAGER, type -> {
+            if (type == List.class)
+                return folders.remove();
             if (type.getSimpleName().equals("Seq"))
-                return Scala.list(longs[0]-- == Long.MAX_VALUE ? List.of(folder) : List.of());
+                return Scala.list(folders.remove());
             if (type == CONFIGS)
                 return Reflect.proxy(CONFIGS, (name, arguments) -> topicConfig);
             if (type == LOG_CONFIG)
@@ -120,8 +126,9 @@ final class Broker {
             return type == int.class ? (Object) 1 : type == long.class ? (Object) 3_600_000L : null;
         });
         Method startup = Reflect.byName(LOG_MANAGER, "startup");
-        Reflect.invoke(logManager, startup, Reflect.supply(startup.getParameterTypes(), type -> type.getSimpleName().equals("Set")
-            ? Scala.set(List.of(TOPIC_PARTITION.topic())) : Reflect.proxy(type, (name, arguments) -> false)));
+        Set<String> topics = Set.of(TOPIC_PARTITION.topic());
+        Reflect.invoke(logManager, startup, Reflect.supply(startup.getParameterTypes(), type -> type == Set.class ? topics
+            : type.getSimpleName().equals("Set") ? Scala.set(topics) : Reflect.proxy(type, (name, arguments) -> false)));
         cache = Reflect.construct(CACHE, type -> type == int.class ? (Object) id : (java.util.function.Supplier<Object>) () -> null);
         image = "";
         replicaManager = makeReplicaManager();
@@ -205,7 +212,7 @@ final class Broker {
     private void deleteLog() {
         Method delete = Reflect.byName(LOG_MANAGER, "asyncDelete");
         for (Method each : LOG_MANAGER.getMethods())
-            if (each.getName().equals("asyncDelete") && each.getParameterTypes()[0] == TopicPartition.class)
+            if (each.getName().equals("asyncDelete") && each.getParameterTypes()[0] == TopicPartition.class && each.getParameterCount() > 1)
                 delete = each;
         Reflect.invoke(logManager, delete, Reflect.supply(delete.getParameterTypes(), type -> type == boolean.class ? (Object) false : TOPIC_PARTITION));
         deleteFiles();
@@ -225,7 +232,7 @@ final class Broker {
                         segment = each;
                 position = positionOf(log, kept);
             }
-            Reflect.call(log, "closeHandlers");
+            Reflect.callFirst(log, "closeHandlers", "closeQuietly");
         }
         if (segment != null)
             try (RandomAccessFile file = new RandomAccessFile(segment, "rw")) {
@@ -347,10 +354,11 @@ final class Broker {
 
     private Object quotas(Class<?> type) {
         if (quotas == null) {
-            Method instantiate = Reflect.byName(Reflect.type("kafka.server.QuotaFactory"), "instantiate");
+            Method instantiate = Reflect.byName(QUOTA_FACTORY, "instantiate");
             quotas = Reflect.invoke(null, instantiate, Reflect.supply(instantiate.getParameterTypes(), p -> {
                 switch (p.getSimpleName()) {
                     case "KafkaConfig":
+                    case "AbstractKafkaConfig":
                         return config();
                     case "Metrics":
                         return METRICS;
@@ -424,7 +432,7 @@ final class Broker {
     private void deleteFiles() {
         java.util.Queue<?> later = (java.util.Queue<?>) Reflect.read(logManager, "logsToBeDeleted");
         for (Object each = later.poll(); each != null; each = later.poll())
-            Reflect.call(Reflect.call(each, "_1"), "delete");
+            Reflect.call(each instanceof Map.Entry ? ((Map.Entry<?, ?>) each).getKey() : Reflect.call(each, "_1"), "delete");
     }
 
     void append(int record, int acks) {

@@ -166,7 +166,7 @@ public final class Disk {
         } catch (Exception | Error e) {
             found.put("error", said(e));
         } finally {
-            Reflect.call(records, "closeHandlers");
+            Reflect.callFirst(records, "closeHandlers", "close");
         }
         found.put("whole", whole);
         return found;

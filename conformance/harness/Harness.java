@@ -62,6 +62,11 @@ public final class Harness {
                 answer = Map.of("missing", String.valueOf(e.getCause() instanceof Reflect.Missing ? e.getCause().getMessage() : e.getCause()));
             } catch (LinkageError e) {
                 answer = Map.of("missing", e.toString());
+            } catch (Throwable e) {
+                // threads of Kafka's would keep the process, and nobody would ever be answered
+                e.printStackTrace();
+                Runtime.getRuntime().halt(1);
+                return;
             }
             out.println(JSON.writeValueAsString(answer));
             out.flush();

@@ -15,13 +15,13 @@ import org.apache.kafka.common.config.ConfigDef;
 import org.apache.kafka.common.config.ConfigResource;
 import org.apache.kafka.common.message.BrokerHeartbeatRequestData;
 import org.apache.kafka.common.message.BrokerRegistrationRequestData;
-import org.apache.kafka.common.utils.LogContext;
 import org.apache.kafka.server.common.ApiMessageAndVersion;
 
 /** The managers that a controller consists of, and what releases spell differently about them: one topic with one partition. */
 final class Managers {
     private static final String CONTROLLER = "org.apache.kafka.controller.", RECORDS = "org.apache.kafka.common.metadata.";
     private static final String METADATA_VERSION = "metadata.version", ELR_VERSION = "eligible.leader.replicas.version";
+    private static final Class<?> LOG_CONTEXT = Reflect.type("org.apache.kafka.common.utils.LogContext", "org.apache.kafka.common.utils.internals.LogContext");
     private static final int NOBODY = -1;
 
     private static final ClassValue<Set<String>> METHODS = new ClassValue<>() {
@@ -43,7 +43,8 @@ final class Managers {
 
     Managers(Clock clock, boolean elr, int minInsyncReplicas) {
         this.elr = elr;
-        Object registry = Reflect.make(Reflect.constructor(Reflect.type("org.apache.kafka.timeline.SnapshotRegistry"), LogContext.class), new LogContext());
+        Object registry = Reflect.make(Reflect.constructor(Reflect.type("org.apache.kafka.timeline.SnapshotRegistry"), LOG_CONTEXT),
+            Reflect.make(Reflect.constructor(LOG_CONTEXT)));
         metadataVersion = metadataVersion();
         levels.put(METADATA_VERSION, (Short) Reflect.call(metadataVersion, "featureLevel"));
         if (elr && Reflect.exists("org.apache.kafka.server.common.EligibleLeaderReplicasVersion"))

@@ -67,6 +67,14 @@ final class Reflect {
         return invoke(target, method(target.getClass(), name, arguments.length), arguments);
     }
 
+    /** Call the first of these methods without arguments that exists. */
+    static Object callFirst(Object target, String... names) {
+        for (String name : names)
+            if (find(target.getClass(), name, 0) != null)
+                return call(target, name);
+        throw new Missing("no method " + String.join(" or ", names) + " in " + target.getClass().getName());
+    }
+
     /** Call a static method. */
     static Object callStatic(Class<?> type, String name, Object... arguments) {
         return invoke(null, method(type, name, arguments.length), arguments);

@@ -197,7 +197,7 @@ def test_the_jar_must_be_of_the_release_that_was_asked_for(maven: Maven, tmp_pat
 
 
 def test_what_reads_disks_is_the_newest_release_that_is_kept_and_known(maven: Maven, tmp_path: Path) -> None:
-    assert disk.reader_release() == "4.3.1"
+    assert disk.reader_release() == "4.4.0"
     for release in ("3.9.1", "4.0.2", "4.1.1", "99.9.9"):
         maven.names(jar(tmp_path / "libs", f"kafka_2.13-{release}.jar"))
         find(release)

@@ -74,7 +74,14 @@ def test_a_record_is_refused_as_by_kafka_after_the_append(claim: Claim, monkeypa
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("release", "preset"), [("3.5.1", "kafka-3.5"), ("3.9.1", "kafka-3.7"), ("4.1.1", "kafka-4.1")]
+    ("release", "preset"),
+    [
+        ("3.5.1", "kafka-3.5"),
+        ("3.9.1", "kafka-3.7"),
+        ("4.1.1", "kafka-4.1"),
+        ("4.3.1", "kafka-4.1"),
+        (NEWEST, "kafka-4.1"),
+    ],
 )
 def test_one_harness_serves_releases_from_3_5_on(claim: Claim, release: str, preset: str) -> None:
     with harness_of(release) as harness:
@@ -92,6 +99,14 @@ def test_a_process_that_dies_is_one_clear_error_and_leaves_nothing(claim: Claim)
         with pytest.raises(KafkaError, match="the Java process ended with code"):
             harness.run([])
     assert not folder.exists()
+
+
+def test_an_exception_while_looking_at_a_broker_ends_the_process_and_is_named() -> None:
+    reset = {"do": "reset", "brokers": 2, "min_insync_replicas": 1, "clock_stands_still": False}
+    with harness_of(NEWEST) as harness:
+        harness.run([reset])
+        with pytest.raises(KafkaError, match=r"the Java process ended with code 1; it said last: .*IndexOutOfBounds"):
+            harness.run([{**reset, "see": [2]}])
 
 
 def test_a_class_that_a_patched_kafka_lacks_is_named(tmp_path: Path) -> None:
