@@ -79,7 +79,6 @@ def test_a_record_is_refused_as_by_kafka_after_the_append(claim: Claim, monkeypa
         ("3.5.1", "kafka-3.5"),
         ("3.9.1", "kafka-3.7"),
         ("4.1.1", "kafka-4.1"),
-        ("4.3.1", "kafka-4.1"),
         (NEWEST, "kafka-4.1"),
     ],
 )
