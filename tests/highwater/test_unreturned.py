@@ -6,9 +6,12 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
+
+from highwater.claims.unreturned import watched
 
 ENDLESS = """
 import attrs
@@ -84,3 +87,11 @@ def test_a_function_that_does_not_return_is_named_while_it_runs(tmp_path: Path, 
         assert claim in names
         assert ENDLESS.splitlines()[int(where) - 1].strip() in ("while True:", "pass")
     assert run.returncode == 130
+
+
+def test_what_calls_highwater_is_no_function_of_a_model() -> None:
+    """Such as the functions of a library that runs this test."""
+    said: list[str] = []
+    with watched(said.append, seconds=0.01):
+        threading.Event().wait(0.5)
+    assert said == []

@@ -23,7 +23,8 @@ def watched(complain: Callable[[str], None], *, seconds: float | None = None) ->
         complain: is called by another thread, once for each call that takes so long.
     """
     ended = threading.Event()
-    arguments = (threading.get_ident(), complain, SECONDS if seconds is None else seconds, ended)
+    caller = sys._getframe(2)  # what waits there is no function of a model: a script, or what runs tests
+    arguments = (threading.get_ident(), caller, complain, SECONDS if seconds is None else seconds, ended)
     watcher = threading.Thread(target=_watch, args=arguments, daemon=True)
     watcher.start()
     try:
@@ -33,10 +34,12 @@ def watched(complain: Callable[[str], None], *, seconds: float | None = None) ->
         watcher.join()
 
 
-def _watch(thread: int, complain: Callable[[str], None], seconds: float, ended: threading.Event) -> None:
+def _watch(
+    thread: int, caller: FrameType, complain: Callable[[str], None], seconds: float, ended: threading.Event
+) -> None:
     seen, looks = None, 0
     while not ended.wait(seconds / LOOKS):
-        frames = _of_the_model(sys._current_frames().get(thread))
+        frames = list(_of_the_model(sys._current_frames().get(thread), caller))
         looks = looks + 1 if frames and frames[-1] is seen else 0
         seen = frames[-1] if frames else None
         if seen and looks == LOOKS:
@@ -47,15 +50,9 @@ def _watch(thread: int, complain: Callable[[str], None], seconds: float, ended: 
             )
 
 
-def _of_the_model(frame: FrameType | None) -> list[FrameType]:
-    """The frames of a model's functions, the innermost first. What calls Highwater, such as a script, is no model."""
-    found: list[FrameType] = []
-    called: list[FrameType] = []
-    while frame is not None:
-        if is_machinery(Path(frame.f_code.co_filename)):
-            called += found
-            found = []
-        else:
-            found.append(frame)
+def _of_the_model(frame: FrameType | None, caller: FrameType) -> Iterator[FrameType]:
+    """The frames of a model's functions, the innermost first."""
+    while frame is not None and frame is not caller:
+        if not is_machinery(Path(frame.f_code.co_filename)):
+            yield frame
         frame = frame.f_back
-    return called
