@@ -132,7 +132,8 @@ class User:
         served.communicate(timeout=600)
 
     def kept(self) -> list[Path]:
-        return sorted(path for path in self.cache.rglob("*") if not path.is_dir())
+        """What was written there, but for empty locks: who is ended while it compiles leaves one."""
+        return sorted(path for path in self.cache.rglob("*") if not path.is_dir() and path.suffix != ".lock")
 
     def executed(self) -> set[str]:
         """The hashes of the programs that Java was given."""
