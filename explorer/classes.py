@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from highwater.explorer.blame import RAISED, ModelError, failed, where
 from highwater.explorer.opaque import Numbers, refusing, seen_in, written_in
-from highwater.explorer.system import RAISED, Cut, ModelError, System, failed, judge, successor, where
+from highwater.explorer.system import Cut, System, judge, successor
 from highwater.model.language.declarations import Instance, StepProperty
 from highwater.model.language.graph_properties import Liveness
 

@@ -19,8 +19,9 @@ from typing import Any
 
 import attrs
 
+from highwater.explorer.blame import is_machinery
 from highwater.explorer.sources import HOUSE
-from highwater.explorer.system import Beside, System, is_machinery
+from highwater.explorer.system import Beside, System
 
 VALUES = (str, bytes, int, float, complex, tuple, frozenset, list, set, dict, Enum)
 LISTENED_TO = ("progress.py", "plain_python.py")

@@ -16,8 +16,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from highwater.explorer.blame import RAISED, ModelError, line_of, where
 from highwater.explorer.ranks import Group, Ranks, in_words
-from highwater.explorer.system import RAISED, ModelError, line_of, where
 from highwater.model.language.declarations import Instance
 
 _noticed = threading.local()

@@ -15,7 +15,8 @@ from typing import Any, cast
 
 import attrs
 
-from highwater.explorer.system import Cut, ModelError, System, successor
+from highwater.explorer.blame import ModelError
+from highwater.explorer.system import Cut, System, successor
 from highwater.explorer.trace import changes
 from highwater.explorer.values import plain
 from highwater.explorer.verdict import Step

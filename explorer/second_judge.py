@@ -19,7 +19,8 @@ from typing import Any, NoReturn, Protocol
 
 import attrs
 
-from highwater.explorer.system import RAISED, Cut, JudgedOtherwise, ModelError, System, judge, said_by
+from highwater.explorer.blame import RAISED, JudgedOtherwise, ModelError, said_by
+from highwater.explorer.system import Cut, System, judge
 from highwater.explorer.values import MOST_REMEMBERED, Bounds, Permutation, Renaming, exceeded
 from highwater.explorer.verdict import DEADLOCK
 from highwater.model.language.declarations import Instance, Transition, Witness

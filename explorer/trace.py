@@ -7,7 +7,8 @@ from typing import Any, assert_never
 
 import attrs
 
-from highwater.explorer.system import RAISED, Contradiction, ModelError, System, judge_end, successor, where
+from highwater.explorer.blame import RAISED, Contradiction, ModelError, where
+from highwater.explorer.system import System, judge_end, successor
 from highwater.explorer.verdict import DEADLOCK, Step, Violation
 from highwater.model.language.declarations import Instance, Witness
 from highwater.model.language.domain import OneOf

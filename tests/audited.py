@@ -20,11 +20,11 @@ from pathlib import Path
 from typing import Any
 
 from highwater.claims.spec import load_spec
+from highwater.explorer.blame import JudgedOtherwise
 from highwater.explorer.search.engine import engine
 from highwater.explorer.search.levels import breadth_first
 from highwater.explorer.search.plain.certifying import certificate_of
 from highwater.explorer.search.states import folded, scratch, store
-from highwater.explorer.system import JudgedOtherwise
 from highwater.explorer.verdict import Auditing, Budget, Found, Outcome
 from highwater.explorer.verifier.sums import Refused
 from highwater.explorer.verifier.verdicts import verify

@@ -17,8 +17,8 @@ import networkx
 import pytest
 
 import highwater
+from highwater.explorer.blame import LIBRARIES, is_machinery
 from highwater.explorer.kernels.making import code_cache
-from highwater.explorer.system import LIBRARIES, is_machinery
 
 ROOT = Path(__file__).parents[1]
 CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")

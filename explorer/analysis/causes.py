@@ -19,13 +19,14 @@ from typing import Any, assert_never, cast
 
 import attrs
 
+from highwater.explorer.blame import RAISED, ModelError, said_by, where
 from highwater.explorer.classes import truths
 from highwater.explorer.compiler.layout import Elements, Fields, Layout, Leaf, Members, Presence, Slot
 from highwater.explorer.compiler.tracing import Recorder, Update
 from highwater.explorer.fairness import Demand, demands_of
 from highwater.explorer.outlook import outlook
 from highwater.explorer.search.graph_properties.lassos import is_lasso, wait_begins
-from highwater.explorer.system import RAISED, ModelError, System, judge_end, said_by, successor, where
+from highwater.explorer.system import System, judge_end, successor
 from highwater.explorer.verdict import Step
 from highwater.model.language.declarations import Action, Instance, StepProperty, Transition
 from highwater.model.language.domain import ArrayOf, element_path

@@ -18,7 +18,7 @@ from typing import Any
 
 import attrs
 
-from highwater.explorer.system import where
+from highwater.explorer.blame import where
 from highwater.model.language.declarations import Instance
 
 LONGEST_VALUE = 60

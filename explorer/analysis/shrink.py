@@ -12,8 +12,9 @@ from typing import Any
 
 import attrs
 
+from highwater.explorer.blame import ModelError
 from highwater.explorer.search.levels.breadth_first import explore
-from highwater.explorer.system import Cut, ModelError, System, judge_end, successor
+from highwater.explorer.system import Cut, System, judge_end, successor
 from highwater.explorer.trace import violation_at
 from highwater.explorer.verdict import DEADLOCK, Budget, Step, Verdict, Violation
 from highwater.model.language.declarations import Instance, invariant

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from highwater.explorer.blame import impure
 from highwater.explorer.compiler.effects import Column
 from highwater.explorer.compiler.layout import Layout, Leaf
 from highwater.explorer.encoding import BRANCHES_FIELD, NODE, PENDING, TEST, UNKNOWN, WIDTH_AT, WORD_FIELD
-from highwater.explorer.system import impure
 from highwater.model.language.declarations import Instance
 
 MOST_BRANCHES = 1 << 28

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from highwater.explorer.blame import ModelError
 from highwater.explorer.compiler.layout import Leaf
 from highwater.explorer.compiler.tracing import OutOfBounds, Update
 from highwater.explorer.encoding import COPY_FIELD, FIRST_EFFECT
 from highwater.explorer.memory import address_space, reserve
-from highwater.explorer.system import ModelError
 
 MOST_ENTRIES, MOST_CUTS = 1 << 24, 1024
 FEWEST_ENTRIES, SHARES = 1 << 12, 64  # a column takes one of so many shares of an address space that is limited

@@ -16,13 +16,14 @@ from typing import Any, NoReturn, Protocol
 
 import attrs
 
+from highwater.explorer.blame import ModelError, impure, where
 from highwater.explorer.compiler.effects import Effects
 from highwater.explorer.compiler.layout import Layout, Leaf, holders
 from highwater.explorer.compiler.permutations import Image, Permutation, renamed
 from highwater.explorer.compiler.settings import Settings
 from highwater.explorer.compiler.tracing import OutOfBounds, Recorder, Update
 from highwater.explorer.encoding import FIRST_EFFECT
-from highwater.explorer.system import Cut, ModelError, impure, where
+from highwater.explorer.system import Cut
 from highwater.explorer.trace import Change, changes
 from highwater.model.language.declarations import Instance
 

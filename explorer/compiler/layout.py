@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 import attrs
 
-from highwater.explorer.system import ModelError
+from highwater.explorer.blame import ModelError
 from highwater.model.language.domain import BOOLEAN, ArrayOf, Integers, Maybe, SequenceOf, SetOf, Struct, build
 from highwater.model.language.shape import Domain
 

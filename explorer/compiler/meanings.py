@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from highwater.explorer.blame import RAISED, failed
 from highwater.explorer.compiler.permutations import Image
 from highwater.explorer.compiler.programs import Program
 from highwater.explorer.compiler.tracing import Recorder
 from highwater.explorer.encoding import FIRST_EFFECT, NOTHING, VIOLATED
-from highwater.explorer.system import RAISED, Cut, failed, judge, successor, verdict_of
+from highwater.explorer.system import Cut, judge, successor, verdict_of
 from highwater.model.language.declarations import Instance
 
 

@@ -10,6 +10,7 @@ import random
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NoReturn, Protocol
 
+from highwater.explorer.blame import RAISED, ModelError, impure, line_of, said_by, where
 from highwater.explorer.compiler.comparison import PlainStates
 from highwater.explorer.compiler.containers import NeededWhole
 from highwater.explorer.compiler.decision_trees import DecisionTrees
@@ -23,7 +24,6 @@ from highwater.explorer.compiler.tracing import OutOfBounds, Recorder, Update
 from highwater.explorer.compiler.views import tracing_errors
 from highwater.explorer.encoding import NODE, NOTHING, PENDING, UNKNOWN
 from highwater.explorer.opaque import more_than_order, refused_by_order, refusing
-from highwater.explorer.system import RAISED, ModelError, impure, line_of, said_by, where
 from highwater.explorer.values import plain
 from highwater.model.language.declarations import Instance
 

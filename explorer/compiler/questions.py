@@ -24,10 +24,11 @@ from typing import Any
 
 import attrs
 
+from highwater.explorer.blame import ModelError, is_machinery
 from highwater.explorer.code_objects import once_for_code, place_of
 from highwater.explorer.comparisons import is_never_equal, never_equal
 from highwater.explorer.sources import Origin, changed_last, origin_of, stamp_of
-from highwater.explorer.system import Beside, ModelError, System, is_machinery
+from highwater.explorer.system import Beside, System
 from highwater.model.language.declarations import Instance, Quantified
 from highwater.model.language.domain import OneOf, classes_in, domains_in
 from highwater.model.language.shape import Domain, Shape

@@ -13,6 +13,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from highwater.explorer.blame import Contradiction, ModelError
 from highwater.explorer.comparisons import refuse_while_it_lives
 from highwater.explorer.compiler.programs import Program
 from highwater.explorer.descriptions import Indescribable
@@ -24,7 +25,7 @@ from highwater.explorer.search.engine.engine import Engine, mask_of
 from highwater.explorer.search.keeping.fingerprint import Fingerprint, fingerprint
 from highwater.explorer.search.keeping.kept_trees import ACTIONS, PROPERTIES, KeptTrees, learned, restore
 from highwater.explorer.search.states.counts import Counts
-from highwater.explorer.system import Contradiction, ModelError, System
+from highwater.explorer.system import System
 
 FEWEST_SUCCESSORS, MOST_SUCCESSORS = 1 << 17, 1 << 20
 

@@ -17,6 +17,7 @@ from typing import Any
 import attrs
 import numpy as np
 
+from highwater.explorer.blame import JudgedOtherwise
 from highwater.explorer.compiler.comparison import PlainStates
 from highwater.explorer.kernels import arrays
 from highwater.explorer.kernels.arrays import SPARE
@@ -26,7 +27,7 @@ from highwater.explorer.search.engine.engine import Engine
 from highwater.explorer.search.states.counts import Counts
 from highwater.explorer.search.states.scratch import make_work
 from highwater.explorer.second_judge import SecondJudge, Tally
-from highwater.explorer.system import Cut, JudgedOtherwise, System
+from highwater.explorer.system import Cut, System
 from highwater.explorer.verdict import Audit, Auditing
 
 FEWEST_STATES, FEWEST_PATHS = 64, 1 << 9

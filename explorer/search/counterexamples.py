@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from highwater.explorer.blame import Contradiction
 from highwater.explorer.kernels.arrays import Span, Work
 from highwater.explorer.search.engine.engine import Engine, mask_of
-from highwater.explorer.system import Contradiction, successor
+from highwater.explorer.system import successor
 from highwater.explorer.trace import broken_step, order_of, violation_at
 from highwater.explorer.verdict import Step, Violation
 from highwater.model.language.declarations import Instance

@@ -17,7 +17,7 @@ from typing import Any, BinaryIO, cast
 
 import attrs
 
-from highwater.explorer.system import RAISED
+from highwater.explorer.blame import RAISED
 from highwater.explorer.values import MOST_REMEMBERED, Permutation
 from highwater.model.language.shape import Domain, Shape
 

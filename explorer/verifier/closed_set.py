@@ -24,8 +24,9 @@ from collections.abc import Iterable, Iterator
 from itertools import accumulate
 from typing import Any, NoReturn
 
+from highwater.explorer.blame import blaming_the_model
 from highwater.explorer.classes import class_after, judge_class
-from highwater.explorer.system import Cut, System, blaming_the_model
+from highwater.explorer.system import Cut, System
 from highwater.explorer.values import MOST_REMEMBERED, Permutation, Renaming
 from highwater.explorer.verifier.certificate import Certificate, Codec, Unfit
 from highwater.explorer.verifier.rankings import Step, Waiting, prospect_is_kept

@@ -7,7 +7,8 @@ from typing import Any
 
 import attrs
 
-from highwater.explorer.system import System, blaming_the_model
+from highwater.explorer.blame import blaming_the_model
+from highwater.explorer.system import System
 from highwater.explorer.verdict import Verdict
 from highwater.explorer.verifier.certificate import Certificate, Unfit
 from highwater.explorer.verifier.closed_set import ClosedSet

@@ -12,11 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from highwater.explorer.blame import JudgedOtherwise, ModelError
 from highwater.explorer.partitioned.worker import Example, PartitionWorker
 from highwater.explorer.search.audit import FEWEST_STATES, TreeBooks, hold_sums
 from highwater.explorer.search.states.counts import Counts
 from highwater.explorer.second_judge import UNKNOWN, SecondJudge, Tally
-from highwater.explorer.system import Cut, JudgedOtherwise, ModelError, successor
+from highwater.explorer.system import Cut, successor
 from highwater.explorer.verdict import Audit
 from highwater.spark.levels import Level, LevelFile, Levels
 

@@ -19,12 +19,13 @@ import attrs
 import numpy as np
 from pyspark.sql import SparkSession
 
+from highwater.explorer.blame import JudgedOtherwise
 from highwater.explorer.partitioned.visited import Visited
 from highwater.explorer.partitioned.worker import Example, PartitionWorker
 from highwater.explorer.search.keeping.durable import CheckpointError
 from highwater.explorer.search.keeping.snapshots import deeper_than
 from highwater.explorer.search.states.counts import Counts, by_bound, by_bound_alone
-from highwater.explorer.system import JudgedOtherwise, System
+from highwater.explorer.system import System
 from highwater.explorer.verdict import Audit, Auditing, Budget, Outcome, Progress, Verdict, Violation
 from highwater.spark.driver.audit import Found
 from highwater.spark.driver.audit import audit as audit_of

@@ -14,8 +14,8 @@ from typing import Any, assert_never
 
 from pyspark.sql import DataFrame, SparkSession
 
+from highwater.explorer.blame import ModelError
 from highwater.explorer.compiler.layout import Elements, Fields, Layout, Leaf, Members, Presence, Slot
-from highwater.explorer.system import ModelError
 from highwater.model.language.domain import Integers, Maybe
 from highwater.model.language.shape import Domain, Shape
 from highwater.spark.levels import Levels

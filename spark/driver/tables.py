@@ -18,7 +18,7 @@ import pandas as pd
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sql
 
-from highwater.explorer.system import ModelError
+from highwater.explorer.blame import ModelError
 from highwater.model.language.declarations import Instance
 from highwater.model.language.graph_properties import Liveness
 from highwater.spark.driver.cluster import Cluster

@@ -6,9 +6,10 @@ from collections.abc import Container, Iterable, Sequence
 
 import numpy as np
 
+from highwater.explorer.blame import Contradiction
 from highwater.explorer.partitioned.worker import PartitionWorker
 from highwater.explorer.search.keeping.durable import CheckpointError
-from highwater.explorer.system import Contradiction, judge, successor
+from highwater.explorer.system import judge, successor
 from highwater.explorer.trace import broken_step, order_of, violation_at
 from highwater.explorer.verdict import DEADLOCK, Step, Violation
 from highwater.spark.levels import Found, Level, Levels

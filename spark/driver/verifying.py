@@ -8,7 +8,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from highwater.explorer.system import ModelError
+from highwater.explorer.blame import ModelError
 from highwater.explorer.verifier.certificate import Unfit
 from highwater.explorer.verifier.closed_set import ClosedSet
 from highwater.explorer.verifier.sums import Refused, Sums

@@ -15,11 +15,11 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
+from highwater.explorer.blame import ModelError
 from highwater.explorer.kernels.arrays import ONLY_CUT, RECORD_EXTRA
 from highwater.explorer.partitioned.worker import PartitionWorker
 from highwater.explorer.search.graph_properties.orbits import exact_fairness
 from highwater.explorer.search.graph_properties.owed import Marks, false_in
-from highwater.explorer.system import ModelError
 from highwater.spark.worker.level import LARGEST_BLOCK
 from highwater.spark.worker.shard import Shard
 from highwater.spark.worker.tasks import Search, Task, engine_of, exhaust, ready_for_more, received, sent, shard_of

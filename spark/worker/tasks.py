@@ -33,12 +33,13 @@ from typing import Any
 import attrs
 import numpy as np
 
+from highwater.explorer.blame import ModelError
 from highwater.explorer.partitioned.worker import PartitionWorker
 from highwater.explorer.search.keeping.durable import CheckpointError
 from highwater.explorer.search.keeping.fingerprint import Fingerprint, differences, in_one_line
 from highwater.explorer.search.states.counts import Counts
 from highwater.explorer.sources import digest, files_of, forget_models
-from highwater.explorer.system import ModelError, System
+from highwater.explorer.system import System
 from highwater.spark.levels import LevelFile, Levels
 from highwater.spark.worker.level import Admitted, Block, Expanded, admit_blocks, expand_part
 from highwater.spark.worker.shard import Shard, forget_mapped

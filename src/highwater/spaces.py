@@ -6,9 +6,9 @@ from typing import Any, assert_never
 
 from highwater.claims.spec import Spec, SpecError
 from highwater.distribution import installing
+from highwater.explorer.blame import blaming_the_model
 from highwater.explorer.search.engine.engine import Engine
 from highwater.explorer.search.levels import breadth_first
-from highwater.explorer.system import blaming_the_model
 from highwater.explorer.verdict import Budget, lines_by_file
 from highwater.model.language.shape import Domain, Shape
 

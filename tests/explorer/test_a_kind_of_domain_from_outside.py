@@ -13,9 +13,10 @@ import attrs
 import pytest
 
 from highwater.explorer.analysis.plain_values import plain
+from highwater.explorer.blame import ModelError
 from highwater.explorer.search.levels import breadth_first
 from highwater.explorer.search.plain import plain_python
-from highwater.explorer.system import ModelError, System, abstracted
+from highwater.explorer.system import System, abstracted
 from highwater.explorer.trace import changes
 from highwater.explorer.verdict import Auditing, Outcome, Verdict
 from highwater.model.language.declarations import action

@@ -12,6 +12,7 @@ import attrs
 import numpy as np
 import pytest
 
+from highwater.explorer.blame import JudgedOtherwise
 from highwater.explorer.compiler.layout import Leaf
 from highwater.explorer.compiler.meanings import ActionProgram
 from highwater.explorer.compiler.permutations import permuted
@@ -27,7 +28,7 @@ from highwater.explorer.search.keeping import kept_trees
 from highwater.explorer.search.keeping.kept_trees import ACTIONS, KeptTrees, learned
 from highwater.explorer.search.levels import breadth_first
 from highwater.explorer.search.plain import plain_python
-from highwater.explorer.system import JudgedOtherwise, System, abstracted
+from highwater.explorer.system import System, abstracted
 from highwater.explorer.values import Renaming, exceeded
 from highwater.explorer.verdict import Auditing, Budget, Outcome, Verdict
 from highwater.model.language.declarations import action, invariant

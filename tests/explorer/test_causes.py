@@ -12,9 +12,10 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from highwater.explorer.analysis.causes import Causes, causes, instance_of, part_names
+from highwater.explorer.blame import ModelError
 from highwater.explorer.compiler.layout import Layout
 from highwater.explorer.search.plain.plain_python import explore
-from highwater.explorer.system import Cut, ModelError, System, judge_end, successor
+from highwater.explorer.system import Cut, System, judge_end, successor
 from highwater.explorer.trace import changes, violation_at
 from highwater.explorer.verdict import DEADLOCK, Step, Violation
 from highwater.model.language.declarations import action, invariant, step_property

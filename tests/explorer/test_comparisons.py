@@ -16,10 +16,11 @@ import pytest
 from highwater.claims.resolving import build_system, define
 from highwater.claims.tables import Wrong
 from highwater.explorer.analysis import simulate
+from highwater.explorer.blame import ModelError
 from highwater.explorer.partitioned.worker import PartitionWorker
 from highwater.explorer.search.levels import breadth_first
 from highwater.explorer.search.plain import plain_python
-from highwater.explorer.system import ModelError, System
+from highwater.explorer.system import System
 from highwater.model.language.declarations import action, invariant, step_property
 from highwater.model.language.definition import Definition, Model
 from highwater.model.language.domain import Integers, Maybe, OneOf, SetOf

@@ -11,7 +11,8 @@ import pytest
 
 from highwater.claims.resolving import define
 from highwater.claims.tables import Wrong
-from highwater.explorer.system import ModelError, System
+from highwater.explorer.blame import ModelError
+from highwater.explorer.system import System
 from highwater.model.language.declarations import Action, action, invariant
 from highwater.model.language.definition import Definition, Model, NoToggles
 from highwater.model.language.domain import ArrayOf, Integers, Maybe, OneOf, SequenceOf, SetOf

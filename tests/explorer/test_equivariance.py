@@ -13,9 +13,10 @@ import pytest
 
 from highwater.explorer.analysis.shrink import Minimal, shrink
 from highwater.explorer.analysis.simulate import simulate
+from highwater.explorer.blame import ModelError
 from highwater.explorer.search.levels import breadth_first
 from highwater.explorer.search.plain import plain_python
-from highwater.explorer.system import ModelError, System
+from highwater.explorer.system import System
 from highwater.explorer.verdict import Outcome, Verdict
 from highwater.model.language.declarations import Invariant, Quantified, StepProperty, action, invariant, step_property
 from highwater.model.language.domain import ArrayOf, Integers, Maybe, SequenceOf, SetOf

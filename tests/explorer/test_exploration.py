@@ -13,12 +13,13 @@ from typing import Any
 import attrs
 import pytest
 
+from highwater.explorer.blame import ModelError
 from highwater.explorer.memory import process_memory
 from highwater.explorer.search.engine.engine import Engine
 from highwater.explorer.search.levels import breadth_first, progress
 from highwater.explorer.search.plain import plain_python
 from highwater.explorer.search.states import scratch, store
-from highwater.explorer.system import ModelError, System
+from highwater.explorer.system import System
 from highwater.explorer.trace import changes
 from highwater.explorer.verdict import DEADLOCK, Budget, Outcome, Progress, Verdict, Violation
 from highwater.model.language.declarations import Action, Invariant, Witness, action, invariant

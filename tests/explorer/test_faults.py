@@ -20,13 +20,14 @@ import numpy as np
 import pytest
 
 from highwater.explorer import memory
+from highwater.explorer.blame import ModelError
 from highwater.explorer.compiler import decision_trees, effects, meanings, programs
 from highwater.explorer.search.engine.engine import Engine
 from highwater.explorer.search.keeping import snapshots
 from highwater.explorer.search.keeping.checkpoint import MANIFEST
 from highwater.explorer.search.keeping.durable import LOCK
 from highwater.explorer.search.levels import breadth_first
-from highwater.explorer.system import ModelError, System
+from highwater.explorer.system import System
 from highwater.explorer.verdict import Budget, Outcome, Progress, Verdict
 from highwater.model.language.declarations import action, invariant
 from highwater.model.language.domain import Integers

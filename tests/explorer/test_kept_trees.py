@@ -20,6 +20,7 @@ import pytest
 
 from highwater.claims.spec import load_spec
 from highwater.explorer import kept_files, sources
+from highwater.explorer.blame import Contradiction, ModelError
 from highwater.explorer.compiler.layout import Layout
 from highwater.explorer.compiler.programs import Program
 from highwater.explorer.compiler.storing import as_bytes, from_bytes
@@ -28,7 +29,7 @@ from highwater.explorer.search.keeping import fingerprint, kept_trees, tree_file
 from highwater.explorer.search.levels import breadth_first
 from highwater.explorer.search.states import store
 from highwater.explorer.search.states.store import Store
-from highwater.explorer.system import Contradiction, ModelError, System
+from highwater.explorer.system import System
 from highwater.explorer.verdict import Budget, Outcome
 from highwater.model.language.declarations import action, invariant
 

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from highwater.explorer.blame import ModelError
 from highwater.explorer.compiler.layout import MOST_WORDS, WORD_BITS, Layout
-from highwater.explorer.system import ModelError
 from highwater.model.language.domain import BOOLEAN, ArrayOf, Integers, Limit, Maybe, OneOf, SequenceOf, SetOf, Struct
 from highwater.model.language.records import domain_of, within
 

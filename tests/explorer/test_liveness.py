@@ -11,13 +11,13 @@ from typing import Any
 import attrs
 import pytest
 
+from highwater.explorer.blame import Contradiction
 from highwater.explorer.search.graph_properties import liveness
 from highwater.explorer.search.graph_properties.lassos import lasso_at
 from highwater.explorer.search.graph_properties.recomputed_graph import BYTES_A_ROW, RecomputedGraph
 from highwater.explorer.search.levels import breadth_first
 from highwater.explorer.search.plain import plain_python
 from highwater.explorer.search.states.store import Store
-from highwater.explorer.system import Contradiction
 from highwater.explorer.verdict import Budget, Outcome, Verdict
 from highwater.model.language.declarations import Action, Witness, action
 from highwater.model.language.domain import BOOLEAN, ArrayOf, Integers, Limit, Maybe, OneOf, SequenceOf

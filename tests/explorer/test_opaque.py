@@ -21,10 +21,11 @@ import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
+from highwater.explorer.blame import ModelError
 from highwater.explorer.ranks import ROOM
 from highwater.explorer.search.levels import breadth_first
 from highwater.explorer.search.plain import plain_python
-from highwater.explorer.system import Cut, ModelError, System, abstracted, judge, successor
+from highwater.explorer.system import Cut, System, abstracted, judge, successor
 from highwater.explorer.verdict import Outcome, Verdict
 from highwater.model.language.declarations import Action, Invariant, StepProperty, Transition, Witness
 from highwater.model.language.domain import BOOLEAN, ArrayOf, Integers, Limit, Maybe, SequenceOf

@@ -8,13 +8,14 @@ import attrs
 import numpy as np
 import pytest
 
+from highwater.explorer.blame import Contradiction
 from highwater.explorer.kernels.arrays import FlatRows
 from highwater.explorer.partitioned import worker
 from highwater.explorer.partitioned.visited import Visited
 from highwater.explorer.partitioned.worker import PartitionWorker
 from highwater.explorer.search.levels import breadth_first
 from highwater.explorer.search.states.counts import Counts
-from highwater.explorer.system import Contradiction, System
+from highwater.explorer.system import System
 from tests.small_models import tiny_system
 
 

@@ -13,9 +13,10 @@ import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
+from highwater.explorer.blame import ModelError
 from highwater.explorer.search.levels import breadth_first
 from highwater.explorer.search.plain import plain_python
-from highwater.explorer.system import ModelError, System
+from highwater.explorer.system import System
 from highwater.explorer.verdict import Budget, Verdict
 from highwater.model.language.declarations import Action, Witness, action, invariant
 from highwater.model.language.domain import BOOLEAN, ArrayOf, Integers, Limit, Maybe, SetOf

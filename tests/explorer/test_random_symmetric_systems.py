@@ -18,12 +18,13 @@ from typing import Any
 import attrs
 import pytest
 
+from highwater.explorer.blame import Contradiction, ModelError
 from highwater.explorer.compiler.equivariance import Equivariance
 from highwater.explorer.compiler.permutations import permuted
 from highwater.explorer.compiler.tracing import _Writer
 from highwater.explorer.search.levels import breadth_first
 from highwater.explorer.search.plain import plain_python
-from highwater.explorer.system import Contradiction, ModelError, System
+from highwater.explorer.system import System
 from highwater.explorer.verdict import Auditing, Budget, Outcome
 from highwater.model.language.declarations import Action, Invariant, StepProperty, Witness
 from highwater.model.language.domain import BOOLEAN, ArrayOf, Integers, Limit, Maybe, SequenceOf, SetOf, Struct

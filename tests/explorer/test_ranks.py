@@ -15,6 +15,7 @@ import pytest
 from hypothesis import HealthCheck, assume, event, given, settings
 from hypothesis import strategies as st
 
+from highwater.explorer.blame import ModelError
 from highwater.explorer.compiler.meanings import ActionProgram
 from highwater.explorer.kernels.arrays import SPARE
 from highwater.explorer.kernels.making import entry_points
@@ -23,7 +24,7 @@ from highwater.explorer.search.graph_properties import liveness
 from highwater.explorer.search.keeping.kept_trees import KeptTrees
 from highwater.explorer.search.levels import breadth_first
 from highwater.explorer.search.plain import plain_python
-from highwater.explorer.system import ModelError, System, abstracted, judge, successor
+from highwater.explorer.system import System, abstracted, judge, successor
 from highwater.explorer.verdict import Budget, Outcome, Verdict, Violation
 from highwater.model.language.declarations import Action, Invariant, StepProperty, Transition, action, invariant
 from highwater.model.language.domain import BOOLEAN, ArrayOf, Integers, Limit, Maybe, SequenceOf, SetOf

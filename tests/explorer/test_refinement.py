@@ -10,12 +10,13 @@ from typing import Any
 import attrs
 import pytest
 
+from highwater.explorer.blame import ModelError
 from highwater.explorer.descriptions import Descriptions
 from highwater.explorer.refinement import Refines
 from highwater.explorer.search.keeping.fingerprint import applied
 from highwater.explorer.search.levels import breadth_first
 from highwater.explorer.search.plain import plain_python
-from highwater.explorer.system import ModelError, System
+from highwater.explorer.system import System
 from highwater.explorer.verdict import Auditing, Verdict
 from highwater.model.language.declarations import Action, action
 from highwater.model.language.domain import BOOLEAN, ArrayOf, Integers, Limit, Maybe, SequenceOf

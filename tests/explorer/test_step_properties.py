@@ -8,8 +8,8 @@ from typing import Any
 import attrs
 import pytest
 
+from highwater.explorer.blame import ModelError
 from highwater.explorer.search.levels import breadth_first
-from highwater.explorer.system import ModelError
 from highwater.explorer.verdict import Budget, Verdict
 from highwater.model.language.declarations import Witness, action, invariant, step_property
 from highwater.model.language.domain import BOOLEAN, Integers, SetOf

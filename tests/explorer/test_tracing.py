@@ -22,10 +22,11 @@ from typing import Any
 import attrs
 import pytest
 
+from highwater.explorer.blame import ModelError
 from highwater.explorer.compiler.layout import Layout
 from highwater.explorer.compiler.tracing import OutOfBounds, Recorder, TracingError, plain
 from highwater.explorer.search.levels import breadth_first
-from highwater.explorer.system import Cut, ModelError, System, successor
+from highwater.explorer.system import Cut, System, successor
 from highwater.explorer.verdict import Budget
 from highwater.model.language.declarations import action, invariant
 from highwater.model.language.domain import BOOLEAN, ArrayOf, Integers, Limit, Maybe, OneOf, SequenceOf, SetOf

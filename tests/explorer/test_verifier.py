@@ -16,10 +16,11 @@ import attrs
 import pytest
 from hypothesis import Phase, given, settings
 
+from highwater.explorer.blame import ModelError
 from highwater.explorer.outlook import outlook
 from highwater.explorer.search.levels import breadth_first
 from highwater.explorer.search.plain.certifying import certificate_of
-from highwater.explorer.system import ModelError, System, abstracted
+from highwater.explorer.system import System, abstracted
 from highwater.explorer.values import Renaming
 from highwater.explorer.verdict import Budget, Found, Outcome, Step, Verdict, Violation
 from highwater.explorer.verifier import traces

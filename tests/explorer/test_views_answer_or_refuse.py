@@ -19,12 +19,13 @@ import pytest
 
 from highwater.claims.spec import load_spec
 from highwater.explorer.analysis import simulate
+from highwater.explorer.blame import Contradiction, ModelError
 from highwater.explorer.compiler.questions import refuse_questions
 from highwater.explorer.partitioned.worker import PartitionWorker
 from highwater.explorer.search import counterexamples
 from highwater.explorer.search.levels import breadth_first
 from highwater.explorer.search.plain import plain_python
-from highwater.explorer.system import Contradiction, ModelError, System
+from highwater.explorer.system import System
 from highwater.explorer.verdict import Verdict
 from highwater.model.language.declarations import Action, Invariant, action, invariant
 from highwater.model.language.domain import BOOLEAN, ArrayOf, Integers, Limit, SequenceOf, SetOf

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from highwater.claims.resolving import build_system, variants
+from highwater.explorer.blame import ModelError
 from highwater.explorer.compiler.effects import Effects
 from highwater.explorer.compiler.layout import Layout
 from highwater.explorer.compiler.meanings import ActionProgram, InvariantProgram
@@ -28,7 +29,7 @@ from highwater.explorer.search.engine.symmetry import permutations_of, tabulate
 from highwater.explorer.search.levels import breadth_first, expansion, progress
 from highwater.explorer.search.plain import plain_python
 from highwater.explorer.search.states import scratch, store
-from highwater.explorer.system import Cut, ModelError, System, judge, successor
+from highwater.explorer.system import Cut, System, judge, successor
 from highwater.explorer.verdict import Budget, Outcome, Progress
 from highwater.model.catalogue import MODELS
 from highwater.model.language.declarations import action, invariant

@@ -15,9 +15,9 @@ from highwater.claims.checking import Engine, check_spec
 from highwater.claims.mutation import mutate
 from highwater.claims.repairing import repair
 from highwater.claims.spec import SpecError, load_spec
+from highwater.explorer.blame import JudgedOtherwise
 from highwater.explorer.search.keeping.tree_files import TreeFiles
 from highwater.explorer.search.levels import breadth_first
-from highwater.explorer.system import JudgedOtherwise
 from highwater.explorer.verdict import Auditing
 
 SPECS = Path(__file__).parents[2] / "specs"

@@ -12,7 +12,7 @@ import pytest
 from click.testing import Result
 
 from highwater.claims import on_spark, own
-from highwater.explorer.system import ModelError
+from highwater.explorer.blame import ModelError
 
 pytest.importorskip("pyspark")
 ROOT = Path(__file__).parents[2]

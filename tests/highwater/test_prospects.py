@@ -13,7 +13,7 @@ from highwater.claims.checking import Engine, check_spec
 from highwater.claims.resolving import build_system
 from highwater.claims.spec import SpecError, load_spec
 from highwater.cli.main import main
-from highwater.explorer.system import ModelError
+from highwater.explorer.blame import ModelError
 from highwater.explorer.verdict import Budget
 from highwater.files import ReportError
 from highwater.model.language.declarations import Quantified

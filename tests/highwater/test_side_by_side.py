@@ -20,7 +20,7 @@ from highwater.claims import checking, side_by_side
 from highwater.claims.checking import Result, check_spec
 from highwater.claims.side_by_side import SideBySide
 from highwater.claims.spec import Spec, load_spec
-from highwater.explorer.system import Contradiction, ModelError
+from highwater.explorer.blame import Contradiction, ModelError
 from highwater.explorer.verdict import Outcome, Progress
 
 ROOT = Path(__file__).parents[2]

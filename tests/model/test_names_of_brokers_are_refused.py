@@ -11,8 +11,9 @@ from typing import Any
 import attrs
 import pytest
 
+from highwater.explorer.blame import ModelError
 from highwater.explorer.search.levels import breadth_first
-from highwater.explorer.system import ModelError, System, successor
+from highwater.explorer.system import System, successor
 from highwater.model.language.declarations import Invariant, invariant
 from tests.small_models import tiny_system
 

@@ -13,8 +13,9 @@ import pytest
 
 from highwater.claims.resolving import build_system, resolve_model
 from highwater.claims.tables import Wrong
+from highwater.explorer.blame import ModelError
 from highwater.explorer.search.levels.breadth_first import explore
-from highwater.explorer.system import ModelError, System
+from highwater.explorer.system import System
 from highwater.explorer.verdict import Verdict
 from highwater.model.catalogue import MODELS
 from highwater.model.language.records import evolve

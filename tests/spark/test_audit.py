@@ -13,13 +13,13 @@ import toys
 
 from highwater.claims.checking import Engine, check_spec
 from highwater.claims.spec import SpecError, load_spec
+from highwater.explorer.blame import JudgedOtherwise
 from highwater.explorer.compiler.meanings import ActionProgram
 from highwater.explorer.compiler.programs import Program
 from highwater.explorer.compiler.tracing import Update
 from highwater.explorer.encoding import FIRST_EFFECT, NOTHING
 from highwater.explorer.search.keeping.kept_trees import KeptTrees
 from highwater.explorer.second_judge import SecondJudge
-from highwater.explorer.system import JudgedOtherwise
 from highwater.explorer.verdict import Auditing, Budget, Verdict
 from highwater.spark.driver import audit
 from highwater.spark.driver.explore import explore

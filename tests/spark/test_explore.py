@@ -17,12 +17,13 @@ from typing import Any
 import pytest
 import toys
 
+from highwater.explorer.blame import ModelError
 from highwater.explorer.compiler.programs import Program
 from highwater.explorer.partitioned.worker import PartitionWorker
 from highwater.explorer.search.keeping.durable import CheckpointError
 from highwater.explorer.search.levels import breadth_first
 from highwater.explorer.search.plain import plain_python
-from highwater.explorer.system import ModelError, successor
+from highwater.explorer.system import successor
 from highwater.explorer.verdict import Budget, Progress, Verdict
 from highwater.spark.driver import cluster
 from highwater.spark.driver.explore import explore

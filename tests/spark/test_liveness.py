@@ -10,9 +10,10 @@ from typing import Any
 import promises
 import pytest
 
+from highwater.explorer.blame import ModelError
 from highwater.explorer.search.levels import breadth_first
 from highwater.explorer.search.states.store import Store
-from highwater.explorer.system import ModelError, System
+from highwater.explorer.system import System
 from highwater.explorer.verdict import NO_PREMISE, Budget, Outcome, Verdict
 from highwater.spark.driver.explore import explore
 from highwater.spark.driver.tables import Rows, Waiting

@@ -17,9 +17,9 @@ import pytest
 
 from highwater.claims import own
 from highwater.claims.on_spark import system_of
+from highwater.explorer.blame import ModelError
 from highwater.explorer.search.keeping.fingerprint import ENGINE
 from highwater.explorer.search.levels import breadth_first
-from highwater.explorer.system import ModelError
 from highwater.explorer.verdict import Verdict
 from highwater.spark.driver import explore as driver
 from highwater.spark.driver.explore import explore

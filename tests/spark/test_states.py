@@ -18,8 +18,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from highwater.explorer.analysis.plain_values import plain
+from highwater.explorer.blame import ModelError
 from highwater.explorer.compiler.layout import Layout
-from highwater.explorer.system import ModelError, successor
+from highwater.explorer.system import successor
 from highwater.model.language.domain import BOOLEAN, ArrayOf, Integers, Maybe, OneOf, SequenceOf, SetOf
 from highwater.model.language.records import domain_of, within
 from highwater.spark.driver.explore import explore

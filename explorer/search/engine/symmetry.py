@@ -23,12 +23,13 @@ from collections.abc import Iterator, Mapping, Sequence
 import attrs
 import numpy as np
 
+from highwater.explorer.blame import ModelError
 from highwater.explorer.compiler.layout import WORD_BITS, Layout, Leaf
 from highwater.explorer.compiler.permutations import Image, Permutation, names_in, permuted, renamed
 from highwater.explorer.compiler.ranks import numbers_in
 from highwater.explorer.kernels.arrays import Symmetry
 from highwater.explorer.ranks import Ranks
-from highwater.explorer.system import ModelError, System
+from highwater.explorer.system import System
 
 MOST_NAMES = 5
 MOST_CHUNK_BITS = 8

@@ -16,10 +16,11 @@ from typing import Any
 
 import attrs
 
+from highwater.explorer.blame import RAISED, Contradiction, ModelError, where
 from highwater.explorer.classes import truths
 from highwater.explorer.fairness import Demand, demands_of
 from highwater.explorer.ranks import in_words
-from highwater.explorer.system import RAISED, Contradiction, Cut, ModelError, System, judge, successor, where
+from highwater.explorer.system import Cut, System, judge, successor
 from highwater.explorer.verdict import Step, Violation
 from highwater.model.language.declarations import Instance, Witness
 from highwater.model.language.graph_properties import Form, Liveness

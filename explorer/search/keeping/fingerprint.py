@@ -17,10 +17,11 @@ from typing import Any
 
 import attrs
 
+from highwater.explorer.blame import ModelError
 from highwater.explorer.compiler.layout import Layout
 from highwater.explorer.descriptions import Descriptions
 from highwater.explorer.sources import SourceError, digest, files_below, files_of, sources_of, versions_of
-from highwater.explorer.system import ModelError, System
+from highwater.explorer.system import System
 from highwater.model.language import declarations, domain, graph_properties, records
 from highwater.model.language.declarations import Instance, StepProperty
 from highwater.model.language.graph_properties import Liveness, Prospect

@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from highwater.explorer.blame import ModelError
 from highwater.explorer.compiler.lending import Lender, signed
 from highwater.explorer.compiler.programs import Program
 from highwater.explorer.compiler.storing import (
@@ -35,7 +36,6 @@ from highwater.explorer.descriptions import Indescribable
 from highwater.explorer.search.engine.engine import Engine
 from highwater.explorer.search.keeping.tree_files import TreeFiles
 from highwater.explorer.search.keeping.tree_names import Names, names_of
-from highwater.explorer.system import ModelError
 
 SAMPLE = 8  # paths of each program
 SLOTS_WORTH_KEEPING = 1 << 17

@@ -12,11 +12,12 @@ from typing import Any
 
 import attrs
 
+from highwater.explorer.blame import ModelError
 from highwater.explorer.descriptions import Descriptions
 from highwater.explorer.search.engine.engine import Engine
 from highwater.explorer.search.keeping.fingerprint import applied, code_of, fingerprint, instances_by_name, settings_of
 from highwater.explorer.sources import digest, is_as_imported, versions_of
-from highwater.explorer.system import ModelError, System
+from highwater.explorer.system import System
 
 FAMILY = ("options", "modules", "distributions", "flags", "engine", "layout")
 """The parts of a fingerprint that are equal where actions may have the same paths, but for the settings they read."""

@@ -13,6 +13,7 @@ from typing import cast
 
 import attrs
 
+from highwater.explorer.blame import Contradiction, JudgedOtherwise, ModelError, interrupted_in
 from highwater.explorer.comparisons import refusing_what_is_never_equal
 from highwater.explorer.compiler.comparison import PlainStates
 from highwater.explorer.kernels import arrays
@@ -30,7 +31,7 @@ from highwater.explorer.search.levels.expansion import Expansion
 from highwater.explorer.search.levels.progress import Pace
 from highwater.explorer.search.states.counts import by_bound, by_bound_alone
 from highwater.explorer.search.states.store import Stopped
-from highwater.explorer.system import Contradiction, JudgedOtherwise, ModelError, System, interrupted_in
+from highwater.explorer.system import System
 from highwater.explorer.verdict import (
     DEADLOCK,
     Audit,

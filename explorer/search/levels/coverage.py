@@ -21,11 +21,11 @@ from typing import Any
 
 import attrs
 
+from highwater.explorer.blame import is_machinery
 from highwater.explorer.code_objects import once_for_code
 from highwater.explorer.compiler.layout import Layout
 from highwater.explorer.compiler.programs import Program
 from highwater.explorer.search.engine.compiled import Compiled
-from highwater.explorer.system import is_machinery
 from highwater.explorer.verdict import NO_GOAL, NO_PREMISE, Called, Unreached
 from highwater.model.language.declarations import Action, Instance, Witness
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import Future, wait
 
+from highwater.explorer.blame import impure
 from highwater.explorer.classes import class_after
 from highwater.explorer.kernels import arrays
 from highwater.explorer.kernels.arrays import Work
@@ -24,7 +25,6 @@ from highwater.explorer.search.engine.engine import Engine
 from highwater.explorer.search.keeping.checkpoint import Inside
 from highwater.explorer.search.levels.progress import Pace
 from highwater.explorer.search.states.store import RESERVED_ROWS, Stopped
-from highwater.explorer.system import impure
 
 
 class Expansion:

@@ -7,11 +7,12 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
+from highwater.explorer.blame import interrupted_in
 from highwater.explorer.classes import class_after, judge_class
 from highwater.explorer.comparisons import refusing_what_is_never_equal
 from highwater.explorer.compiler.questions import refuse_questions, refuse_steps_that_never_happen
 from highwater.explorer.search.plain.plain_liveness import judge_liveness
-from highwater.explorer.system import Cut, System, interrupted_in
+from highwater.explorer.system import Cut, System
 from highwater.explorer.trace import retrace, violation_at
 from highwater.explorer.verdict import DEADLOCK, NO_GOAL, NO_PREMISE, Budget, Outcome, Progress, Verdict, Violation
 from highwater.model.language.declarations import Instance, Transition

@@ -10,6 +10,7 @@ from typing import cast
 
 import numpy as np
 
+from highwater.explorer.blame import ModelError
 from highwater.explorer.compiler.layout import Layout
 from highwater.explorer.kernels.arrays import LAST_ROW, NEXT_ROW, ROWS, FlatRows, Visited, Work
 from highwater.explorer.kernels.making.entry_points import ALONE, MachineCode
@@ -18,7 +19,6 @@ from highwater.explorer.search.states import scratch
 from highwater.explorer.search.states.cuts import most_parts
 from highwater.explorer.search.states.folded import FEWEST_BYTES, MOST_SLOTS, Folded, Reserved, folded
 from highwater.explorer.search.states.rows import Rows, spread
-from highwater.explorer.system import ModelError
 from highwater.explorer.verdict import Budget
 
 MOST_ROWS = MOST_SLOTS * 3 // 4

@@ -13,8 +13,9 @@ import attrs
 from highwater.claims import own
 from highwater.claims.resolving import toggles_of
 from highwater.claims.spec import Spec, SpecError, load_spec, make_spec
+from highwater.explorer.blame import ModelError
 from highwater.explorer.sources import SourceError, sources_of
-from highwater.explorer.system import ModelError, System
+from highwater.explorer.system import System
 from highwater.explorer.verdict import Found, Outcome, Verdict
 from highwater.explorer.verifier.certificate import Certificate, Unfit, read, write
 from highwater.explorer.verifier.closed_set import ClosedSet

@@ -12,9 +12,10 @@ import attrs
 
 from highwater.claims.certifying import no_certificate, write_certificate
 from highwater.claims.spec import Spec, SpecError
+from highwater.explorer.blame import JudgedOtherwise, ModelError, blaming_the_model
 from highwater.explorer.ranks import Ranks, in_words
 from highwater.explorer.search.keeping.durable import CheckpointError
-from highwater.explorer.system import JudgedOtherwise, ModelError, System, blaming_the_model
+from highwater.explorer.system import System
 from highwater.explorer.verdict import Auditing, Budget, Found, Outcome, Progress, Verdict, Violation
 
 

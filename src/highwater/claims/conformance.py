@@ -20,8 +20,9 @@ from highwater.conformance.lockstep import Divergence, Findings, LockStep
 from highwater.conformance.operations import MAPPED, REFUSABLE, UNMAPPED, between_looks
 from highwater.conformance.paths import Move, Paths, Run, first_difference
 from highwater.conformance.process import Harness
+from highwater.explorer.blame import ModelError
 from highwater.explorer.compiler.layout import Layout
-from highwater.explorer.system import ModelError, System
+from highwater.explorer.system import System
 from highwater.explorer.verdict import Budget, Step
 from highwater.model.partition.state import Partition
 

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 import attrs
 
 from highwater.claims.spec import Spec
-from highwater.explorer.system import ModelError, System, judge_end, successor
+from highwater.explorer.blame import ModelError
+from highwater.explorer.system import System, judge_end, successor
 from highwater.explorer.verdict import Step, Violation
 from highwater.model.language.declarations import Instance
 

@@ -18,7 +18,7 @@ import attrs
 from highwater.claims.checking import Result, check_spec
 from highwater.claims.spec import AnotherModel, Expectation, Spec, SpecError
 from highwater.claims.tables import Wrong, did_you_mean, shown
-from highwater.explorer.system import RAISED
+from highwater.explorer.blame import RAISED
 from highwater.explorer.verdict import Auditing, Budget, Outcome, Progress, Verdict, Violation
 from highwater.visible import counted
 

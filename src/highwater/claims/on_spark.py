@@ -17,11 +17,12 @@ from highwater.claims.resolving import build_system, find_model, resolve_model, 
 from highwater.claims.spec import Spec, SpecError
 from highwater.claims.tables import Wrong
 from highwater.distribution import installing
+from highwater.explorer.blame import ModelError
 from highwater.explorer.compiler.layout import Layout
 from highwater.explorer.descriptions import Indescribable
 from highwater.explorer.search.keeping.durable import CheckpointError
 from highwater.explorer.search.keeping.fingerprint import fingerprint
-from highwater.explorer.system import ModelError, System
+from highwater.explorer.system import System
 from highwater.explorer.verdict import DEADLOCK, Auditing, Budget, Outcome, Progress
 from highwater.model.language.graph_properties import Prospect
 

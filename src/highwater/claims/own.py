@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from highwater.claims.tables import Wrong, did_you_mean, shown
+from highwater.explorer.blame import line_of
 from highwater.explorer.sources import HOUSE, INSTALLED, noted, spec_of
-from highwater.explorer.system import line_of
 
 GROUP = "highwater.models"
 _REFERENCE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")

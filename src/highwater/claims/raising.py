@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import attrs
 
 from highwater.claims.spec import Spec, SpecError
-from highwater.explorer.system import ModelError
+from highwater.explorer.blame import ModelError
 from highwater.explorer.verdict import Auditing, Budget, Outcome, Verdict
 from highwater.visible import counted
 

@@ -11,8 +11,8 @@ import attrs
 from highwater.claims import own
 from highwater.claims.resolving import build_system, find_model, resolve_model, with_preset
 from highwater.claims.tables import Findings, Wrong, structure
+from highwater.explorer.blame import ModelError
 from highwater.explorer.refinement import Refines
-from highwater.explorer.system import ModelError
 from highwater.explorer.verdict import DEADLOCK
 from highwater.model.catalogue import MODELS
 

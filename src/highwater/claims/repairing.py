@@ -22,12 +22,13 @@ from highwater.claims.mutation import Change, changed, changes_of, unjudged
 from highwater.claims.spec import AnotherModel, Spec, SpecError
 from highwater.claims.tables import Wrong
 from highwater.explorer.analysis.causes import causes, instance_of
+from highwater.explorer.blame import RAISED, ModelError, blaming_the_model
 from highwater.explorer.compiler.layout import Layout
 from highwater.explorer.search.engine.engine import Engine
 from highwater.explorer.search.levels import breadth_first
 from highwater.explorer.search.levels.difference import Difference, changing_fields, difference, field_of
 from highwater.explorer.search.states.store import Stopped
-from highwater.explorer.system import RAISED, ModelError, System, blaming_the_model
+from highwater.explorer.system import System
 from highwater.explorer.verdict import DEADLOCK, Auditing, Budget, Outcome, Progress, Verdict, Violation
 from highwater.model.language.declarations import Invariant, StepProperty
 from highwater.visible import counted

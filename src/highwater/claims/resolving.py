@@ -16,9 +16,10 @@ import attrs
 
 from highwater.claims import own
 from highwater.claims.tables import Findings, Wrong, did_you_mean, shown, structure
+from highwater.explorer.blame import RAISED, ModelError, blaming_the_model, line_of
 from highwater.explorer.comparisons import refusing_what_is_never_equal
 from highwater.explorer.refinement import Refines
-from highwater.explorer.system import RAISED, ModelError, System, abstracted, blaming_the_model, line_of
+from highwater.explorer.system import System, abstracted
 from highwater.explorer.verdict import DEADLOCK
 from highwater.model.catalogue import MODELS
 from highwater.model.language.declarations import Action, Instance, Invariant, StepProperty

@@ -21,7 +21,8 @@ import attrs
 
 from highwater.claims.checking import Result
 from highwater.claims.spec import Spec, SpecError
-from highwater.explorer.system import Contradiction, JudgedOtherwise, System, successor
+from highwater.explorer.blame import Contradiction, JudgedOtherwise
+from highwater.explorer.system import System, successor
 from highwater.explorer.verdict import Progress, Step, Violation
 
 Check = Callable[[Spec, Callable[[Progress], None]], Result]

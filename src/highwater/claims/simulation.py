@@ -9,7 +9,7 @@ import attrs
 
 from highwater.claims.spec import Spec, SpecError
 from highwater.claims.tables import did_you_mean
-from highwater.explorer.system import ModelError, blaming_the_model
+from highwater.explorer.blame import ModelError, blaming_the_model
 from highwater.explorer.verdict import Verdict, Violation
 from highwater.model.language.graph_properties import GraphProperty
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 
-from highwater.explorer.system import is_machinery
+from highwater.explorer.blame import is_machinery
 
 SECONDS = 10.0
 LOOKS = 5

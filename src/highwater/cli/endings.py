@@ -165,7 +165,7 @@ def _run(run: Callable[[], Any]) -> int:
         _say("highwater: out of memory; lower a bound, or give it more")
         return UNKNOWN
     except BaseException as error:  # a model may raise what is no Exception
-        contradiction = getattr(sys.modules.get("highwater.explorer.system"), "Contradiction", ())
+        contradiction = getattr(sys.modules.get("highwater.explorer.blame"), "Contradiction", ())
         if isinstance(error, contradiction):
             complain(error)
             return DEFECT
@@ -207,7 +207,7 @@ def explained(error: BaseException) -> str:
     The traceback of a defect is kept in a file.
     """
     if at := _line_in_a_model(error):
-        from highwater.explorer.system import said_by
+        from highwater.explorer.blame import said_by
 
         return f"the model raised {said_by(error)}; {at}"
     innermost = traceback.extract_tb(error.__traceback__)[-1:]
@@ -232,9 +232,9 @@ def _versions() -> str:
 
 def _line_in_a_model(error: BaseException) -> str | None:
     """The line of a model's that raised, if a model has run at all: `--help` imports nothing."""
-    if "highwater.explorer.system" not in sys.modules:
+    if "highwater.explorer.blame" not in sys.modules:
         return None
-    from highwater.explorer.system import line_of
+    from highwater.explorer.blame import line_of
 
     whole = inside = error.__traceback__
     while inside is not None and not Path(inside.tb_frame.f_code.co_filename).is_relative_to(Path(__file__).parents[1]):

@@ -28,7 +28,7 @@ def explore(path: Path, name: str | None, step: int | None, interactive: bool, p
     The page is served on 127.0.0.1 only, at an address with a token; Ctrl-C ends it.
     """
     from highwater.claims.spec import SpecError
-    from highwater.explorer.system import ModelError, blaming_the_model
+    from highwater.explorer.blame import ModelError, blaming_the_model
     from highwater.exploring.opening import open_path
     from highwater.files import ReportError
 

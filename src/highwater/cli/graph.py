@@ -25,7 +25,7 @@ def graph(path: Path, dot: Path | None, graphml: Path | None, json_path: Path | 
     from highwater.claims.spec import SpecError, load_spec
     from highwater.cli.outputs import try_out
     from highwater.explorer.analysis.graph import TooLarge, as_data, as_dot, as_graphml, reachable_graph, shape
-    from highwater.explorer.system import ModelError, blaming_the_model
+    from highwater.explorer.blame import ModelError, blaming_the_model
     from highwater.files import ReportError, write_text
     from highwater.reports.analyses import show_shape
     from highwater.reports.progress import Live, make_console

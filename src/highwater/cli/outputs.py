@@ -11,7 +11,7 @@ import click
 
 from highwater.claims.checking import Result
 from highwater.cli.options import complain
-from highwater.explorer.system import ModelError
+from highwater.explorer.blame import ModelError
 from highwater.files import ReportError, write_text
 from highwater.reports.results import Problem, report, write_json
 

@@ -60,8 +60,8 @@ def states(
     """
     from highwater.claims import on_spark
     from highwater.claims.spec import SpecError, load_spec
+    from highwater.explorer.blame import ModelError
     from highwater.explorer.search.keeping.durable import CheckpointError
-    from highwater.explorer.system import ModelError
     from highwater.files import ReportError
     from highwater.reports.progress import Live, make_console
 

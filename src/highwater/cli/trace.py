@@ -92,7 +92,7 @@ def trace(
 
     OUT may be - for standard output.
     """
-    from highwater.explorer.system import ModelError
+    from highwater.explorer.blame import ModelError
     from highwater.files import ReportError
     from highwater.reports.replaying import read_report
 

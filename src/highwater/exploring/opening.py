@@ -8,7 +8,7 @@ from typing import Any
 
 from highwater.claims.resolving import build_system
 from highwater.claims.spec import Spec, SpecError, load_spec
-from highwater.explorer.system import ModelError
+from highwater.explorer.blame import ModelError
 from highwater.exploring.session import Session, SessionError
 from highwater.files import ReportError
 from highwater.reports.replaying import Subject, only_entry, replay, subject_of

@@ -14,9 +14,10 @@ import attrs
 
 from highwater.claims.resolving import same_name
 from highwater.claims.tables import did_you_mean
+from highwater.explorer.blame import ModelError
 from highwater.explorer.kernels.making.compile_times import TIMES
 from highwater.explorer.search.plain import plain_python
-from highwater.explorer.system import Cut, ModelError, System, successor
+from highwater.explorer.system import Cut, System, successor
 from highwater.explorer.verdict import Budget, Outcome, Progress, Step, Verdict
 from highwater.exploring.expressions import ExpressionError, condition
 from highwater.model.language.declarations import Instance, Invariant, StepProperty

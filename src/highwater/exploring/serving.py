@@ -11,7 +11,7 @@ from werkzeug.exceptions import HTTPException, NotFound
 from werkzeug.serving import BaseWSGIServer, WSGIRequestHandler, make_server
 from werkzeug.wrappers import Request, Response
 
-from highwater.explorer.system import ModelError
+from highwater.explorer.blame import ModelError
 from highwater.exploring.expressions import ExpressionError
 from highwater.exploring.opening import switched
 from highwater.exploring.page import session_page, session_part

@@ -14,7 +14,7 @@ from textual.containers import Horizontal, VerticalScroll
 from textual.widgets import DataTable, Footer, Static
 
 from highwater.claims.positions import in_repository
-from highwater.explorer.system import ModelError
+from highwater.explorer.blame import ModelError
 from highwater.exploring.expressions import ExpressionError
 from highwater.exploring.nodes import Choice
 from highwater.exploring.opening import switched

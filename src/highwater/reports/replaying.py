@@ -20,9 +20,10 @@ from highwater.claims.resolving import build_system, find_model, resolve_model
 from highwater.claims.spec import SpecError
 from highwater.claims.tables import Findings, Wrong, problems_of, shown
 from highwater.explorer.analysis.causes import instances_of, violates
+from highwater.explorer.blame import ModelError
 from highwater.explorer.outlook import is_deadlock
 from highwater.explorer.search.graph_properties.lassos import lasso_at
-from highwater.explorer.system import Cut, ModelError, System, successor
+from highwater.explorer.system import Cut, System, successor
 from highwater.explorer.trace import changes, violation_at
 from highwater.explorer.verdict import DEADLOCK, Step, Violation, by_hand
 from highwater.files import ReportError

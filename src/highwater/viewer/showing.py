@@ -9,9 +9,10 @@ from typing import Any, cast
 import attrs
 
 from highwater.explorer.analysis.causes import Causes, causes, instance_of, instances_of
+from highwater.explorer.blame import ModelError
 from highwater.explorer.outlook import is_deadlock, outlook
 from highwater.explorer.search.graph_properties.lassos import waiting
-from highwater.explorer.system import ModelError, System, judge_end
+from highwater.explorer.system import System, judge_end
 from highwater.explorer.trace import changes
 from highwater.explorer.verdict import DEADLOCK, Step, Violation
 from highwater.model.language.declarations import Instance, Quantified
