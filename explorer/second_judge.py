@@ -125,6 +125,8 @@ class SecondJudge:
         if row in self.states:
             return
         state = self._books.state(row)
+        if cut := self._system.class_domain.exceeded(state):
+            self._contest(state, "the visited set", f"it is outside of {', '.join(sorted(cut))}", "found there")
         images = [rename(state) for rename in self._others]
         self._hold_place(row, state, [state, *images])
         for number in range(len(self._system.invariants)):

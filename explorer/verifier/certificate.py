@@ -152,6 +152,8 @@ def _made(found: dict[str, Any], states: list[bytes]) -> Certificate:
     for name in sorted({*found, *_CERTIFICATE}):
         if not _fits({name: found.get(name)}, {name: _CERTIFICATE.get(name)}):
             raise ValueError(f"{name} is not what it is in a certificate")
+    if any(len(dict(pairs)) < len(pairs) for each in found["permutations"] for pairs in each.values()):
+        raise ValueError("a name is exchanged twice")
     ranks = found.pop("ranks")
     found["permutations"] = [{names: dict(pairs) for names, pairs in each.items()} for each in found["permutations"]]
     liveness = {

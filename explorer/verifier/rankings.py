@@ -101,13 +101,11 @@ class Waiting:
         if not then:
             waits = truths(self._system, self._of, step.after) in self._form.stays
             return f"{step.action} leads to a state that waits and has no rank" if waits else ""
-        for level, (ours, theirs) in enumerate(zip(stack, then, strict=False), 1):
+        for ours, theirs in zip(stack, then, strict=False):
             if theirs[0] < ours[0]:
                 return ""
             if theirs != ours:
                 return f"{step.action} leads to a state of a higher rank"
             if ours[1] != KEPT and step.action in self._demands[ours[1]].instances:
                 return f"{step.action} meets the demand, and its rank is no lower"
-            if level in (len(stack), len(then)):
-                return ""
         return ""

@@ -16,7 +16,7 @@ from highwater.explorer.fairness import Demand, demands_of
 from highwater.explorer.outlook import is_deadlock, outlook
 from highwater.explorer.system import System, judge_end, successor
 from highwater.explorer.verdict import DEADLOCK, Violation
-from highwater.explorer.verifier.certificate import Certificate, Codec
+from highwater.explorer.verifier.certificate import Certificate, Codec, Unfit
 from highwater.explorer.verifier.sums import Refused
 from highwater.model.language.declarations import Instance
 from highwater.model.language.graph_properties import Liveness, Prospect
@@ -55,15 +55,15 @@ def verify_traces(certificate: Certificate, system: System, *, no_deadlock: bool
 
     Raises:
         Refused: a trace cannot be taken, or violates nothing.
+        Unfit: too much lies behind its end to say whether a prospect is lost.
     """
-    verified, not_verified = [], ["that no shorter trace violates a property", "how many states there are"]
+    verified = []
     if not certificate.traces:
         raise Refused("there is no trace that violates a property")
     for each in certificate.traces:
         name, trace = each["property"], _taken(system, each)
         length, end = f"{len(trace.actions)} step{'' if len(trace.actions) == 1 else 's'}", trace.states[-1]
         of = next((of for of in system.properties if str(of) == name), None)
-        says = f"a trace of {length} violates {name}"
         if name == f"{DEADLOCK}()" and no_deadlock:
             why = "" if is_deadlock(system, end) else "a step is enabled, or cut, at the end of the trace"
         elif of is None:
@@ -72,14 +72,13 @@ def verify_traces(certificate: Certificate, system: System, *, no_deadlock: bool
             ahead = outlook(system, cast("Instance[Prospect]", of), end, MOST_BEHIND)
             why = ahead.hope
             if ahead.lost is None:
-                not_verified.append(f"that the goal of {name} is out of reach at the end: over {MOST_BEHIND:,} states")
-                says = f"a trace of {length} ends where {name} is false"
+                raise Unfit(f"whether {name} can come true again is not known: over {MOST_BEHIND:,} states lie behind")
         else:
             why = _not_violated(system, of, trace)
         if why:
             raise Refused(f"{name}: {why}; in the state {system.domain.show(end)}")
-        verified.append(says)
-    return verified, not_verified
+        verified.append(f"a trace of {length} violates {name}")
+    return verified, ["that no shorter trace violates a property", "how many states there are"]
 
 
 def _taken(system: System, each: dict[str, Any]) -> Trace:
@@ -100,6 +99,8 @@ def _taken(system: System, each: dict[str, Any]) -> Trace:
             shown = system.domain.show(before)
             raise Refused(f"step {number} of the trace of {each['property']}: {name} does not lead there from {shown}")
     back_to = each["back_to"]
+    if back_to is not None and each["property"] not in map(str, system.liveness):
+        raise Refused(f"the trace of {each['property']} comes back to a step, as of liveness alone")
     if back_to is not None and not 0 <= back_to < len(states):
         raise Refused(f"the trace of {each['property']} has no step {back_to} to come back to")
     return Trace(states, tuple(actions[name] for name in each["actions"]), back_to)

@@ -185,6 +185,7 @@ def test_the_judge_shares_no_code_with_what_it_judges() -> None:
     folders = {path.relative_to(ROOT).parent.as_posix() for path in reached}
     assert folders == {"explorer", "model/language"}
     assert {path.stem for path in reached if path.parent.name == "explorer"} == {
+        "blame",
         "kept_files",
         "ranks",
         "second_judge",

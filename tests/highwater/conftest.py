@@ -48,7 +48,8 @@ def toml_text(data: dict[str, Any]) -> str:
 
 @pytest.fixture(autouse=True)
 def forget_own_models(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Forget the folders that a test let models be looked for in, and the modules from there."""
+    """Forget what a test gave as itself, and the folders that it let models be looked for in, with their modules."""
+    monkeypatch.setattr(own, "_GIVEN", dict(own._GIVEN))
     monkeypatch.setattr(own, "_FOLDERS", dict(own._FOLDERS))
     monkeypatch.setattr(own, "_BESIDE", dict(own._BESIDE))
     path, temporary = list(sys.path), str(tmp_path_factory.getbasetemp())

@@ -152,7 +152,8 @@ def _hold_depth(certificate: Certificate, claimed: int | None) -> None:
     paths = (len(each["actions"]) for each in certificate.traces if each["back_to"] is None)
     to_depth = certificate.verdict == Verdict.HOLDS_TO_DEPTH.value
     depth = len(certificate.levels) - 1 if to_depth else max(paths, default=0)
-    if depth != claimed if to_depth else claimed is not None and depth > claimed:
+    beyond = claimed is not None and depth > claimed
+    if beyond or (to_depth and depth != claimed):
         of = "every depth" if claimed is None else f"a depth of {claimed}"
         raise Unfit(f"it goes to a depth of {depth}; the claim is of {of}")
 

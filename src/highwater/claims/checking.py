@@ -179,6 +179,7 @@ def _locally(spec: Spec, system: System, budget: Budget, options: SearchOptions)
     if options.certificate is None:
         return outcome
     if why := no_certificate(system, outcome):
+        options.certificate.unlink(missing_ok=True)
         return attrs.evolve(outcome, warnings=(*outcome.warnings, why))
     write_certificate(options.certificate, spec, outcome, next(iter(found), None))
     return outcome
