@@ -28,6 +28,7 @@ PAGE = Path(__file__).with_suffix(".md")
 RELEASES = ("3.5.2", "3.9.0", "3.9.2", "4.0.2", "4.1.2", "4.4.0")
 JUDGED = ("3.9.2", "4.4.0")
 MIN_ISR = (1, 2)
+AT_ONCE = 16  # questions that one set of processes is asked: these grow
 GROUPS = {
     "restarts": "Brokers restart",
     "failures": "Something fails",
@@ -46,9 +47,10 @@ else the answers for 1 and for 2.
 - **no**: it does not come about within the bounds [below](#bounds-of-a-no). Beyond them nothing is known.
 - **?**: no model can be asked, or a search was too large. The reason is [below](#why-it-is-not-known).
 
-The columns 3.9.2 and 4.4.0 have a mark behind each answer. **C**: Kafka's own classes have judged it a second time for
-min.insync.replicas=2: each step of a "yes", and of a "no" each path of each step within its bounds of the model
-`partition`. **S**: a finding that it rests on was seen on a cluster of the release. **M**: the models only.
+The columns 3.9.2 and 4.4.0 have marks. **C**: Kafka's own classes have judged what the model `partition` says, for
+min.insync.replicas=2 or the question's own: of a "yes" each step, of a "no" each path of each step within its bounds.
+What `kraft` says besides was not judged there. **S**: a finding that it rests on was seen on a cluster of the release;
+a "?" has a mark only then. **M**: the models only.
 
 "Seen on" names the clusters on which a finding was brought about that one of the answers rests on;
 [findings.md](findings.md) has each, with Kafka's own classes. Where nothing is named, it was seen in the models only.
@@ -146,8 +148,12 @@ def all_facts(names: Iterable[str]) -> dict[str, Facts]:
     """Ask some questions, several at the same time."""
     names = list(names)
     context = multiprocessing.get_context("spawn")  # a process that has threads is not to be forked
-    with ProcessPoolExecutor(os.cpu_count(), mp_context=context, max_tasks_per_child=8) as pool:
-        return dict(zip(names, pool.map(facts_of, names), strict=True))
+    found: dict[str, Facts] = {}
+    for first in range(0, len(names), AT_ONCE):
+        some = names[first : first + AT_ONCE]
+        with ProcessPoolExecutor(os.cpu_count(), mp_context=context) as pool:
+            found |= zip(some, pool.map(facts_of, some), strict=True)
+    return found
 
 
 if __name__ == "__main__":

@@ -62,18 +62,28 @@ def test_topics_that_are_alike_are_one_class(tmp_path: Path) -> None:
     assert found.assumed == ("nothing names the release but metadata.version 4.1-IV1: brokers may be newer",)
 
 
+def broker_configs(of: str, *settings: str) -> str:
+    """What kafka-configs.sh prints of one broker, or of all."""
+    return "\n  ".join([f"{of} are:", *(f"{each} sensitive=false synonyms={{}}" for each in settings)]) + "\n"
+
+
 def test_where_brokers_differ_the_worse_value_is_taken_and_named(tmp_path: Path) -> None:
-    own = "".join(
-        f"All configs for broker {broker} are:\n  min.insync.replicas={value} sensitive=false synonyms={{}}\n"
-        for broker, value in ((1, 3), (2, 1), (3, 3))
+    """One that says nothing has what all have by default, or what Kafka has."""
+    unclean = "unclean.leader.election.enable"
+    described = (
+        broker_configs("All configs for broker 1", "min.insync.replicas=3"),
+        broker_configs("All configs for broker 2", f"{unclean}=false"),
+        broker_configs("All configs for broker 3", "min.insync.replicas=3"),
+        broker_configs("Default configs for brokers in the cluster", f"{unclean}=true"),
     )
-    rest = "Default configs for brokers in the cluster are:\n  unclean.leader.election.enable=true sensitive=false\n"
     (tmp_path / "topics").write_text(TOPICS.replace("min.insync.replicas=2,", ""), encoding="utf-8")
-    (tmp_path / "configs").write_text(own + rest, encoding="utf-8")
+    (tmp_path / "configs").write_text("".join(described), encoding="utf-8")
     found = read(tmp_path)
     assert found.classes == (TopicClass(("logs",), 2, 1, True), TopicClass(("orders",), 3, 1, True))
     assert found.assumed == (
         "brokers differ in min.insync.replicas: 1 has 3, 2 has 1, 3 has 3; topics without their own are asked with 1",
+        f"brokers differ in {unclean}: 1 has true, 2 has false, 3 has true; topics without their own are asked with "
+        "true",
     )
 
 

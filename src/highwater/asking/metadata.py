@@ -18,7 +18,10 @@ from highwater.conformance.distribution import KafkaError, find
 SUFFIXES = (".checkpoint", ".log")
 TOPIC, BROKER = 2, 4  # org.apache.kafka.common.config.ConfigResource.Type
 FIRST_LEVELS = {
-    7: "3.3",
+    1: "3.0",
+    2: "3.1",
+    3: "3.2",
+    4: "3.3",
     8: "3.4",
     9: "3.5",
     12: "3.6",

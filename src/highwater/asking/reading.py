@@ -18,8 +18,8 @@ from highwater.claims.tables import Wrong, shown
 
 LARGEST = 64 * 2**20
 MIN_ISR, UNCLEAN = "min.insync.replicas", "unclean.leader.election.enable"
-USUAL_MIN_ISR = 1
-"""What brokers have for min.insync.replicas where nobody says otherwise."""
+USUAL = {MIN_ISR: "1", UNCLEAN: "false"}
+"""What brokers have where nobody says otherwise."""
 
 WORST_FIRST: Mapping[str, Callable[[str], int]] = {
     MIN_ISR: lambda value: int(value) if value.isdecimal() else 0,
@@ -32,7 +32,7 @@ PARTITION = re.compile(
     r"^\s+Topic: (\S+)\s+Partition: (\d+)\s+Leader: (\S+)\s+Replicas: [\d,]+\s+Isr: ?(?:\d+(?:,\d+)*)?(?=\t|$)"
 )
 ELR = re.compile(r"\sElr: ?(\S*)")
-OF_CONFIGS = re.compile(r"^(?:Dynamic|All|Default) configs for (topic|broker|brokers)\s*(\S*) .*?are:$")
+OF_CONFIGS = re.compile(r"^(?:Dynamic|All|Default) configs for (topic|brokers|broker)\b\s*(\S*) .*?are:$")
 CONFIG = re.compile(r"^\s+([\w.]+)=(\S*)")
 FEATURE = re.compile(r"^Feature: (\S+)\s.*FinalizedVersionLevel: (\S+)")
 
@@ -207,9 +207,9 @@ def _cluster(facts: Facts) -> Cluster:
     for name, factor in facts.factors.items():
         configs = {**defaults, **facts.configs.get(name, {})}
         if MIN_ISR not in configs:
-            assumed.append(f"nothing says {MIN_ISR} of {name}: {USUAL_MIN_ISR}")
-        min_isr = _whole(configs.get(MIN_ISR, str(USUAL_MIN_ISR)), name)
-        unclean = configs.get(UNCLEAN, "false") == "true"
+            assumed.append(f"nothing says {MIN_ISR} of {name}: {USUAL[MIN_ISR]}")
+        min_isr = _whole(configs.get(MIN_ISR, USUAL[MIN_ISR]), name)
+        unclean = configs.get(UNCLEAN, USUAL[UNCLEAN]) == "true"
         alike.setdefault((factor, min_isr, unclean), []).append(name)
     classes = tuple(TopicClass(tuple(names), *key) for key, names in sorted(alike.items()))
     return Cluster(classes, release, facts.elr, tuple(assumed), tuple(facts.not_understood))
@@ -229,9 +229,10 @@ def _of_brokers(facts: Facts, assumed: list[str]) -> dict[str, str]:
     of_all, found = facts.brokers.get(OF_ALL_BROKERS, {}), dict[str, str]()
     single = {broker: {**of_all, **own} for broker, own in facts.brokers.items() if broker != OF_ALL_BROKERS}
     for key, badness in WORST_FIRST.items():
-        values = {broker: own[key] for broker, own in (single or {OF_ALL_BROKERS: of_all}).items() if key in own}
-        if not values:
+        brokers = single or {OF_ALL_BROKERS: of_all}
+        if not any(key in own for own in brokers.values()):
             continue
+        values = {broker: own.get(key, USUAL[key]) for broker, own in brokers.items()}
         found[key] = min(values.values(), key=badness)
         if len({*values.values()}) > 1:
             each = ", ".join(f"{broker} has {value}" for broker, value in sorted(values.items()))
