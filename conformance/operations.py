@@ -112,7 +112,8 @@ def refuse_record(before: Partition, leader: int, protocol: Any) -> list[Operati
 def answered(before: Partition, after: Partition, protocol: Any) -> list[Operation]:
     """Questions to leaders after a step by which producers with acks=all learned what became of their records.
 
-    Source: kafka.server.DelayedProduce#tryComplete, which asks Partition#checkEnoughReplicasReachOffset (3.5 to 4.4).
+    Source: kafka.server.DelayedProduce#tryComplete (3.5 to 4.2), org.apache.kafka.server.purgatory.DelayedProduce
+    #tryComplete (4.3 to 4.4), which ask Partition#checkEnoughReplicasReachOffset.
     """
     if protocol.acks is not Acks.ALL:
         return []

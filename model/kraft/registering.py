@@ -59,7 +59,8 @@ def end_session(cluster: Cluster, broker: int, protocol: KraftProtocol, bounds: 
         heartbeat has it unfenced again, since it has read its registration long ago.
     Source: org.apache.kafka.controller.ReplicationControlManager#maybeFenceOneStaleBroker (3.5.1 to 4.3.1),
         org.apache.kafka.controller.BrokerHeartbeatManager#calculateNextBrokerState (3.5.1 to 4.3.1),
-        kafka.server.BrokerLifecycleManager (3.3.0 to 4.3.1), which keeps the state RUNNING.
+        kafka.server.BrokerLifecycleManager (3.3.0 to 4.2), org.apache.kafka.server.BrokerLifecycleManager (4.3.1),
+        which keeps the state RUNNING.
     """
     ours = cluster.brokers[broker]
     if not ours.running or broker not in cluster.heartbeats.contacted or not cluster.is_serving(broker):

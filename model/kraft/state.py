@@ -255,7 +255,7 @@ class Cluster:
         before it is unfenced for the first time. If it is fenced later, it goes on by what it has read.
 
         Source: kafka.server.BrokerServer#startup (3.3.0 to 4.3.1), kafka.server.BrokerLifecycleManager (3.3.0 to
-            4.3.1).
+            4.2), org.apache.kafka.server.BrokerLifecycleManager (4.3.1).
         """
         ours = self.brokers[broker]
         replica = ours.replicas[partition]
