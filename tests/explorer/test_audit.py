@@ -6,6 +6,7 @@ import ast
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import attrs
@@ -282,6 +283,16 @@ def test_an_encoding_that_loses_a_bit_is_named(monkeypatch: pytest.MonkeyPatch) 
     assert "the audit contradicts the search about the visited set" in said
     assert "closed True" in said.partition("\n  plain Python:")[0]
     assert "\n  the search: takes it for Club(" in said
+
+
+def test_a_row_outside_of_its_domain_is_named() -> None:
+    """No property sees a queue that is longer than the bound allows."""
+    system = club_of(False)
+    (first,) = system.initial
+    books: Any = SimpleNamespace(state=lambda row: evolve(first, queue=(0, 1, 2)))
+    judge = audit.SecondJudge(system, books, permutations=[{}], rows=1, expanded=0, no_deadlock=False)
+    with pytest.raises(JudgedOtherwise, match="plain Python: it is outside of queue_max\n  the search: found there"):
+        judge.judge(0)
 
 
 def test_a_canonical_form_that_merges_two_orbits_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

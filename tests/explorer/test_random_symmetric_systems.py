@@ -550,7 +550,7 @@ def built(seed: int, strange: Sequence[Term] = ()) -> tuple[System, Budget, str]
 
 
 @PARTS
-def test_symmetry_changes_nothing_that_is_told(part: int) -> None:
+def test_symmetry_changes_nothing_that_is_reported(part: int) -> None:
     fewer = 0
     for seed in range(part, SYSTEMS, 10):
         system, budget, text = built(seed)

@@ -13,6 +13,7 @@ import pytest
 import highwater as front_door
 from highwater.claims.checking import Engine, check_spec
 from highwater.claims.mutation import mutate
+from highwater.claims.raising import with_bounds_raised
 from highwater.claims.repairing import repair
 from highwater.claims.spec import SpecError, load_spec
 from highwater.explorer.blame import JudgedOtherwise
@@ -133,6 +134,14 @@ def test_repairs_are_audited(audits: list[Any]) -> None:
     repaired = [attempt for attempt in repair(load_spec(VIOLATED), most_rules=1).attempts if attempt.cost is not None]
     assert [attempt.outcome and attempt.outcome.audit for attempt in repaired] == audits
     assert audits
+
+
+def test_searches_with_raised_bounds_are_audited(audits: list[Any]) -> None:
+    spec = load_spec(HOLDS)
+    first = check_spec(spec).outcome
+    raised = [each.outcome for each in with_bounds_raised(spec, first) if each.outcome is not None]
+    assert [first.audit, *(each.audit for each in raised if not each.violations)] == audits
+    assert len(audits) > 1
 
 
 @pytest.mark.usefixtures("contradicted")

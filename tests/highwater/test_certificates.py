@@ -241,8 +241,10 @@ def test_a_fault_of_the_model_is_one_line_and_exit_code_2(highwater: Run, tmp_pa
 def test_what_is_not_known_has_no_certificate_and_is_undecided_all_the_same(
     highwater: Run, tmp_path: Path, claim: Path, options: list[str], why: str
 ) -> None:
+    (tmp_path / "c").write_bytes(b"of an earlier run")
     ended = highwater("check", claim, *options, "--certificate", tmp_path / "c")
     assert ended.exit_code == 3
+    assert not (tmp_path / "c").exists(), "it would be taken for one of this run"
     assert f"warning  no certificate: {why}" in ended.stdout
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -30,10 +31,15 @@ def test_executors_verify_what_one_machine_does(spark: Any, certificate: Path, s
     assert found.verified[0] == "957 states and 1,800 steps, and no others"
 
 
-def test_what_an_executor_refuses_is_refused(spark: Any, certificate: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("missing", [1, 30])
+def test_the_first_row_that_an_executor_refuses_is_named(
+    spark: Any, certificate: Path, tmp_path: Path, missing: int
+) -> None:
     given = read(io.BytesIO(certificate.read_bytes()), "a certificate")
-    fewer = [*given.levels[:-1], given.levels[-1] - 1]
-    write(attrs.evolve(given, states=given.states[:-1], levels=fewer), tmp_path / "fewer")
+    states, ends = given.states[:-missing], accumulate(given.levels)
+    levels = [len(states[end - count : end]) for end, count in zip(ends, given.levels, strict=True)]
+    short = attrs.evolve(given, states=states, levels=[count for count in levels if count])
+    write(short, tmp_path / "fewer")
     with pytest.raises(highwater.Refused, match="leads out of the set, to Cluster") as there:
         highwater.verify(tmp_path / "fewer", engine="spark")
     with pytest.raises(highwater.Refused) as here:
