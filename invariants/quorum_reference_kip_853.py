@@ -38,7 +38,7 @@ def acked_value_not_lost(quorum: ChangingQuorum, value: int) -> bool | Witness:
     """Some voter has every acknowledged value.
 
     Kind: state.
-    When false: no voter has a value that clients were told is committed.
+    When false: no voter has a value that was acknowledged to clients as committed.
     Source: AckedValueNotLost.
     """
     if value not in quorum.clients.acked:

@@ -57,7 +57,7 @@ def controller_lane(partition: Partition) -> Lane:
 
 
 def clients_lane(domain: Struct, partition: Partition) -> Lane:
-    """What was promised: by offset what was once committed, and what producers were told."""
+    """What was promised: by offset what was once committed, and what was acknowledged to producers."""
     clients, of = partition.clients, domain.fields["clients"]
     logs = [log_of(of.fields["exposed"], clients.exposed, name="exposed")]
     if clients.consumed:
