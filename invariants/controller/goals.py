@@ -21,6 +21,11 @@ def a_leader_acts(cluster: Cluster) -> bool:
     return broker.leads and broker.leader_epoch == leadership.leader_epoch
 
 
+def is_not_led(cluster: Cluster) -> bool:
+    """Whether the topic is there, and no leader leads in the current leader epoch."""
+    return not a_leader_acts(cluster)
+
+
 def has_its_role(cluster: Cluster, broker: int) -> bool:
     """Whether a broker leads or follows in the current leader epoch, if it is to."""
     ours, leadership = cluster.brokers[broker], cluster.zk.leadership

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from highwater.invariants.controller.terms import is_going_away, never
-from highwater.model.controller.bounds import controllers
+from highwater.model.controller.bounds import asks_again, controllers
 from highwater.model.controller.partition_states import PartitionState
 from highwater.model.controller.state import Cluster, Mishap
 from highwater.model.language.declarations import Witness, invariant, step_property
@@ -166,6 +166,22 @@ def running_leaders_keep_leading(before: Cluster, after: Cluster, leader: int) -
     if before.zk.preferred_election or before.zk.reassignment is not None or is_going_away(before):
         return True
     return Witness("b{leader} runs and is registered, and no longer leads", leader=leader)
+
+
+@step_property(needs=asks_again, broker=brokers)
+def brokers_hand_over_before_they_exit(before: Cluster, after: Cluster, broker: int) -> bool | Witness:
+    """A broker that ends its controlled shutdown is not the leader, as long as another member of the ISR runs.
+
+    Kind: step. It may be false if the broker crashes meanwhile.
+    When false: clients find no leader until the controller has noticed that the broker is gone.
+    Source: kafka.server.KafkaServer#controlledShutdown (0.8.2.0 to 3.9).
+    """
+    leadership, left = after.zk.leadership, before.brokers[broker].leaving and not after.brokers[broker].running
+    if not left or leadership is None or leadership.leader != broker or is_going_away(after):
+        return True
+    if not any(after.brokers[member].running for member in leadership.isr):
+        return True
+    return Witness("b{broker} exits as the leader", broker=broker)
 
 
 @step_property(needs=lambda bounds: bounds.reassignments)

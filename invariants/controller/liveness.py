@@ -9,11 +9,12 @@ lost answers never have to happen, and their budgets end.
 from __future__ import annotations
 
 from highwater.invariants.controller import goals
+from highwater.model.controller.bounds import asks_again
 from highwater.model.controller.definition import HEALING, RETURNS
 from highwater.model.controller.protocol import ControllerProtocol
 from highwater.model.controller.state import Cluster
 from highwater.model.language.declarations import Truth, Witness
-from highwater.model.language.graph_properties import always_eventually
+from highwater.model.language.graph_properties import always_eventually, leads_to
 from highwater.model.log import brokers
 
 
@@ -102,6 +103,17 @@ def shutdowns_complete(cluster: Cluster, broker: int) -> Truth:
     Source: kafka.controller.KafkaController#doControlledShutdown (3.5), KAFKA-3143.
     """
     return goals.has_shut_down(cluster, broker) or Witness("the shutdown of b{broker} does not complete", broker=broker)
+
+
+@leads_to(goals.is_not_led, fair=HEALING, needs=asks_again)
+def partitions_stay_led(cluster: Cluster) -> Truth:
+    """A partition that nobody leads is led at some time, even if no broker comes back.
+
+    Kind: leads to.
+    When violated: clients are refused until a broker returns.
+    Source: kafka.controller.Election#leaderForOffline (2.3 to 3.9).
+    """
+    return not goals.is_not_led(cluster) or Witness("nobody leads until a broker returns")
 
 
 @always_eventually(fair=HEALING, broker=brokers)

@@ -32,6 +32,10 @@ class ControllerBounds:
     lossy_crashes: int = budget("crashes of brokers that lose records which were committed")
     broker_expiries: int = budget("ZooKeeper sessions of running brokers that expire")
     shutdowns: int = budget("controlled shutdowns")
+    shutdown_attempts: int = bound(
+        1, 3, "attempts of a controlled shutdown; after the last one the broker exits all the same", default=1
+    )
+    unanswered_shutdowns: int = budget("attempts of a controlled shutdown that no controller answers")
     controller_crashes: int = budget("crashes of controllers")
     depositions: int = budget("controllers that lose /controller and go on")
     lost_answers: int = budget("elections of a controller whose answer from ZooKeeper is lost")
@@ -71,6 +75,16 @@ def controller_epochs(bounds: ControllerBounds) -> Integers:
 def broker_epochs(bounds: ControllerBounds) -> Integers:
     """The domain of a broker epoch: the number of the broker's registrations so far, less one."""
     return Integers(0, bounds.restarts)
+
+
+def asks_again(bounds: ControllerBounds) -> bool:
+    """Whether a broker asks again for a controlled shutdown that was not granted."""
+    return bool(bounds.shutdowns) and bounds.shutdown_attempts > 1
+
+
+def further_attempts(bounds: ControllerBounds) -> Integers:
+    """The domain of the attempts of a controlled shutdown that remain after the first one."""
+    return Integers(0, bounds.shutdown_attempts - 1)
 
 
 def leader_epochs(bounds: ControllerBounds) -> Integers:

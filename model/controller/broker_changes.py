@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import cast
 
-from highwater.model.controller.bounds import controllers
+from highwater.model.controller.bounds import ControllerBounds, asks_again, controllers
 from highwater.model.controller.context import Answer
 from highwater.model.controller.deletion import fail_deletion, resume_deletion
 from highwater.model.controller.elections import Strategy, elect_offline
@@ -148,35 +148,86 @@ def _fenced_from_one_snapshot(
 
 
 @action(actor="controller", needs=lambda bounds: bounds.shutdowns, controller=controllers, broker=brokers)
-def shut_down_broker(cluster: Cluster, controller: int, broker: int, protocol: ControllerProtocol) -> Cluster | None:
+def shut_down_broker(
+    cluster: Cluster, controller: int, broker: int, protocol: ControllerProtocol, bounds: ControllerBounds
+) -> Cluster | None:
     """A broker asks for a controlled shutdown. The controller moves leadership off it and removes it from the ISR.
 
     Actor: the controller, on the broker's request.
     Enabled: the controller is free and knows the broker; the broker is registered and has not asked before; the budget
         allows it.
-    Effect: if the broker led, another leader is elected. If it followed, it gets StopReplica and leaves the ISR.
+    Effect: if the broker led, another leader is elected. If it followed, it gets StopReplica and leaves the ISR. If it
+        still leads, or the controller was deposed, the broker has attempts left.
     Abstracts: the second StopReplica that a follower gets.
     Source: kafka.controller.KafkaController#doControlledShutdown (3.5).
     """
-    context = cluster.controllers[controller]
-    if not is_free(context) or not cluster.is_registered(broker) or cluster.brokers[broker].leaving:
+    if not _can_answer(cluster, controller, broker) or cluster.brokers[broker].leaving:
         return None
-    if context.live[broker] != cluster.brokers[broker].epoch:
-        return None
-
-    def handle(cluster: Cluster) -> Cluster:
-        context = cluster.controllers[controller]
-        cluster = cluster.with_context(controller, shutting_down=context.shutting_down | {broker})
-        if (
-            broker not in context.assignment
-            or len(context.assignment) < 2
-            or context.leadership is None
-            or context.deleting
-        ):
-            return cluster
-        if context.leadership.leader == broker:
-            return move_partition(cluster, controller, PartitionState.ONLINE, protocol, Strategy.CONTROLLED_SHUTDOWN)
-        return move_replicas(cluster, controller, [broker], ReplicaState.OFFLINE, protocol)
-
     cluster = cluster.with_broker(broker, evolve(cluster.brokers[broker], leaving=True)).spending("shutdowns")
-    return handled(cluster, controller, protocol, handle)
+    return _answered(cluster, controller, broker, bounds.shutdown_attempts - 1, protocol)
+
+
+@action(actor="controller", needs=asks_again, controller=controllers, broker=brokers)
+def shut_down_broker_again(
+    cluster: Cluster, controller: int, broker: int, protocol: ControllerProtocol
+) -> Cluster | None:
+    """A broker whose controlled shutdown was not granted asks for it again.
+
+    Actor: the controller, on the broker's request.
+    Enabled: the controller is free and knows the broker; the broker is registered and has attempts left.
+    Effect: as `shut_down_broker`, with one attempt less.
+    Abstracts: controlled.shutdown.retry.backoff.ms: the next attempt may come at any moment.
+    Source: kafka.server.KafkaServer#controlledShutdown (0.8.2.0 to 3.9);
+        kafka.controller.KafkaController#doControlledShutdown (3.5).
+    """
+    left = cluster.brokers[broker].attempts_left
+    if not left or not _can_answer(cluster, controller, broker):
+        return None
+    return _answered(cluster, controller, broker, left - 1, protocol)
+
+
+def _can_answer(cluster: Cluster, controller: int, broker: int) -> bool:
+    """Whether a controller is free, and knows the broker by its present registration."""
+    context = cluster.controllers[controller]
+    if not is_free(context) or not cluster.is_registered(broker):
+        return False
+    return context.live[broker] == cluster.brokers[broker].epoch
+
+
+def _answered(cluster: Cluster, controller: int, broker: int, left: int, protocol: ControllerProtocol) -> Cluster:
+    """The cluster after a request for a controlled shutdown. Once it is granted, no attempt is left."""
+    cluster = handled(
+        cluster, controller, protocol, lambda cluster: _handed_over(cluster, controller, broker, protocol)
+    )
+    left = 0 if left and _is_granted(cluster, controller, broker) else left
+    return cluster.with_broker(broker, evolve(cluster.brokers[broker], attempts_left=left))
+
+
+def _handed_over(cluster: Cluster, controller: int, broker: int, protocol: ControllerProtocol) -> Cluster:
+    """Source: kafka.controller.KafkaController#doControlledShutdown (3.5)."""
+    context = cluster.controllers[controller]
+    cluster = cluster.with_context(controller, shutting_down=context.shutting_down | {broker})
+    if (
+        broker not in context.assignment
+        or len(context.assignment) < 2
+        or context.leadership is None
+        or context.deleting
+    ):
+        return cluster
+    if context.leadership.leader == broker:
+        return move_partition(cluster, controller, PartitionState.ONLINE, protocol, Strategy.CONTROLLED_SHUTDOWN)
+    return move_replicas(cluster, controller, [broker], ReplicaState.OFFLINE, protocol)
+
+
+def _is_granted(cluster: Cluster, controller: int, broker: int) -> bool:
+    """Whether the answer names no partition that remains: one with other replicas that the broker still leads.
+
+    Source: kafka.controller.ControllerContext#partitionLeadersOnBroker (2.7.0 to 3.9); 2.0's answer also names what is
+        being deleted: kafka.controller.KafkaController#doControlledShutdown (2.0.0).
+    """
+    context = cluster.controllers[controller]
+    if not context.active:
+        return False
+    if context.deleting or context.leadership is None or len(context.assignment) < 2:
+        return True
+    return context.leadership.leader != broker

@@ -9,6 +9,7 @@ import attrs
 from highwater.model.controller.bounds import (
     broker_epochs,
     controller_epochs,
+    further_attempts,
     leader_epochs,
     partition_epochs,
     topics,
@@ -64,6 +65,7 @@ class Broker:
         running: whether the process runs.
         epoch: the broker epoch of its last registration.
         leaving: whether it has asked for a controlled shutdown.
+        attempts_left: how often it asks for it again; 0 once that is granted.
         controller_epoch, leader_epoch: the newest that it has accepted since it started; 0 and -1 before.
         role, leader: its role, and the leader as it knows it.
         isr, replicas, partition_epoch: the ISR, the assignment and the version of both as a leader knows them; blank
@@ -81,6 +83,7 @@ class Broker:
     running: bool = within(BOOLEAN)
     epoch: int = within(broker_epochs)
     leaving: bool = within(BOOLEAN)
+    attempts_left: int = within(further_attempts)
     controller_epoch: int = within(controller_epochs)
     leader_epoch: int = within(leader_epochs)
     role: Role = within(OneOf(Role))

@@ -28,6 +28,7 @@ PERTURBATIONS = (
     registrations.crash_broker,
     registrations.crash_broker_with_loss,
     registrations.expire_broker_session,
+    registrations.get_no_answer,
     replica_manager.fail_to_take_role,
     replica_manager.overtake,
     replica_manager.delete_replica_and_resign_late,
@@ -65,6 +66,7 @@ HEALING = (
     in_sync_replicas.repair_isr,
     in_sync_replicas.answer_alter_partition,
     registrations.register_broker_again,
+    broker_changes.shut_down_broker_again,
     registrations.exit_broker,
 )
 """What happens by itself in a cluster that nobody disturbs; together with `RETURNS` where every broker comes back."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from highwater.model.controller.bounds import ControllerBounds
 from highwater.model.controller.brokers import without_role
 from highwater.model.controller.protocol import ControllerProtocol
 from highwater.model.controller.state import Cluster
@@ -14,7 +15,13 @@ def died(cluster: Cluster, broker: int) -> Cluster:
     """The broker after its process and its session with ZooKeeper have ended. Its log stays."""
     before = cluster.brokers[broker]
     after = evolve(
-        without_role(before), running=False, leaving=False, controller_epoch=0, metadata=None, resigning=None
+        without_role(before),
+        running=False,
+        leaving=False,
+        attempts_left=0,
+        controller_epoch=0,
+        metadata=None,
+        resigning=None,
     )
     return cluster.with_broker(broker, after).with_zk(registrations=replaced(cluster.zk.registrations, broker, None))
 
@@ -52,10 +59,30 @@ def exit_broker(cluster: Cluster, broker: int) -> Cluster | None:
     """A broker that has asked for a controlled shutdown exits.
 
     Actor: the broker.
-    Enabled: it runs, and the controller has answered its request.
-    Source: kafka.server.KafkaServer#shutdown (3.5).
+    Enabled: it runs; its request was granted, or no attempt is left. Then it exits all the same, and may still lead.
+    Source: kafka.server.KafkaServer#shutdown, #controlledShutdown (0.8.2.0 to 3.9).
     """
-    return died(cluster, broker) if cluster.brokers[broker].running and cluster.brokers[broker].leaving else None
+    ours = cluster.brokers[broker]
+    return died(cluster, broker) if ours.running and ours.leaving and not ours.attempts_left else None
+
+
+@action(actor="broker", needs=lambda bounds: bounds.shutdowns and bounds.unanswered_shutdowns, broker=brokers)
+def get_no_answer(cluster: Cluster, broker: int, bounds: ControllerBounds) -> Cluster | None:
+    """A broker asks for a controlled shutdown, and no controller answers.
+
+    Actor: the broker.
+    Enabled: it runs, and has not asked before or has attempts left; the budgets allow it.
+    Effect: it has one attempt less.
+    Abstracts: why: it knows no controller, cannot connect to it, or waits longer than controller.socket.timeout.ms. A
+        request that the controller handles is another action, which may deny it.
+    Source: kafka.server.KafkaServer#controlledShutdown (0.8.2.0 to 3.9).
+    """
+    ours = cluster.brokers[broker]
+    if not ours.running or (ours.leaving and not ours.attempts_left):
+        return None
+    left = ours.attempts_left if ours.leaving else bounds.shutdown_attempts
+    after = cluster.with_broker(broker, evolve(ours, leaving=True, attempts_left=left - 1))
+    return (after if ours.leaving else after.spending("shutdowns")).spending("unanswered_shutdowns")
 
 
 @action(actor="broker", broker=brokers)

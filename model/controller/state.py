@@ -38,6 +38,7 @@ class Used:
     lossy_crashes: int = times("lossy_crashes")
     broker_expiries: int = times("broker_expiries")
     shutdowns: int = times("shutdowns")
+    unanswered_shutdowns: int = times("unanswered_shutdowns")
     controller_crashes: int = times("controller_crashes")
     depositions: int = times("depositions")
     lost_answers: int = times("lost_answers")
@@ -174,9 +175,9 @@ def initial_states(bounds: ControllerBounds) -> list[Cluster]:
     empty = blank(bounds.brokers)
     zk = ZooKeeper(None, 0, (0,) * bounds.brokers, 0, (), None, None, False, False, False, False)
     idle = Broker(
-        running=True, epoch=0, leaving=False, controller_epoch=0, leader_epoch=NO_EPOCH, role=Role.NONE, leader=None,
-        isr=frozenset(), replicas=frozenset(), partition_epoch=0, change=None, coordinates=False, resigning=None,
-        topic_id=0, log=None, complete=False, metadata=None,
+        running=True, epoch=0, leaving=False, attempts_left=0, controller_epoch=0, leader_epoch=NO_EPOCH,
+        role=Role.NONE, leader=None, isr=frozenset(), replicas=frozenset(), partition_epoch=0, change=None,
+        coordinates=False, resigning=None, topic_id=0, log=None, complete=False, metadata=None,
     )  # fmt: skip
     cluster = Cluster(
         zk=zk,

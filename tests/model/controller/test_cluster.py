@@ -325,3 +325,19 @@ def test_every_action_is_listed_once() -> None:
     declared = {value.name for module in modules for value in vars(module).values() if isinstance(value, Action)}
     assert declared == set(BY_NAME)
     assert len(BY_NAME) == len(ACTIONS)
+
+
+def test_a_broker_asks_again_for_its_shutdown_until_it_is_granted_or_no_attempt_is_left() -> None:
+    alone = Walk(shutdown_attempts=3)("shrink_isr", leader=0, follower=1)
+    refused = alone("notice_isr", controller=0)("shut_down_broker", controller=0, broker=0)
+    assert refused.cluster.brokers[0].attempts_left == 2 and refused.try_("exit_broker", broker=0) is None
+    again = refused("shut_down_broker_again", controller=0, broker=0)("get_no_answer", broker=0)
+    assert again.cluster.brokers[0].attempts_left == 0
+    assert again.try_("shut_down_broker_again", controller=0, broker=0) is None
+    assert again.try_("get_no_answer", broker=0) is None
+    assert again("exit_broker", broker=0).cluster.zk.leadership.leader == 0
+
+
+def test_a_shutdown_that_is_granted_leaves_no_attempt() -> None:
+    granted = Walk(shutdown_attempts=3)("shut_down_broker", controller=0, broker=0)
+    assert granted.cluster.brokers[0].attempts_left == 0 and granted.cluster.zk.leadership.leader == 1
