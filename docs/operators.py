@@ -17,9 +17,9 @@ from attrs import evolve
 
 from highwater.asking.answering import answer
 from highwater.asking.answers import Answer
-from highwater.asking.asked import Says
-from highwater.asking.questions import Question, catalogue
-from highwater.asking.settings import Settings, settings_for
+from highwater.asking.asked import Says, claims_for
+from highwater.asking.questions import Question, catalogue, findings
+from highwater.asking.settings import settings_for
 from highwater.asking.wording import bounds_in_words
 from highwater.claims.resolving import preset_named
 from highwater.model.catalogue import MODELS
@@ -96,13 +96,19 @@ def mark(found: Answer) -> str:
     return "" if found.says is Says.NOT_KNOWN else " M"
 
 
+def rules_of(question: Question, release: str) -> tuple[Any, ...]:
+    """What an answer rests on of a release: what is asked of which preset, and the findings that are about it."""
+    settings = settings_for(question, release=release)
+    asked = [(preset_named(MODELS[claim.model], release), why) for claim, why in claims_for(question, settings)]
+    return (*asked, settings.has_elr, *(seen.name for seen in findings().values() if seen.is_of(release)))
+
+
 def facts_of(name: str) -> Facts:
     """Each cell of a question. Releases whose rules are the same to its models are asked once."""
     question, asked = catalogue()[name], dict[tuple[Any, ...], Answer]()
     found: list[list[Answer]] = []
     for release in RELEASES:
-        presets = [preset_named(MODELS[claim.model], release) for claim in question.claims]
-        same = (*presets, Settings(release=release).has_elr)
+        same = rules_of(question, release)
         answers = [asked.get((*same, each)) or cell(question, release, each) for each in MIN_ISR]
         found.append([evolve(each, settings=evolve(each.settings, release=release)) for each in answers])
         asked |= {(*same, each): answer for each, answer in zip(MIN_ISR, answers, strict=True)}

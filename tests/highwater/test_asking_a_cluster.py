@@ -62,6 +62,16 @@ def test_topics_that_are_alike_are_one_class(tmp_path: Path) -> None:
     assert found.assumed == ("nothing names the release but metadata.version 4.1-IV1: brokers may be newer",)
 
 
+def test_a_cluster_that_has_a_metadata_version_is_asked_nothing_about_zookeeper(tmp_path: Path) -> None:
+    question = question_named("shutdown-with-zookeeper-gives-up")
+    given = {"release": "3.9.2"}
+    (tmp_path / "topics").write_text(TOPICS.partition("Topic: logs")[2].join(["Topic: logs", ""]), encoding="utf-8")
+    (row,) = rows_of(read(tmp_path), [question], given, lambda words, progress: None)
+    assert [found.says for found in row.answers if found is not None] == [Says.YES]
+    (tmp_path / "features").write_text(FEATURES, encoding="utf-8")
+    assert rows_of(read(tmp_path), [question], given, lambda words, progress: None) == []
+
+
 def broker_configs(of: str, *settings: str) -> str:
     """What kafka-configs.sh prints of one broker, or of all."""
     return "\n  ".join([f"{of} are:", *(f"{each} sensitive=false synonyms={{}}" for each in settings)]) + "\n"

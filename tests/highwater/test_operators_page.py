@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from highwater.asking.judged import recorded
-from highwater.asking.questions import catalogue
+from highwater.asking.questions import catalogue, findings
 from highwater.claims.spec import load_spec
 from highwater.explorer.verdict import Verdict
 
@@ -43,6 +43,14 @@ def test_the_page_has_every_question_in_its_present_words() -> None:
     for name, question in catalogue().items():
         assert f"| `{name}`: {question.words} | " in PAGE
         assert question.claims or f"- `{name}`: {question.why}." in PAGE
+
+
+@pytest.mark.parametrize("name", catalogue())
+def test_releases_share_an_answer_only_if_the_same_findings_are_about_them(name: str) -> None:
+    of = {release: SCRIPT.rules_of(catalogue()[name], release) for release in SCRIPT.RELEASES}
+    about = {release: [each for each in findings() if findings()[each].is_of(release)] for release in of}
+    assert all(about[first] == about[second] for first in of for second in of if of[first] == of[second])
+    assert about["3.5.2"] != about["3.9.2"]
 
 
 @pytest.mark.parametrize(

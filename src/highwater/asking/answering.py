@@ -49,21 +49,16 @@ def answer(question: Question, settings: Settings, report: Report | None = None,
 
 def _seen(found: Answer) -> Iterator[Seen]:
     """The findings without whose rule the counterexample is none, and those that are about this very question."""
-    part = found.decisive
+    part, release = found.decisive, found.settings.release
     if part is None or part.result is None:
         named = (findings()[name] for name in found.question.seen)
-        yield from (each for each in named if not found.parts and _applies(each, found))
+        yield from (each for each in named if not found.parts and each.is_of(release))
         return
     for seen in findings().values():
-        if part.violation is None or not _applies(seen, found):
+        if part.violation is None or not seen.is_of(release):
             continue
         if seen.name in found.question.seen or (seen.rule and _rests_on(found, part, seen)):
             yield seen
-
-
-def _applies(seen: Seen, found: Answer) -> bool:
-    release = release_number(found.settings.release)
-    return release >= release_number(seen.since) and (not seen.until or release < release_number(seen.until))
 
 
 def _rests_on(found: Answer, part: Part, seen: Seen) -> bool:
@@ -142,6 +137,7 @@ class _More:
         since, release = self._found.question.since, self._found.settings.release
         models = {part.claim.model for part in self._found.parts}
         every = sorted({each for model in models for each in releases_of(model, since)}, key=release_number)
+        every = [each for each in every if self._found.question.is_of(each)]
         if self._found.settings.elr:
             every = [each for each in every if release_number(each) >= release_number("4.0")]
         until = [each for each in every if release_number(each) <= release_number(release)]
@@ -185,6 +181,7 @@ def _pairs(settings: Settings) -> Iterator[tuple[str, Settings, Mapping[str, int
 
 
 def releases_of(model: str, since: str = FIRST) -> list[str]:
-    """The releases with KRaft in which a rule of a model changed, oldest first."""
-    firsts = [each for each in MODELS[model].releases.values() if each.mode == "kraft"]
+    """The releases in which a rule of a model changed, oldest first; with KRaft, if the model has that."""
+    releases = MODELS[model].releases.values()
+    firsts = [each for each in releases if each.mode == "kraft"] or list(releases)
     return [each.first for each in sorted(firsts, key=lambda each: each.number) if each.number >= release_number(since)]

@@ -13,7 +13,6 @@ from highwater.asking.settings import Settings, bounds_of, can_ask, number, prot
 from highwater.claims.checking import Result, check_spec
 from highwater.claims.spec import Spec, make_spec
 from highwater.explorer.verdict import Budget, Progress, Verdict, Violation
-from highwater.model.language.definition import release_number
 
 MOST_STATES = 4_000_000
 BEGUN = ("broker", "reassignment", "shutdown")
@@ -75,7 +74,7 @@ def parts_of(question: Question, settings: Settings, on_progress: OnProgress) ->
 
 def claims_for(question: Question, settings: Settings) -> list[tuple[Claim, str]]:
     """For each harm the claim to ask, and why it cannot be asked, if none can."""
-    if release_number(settings.release) < release_number(question.since):
+    if not question.is_of(settings.release):
         return []
     by_harm: dict[str, list[Claim]] = {}
     for claim in question.claims:

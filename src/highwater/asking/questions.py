@@ -85,7 +85,7 @@ class Note:
 
     def is_of(self, release: str) -> bool:
         """Whether it is about a release."""
-        return release_number(release) < release_number(self.until)
+        return is_within(release, FIRST, self.until)
 
 
 @attrs.frozen
@@ -99,8 +99,8 @@ class Question:
         settings: settings of the cluster that the question is about.
         usual: settings with which it is asked if nothing else is given.
         ways: what an operator can do otherwise.
-        since: the first release in which it can happen.
-        why: why no model can be asked, or why not before `since`.
+        since, until: the first release in which it can happen, and the first in which it cannot any more.
+        why: why no model can be asked, or why not outside these releases.
         workaround: what helps, as docs/findings.md has it.
         seen: findings that are about this question, whatever rule they rest on.
         note: what a "yes" of some releases needs to be said of.
@@ -114,10 +114,20 @@ class Question:
     usual: Mapping[str, str | int | bool] = attrs.field(factory=dict)
     ways: tuple[Way, ...] = ()
     since: str = FIRST
+    until: str = ""
     why: str = ""
     workaround: str = ""
     seen: tuple[str, ...] = ()
     note: Note | None = None
+
+    def is_of(self, release: str) -> bool:
+        """Whether it can happen in a release."""
+        return is_within(release, self.since, self.until)
+
+    @property
+    def is_about_zookeeper(self) -> bool:
+        """Whether it is about clusters with ZooKeeper alone."""
+        return any(claim.model == "controller" for claim in self.claims)
 
 
 @attrs.frozen
@@ -143,6 +153,16 @@ class Seen:
     workaround: str = ""
     since: str = FIRST
     until: str = ""
+
+    def is_of(self, release: str) -> bool:
+        """Whether a release does it."""
+        return is_within(release, self.since, self.until)
+
+
+def is_within(release: str, since: str, until: str) -> bool:
+    """Whether a release is of those from one on, up to another one that is none of them any more."""
+    number = release_number(release)
+    return number >= release_number(since) and (not until or number < release_number(until))
 
 
 @functools.cache

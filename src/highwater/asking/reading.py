@@ -54,6 +54,7 @@ class Cluster:
     Attributes:
         release: of the brokers, such as Strimzi names it; None if nothing does.
         elr: whether eligible leader replicas are on; None if nothing says.
+        kraft: whether something names a metadata version, which clusters with ZooKeeper have not.
         assumed: what nothing says, and what is taken instead.
         not_understood: what was not, by file and line.
     """
@@ -61,6 +62,7 @@ class Cluster:
     classes: tuple[TopicClass, ...]
     release: str | None
     elr: bool | None
+    kraft: bool
     assumed: tuple[str, ...]
     not_understood: tuple[str, ...]
 
@@ -212,7 +214,8 @@ def _cluster(facts: Facts) -> Cluster:
         unclean = configs.get(UNCLEAN, USUAL[UNCLEAN]) == "true"
         alike.setdefault((factor, min_isr, unclean), []).append(name)
     classes = tuple(TopicClass(tuple(names), *key) for key, names in sorted(alike.items()))
-    return Cluster(classes, release, facts.elr, tuple(assumed), tuple(facts.not_understood))
+    kraft = facts.metadata_version is not None
+    return Cluster(classes, release, facts.elr, kraft, tuple(assumed), tuple(facts.not_understood))
 
 
 def _release(facts: Facts, assumed: list[str]) -> str | None:

@@ -23,8 +23,17 @@ DISTURBANCES: Mapping[str, Mapping[str, Mapping[str, int]]] = {
         "preferred-election": {"elections": 1},
     },
     "partition": {"preferred-election": {"leader_moves": 1}},
+    "controller": {"preferred-election": {"preferred_elections": 1}},
 }
-"""By model, what each disturbance is in its bounds. The model `partition` has one controller, which never fails."""
+"""By model, what each disturbance is in its bounds. The model `partition` has one controller, which never fails, and
+so has what is asked of `controller`.
+"""
+SIZES: Mapping[str, tuple[str, str]] = {
+    "partition": ("brokers", "min_insync_replicas"),
+    "kraft": ("replication_factor", "min_isr"),
+    "controller": ("replication_factor", "min_isr"),
+}
+"""By model, the bounds that are the replication factor and min.insync.replicas."""
 
 
 @attrs.frozen(kw_only=True)
@@ -108,7 +117,7 @@ def _refuse(settings: Settings) -> None:
             f"release: {shown(release)} is no release of Kafka with KRaft that the models speak for; "
             f"allowed are {FIRST} to {LAST}"
         )
-    for model in DISTURBANCES:
+    for model in ("kraft", "partition"):
         try:
             preset_named(MODELS[model], release)
         except Wrong as wrong:
@@ -125,20 +134,22 @@ def protocol_of(claim: Claim, settings: Settings) -> dict[str, Any]:
     before_4_1 = release_number(settings.release) < release_number(ELR_ON_SINCE)
     if claim.model == "kraft":
         return toggles if settings.elr is None else {**toggles, "elr": settings.elr}
-    toggles["acks"] = settings.acks
     toggles["unclean_election"] = settings.unclean
-    if settings.elr is not None:
+    if claim.model == "partition":
+        toggles["acks"] = settings.acks
+    if claim.model == "partition" and settings.elr is not None:
         last = ("unchecked" if before_4_1 else "active") if settings.elr else "never"
         toggles |= dict.fromkeys(("elr", "isr_may_be_empty", "unclean_shutdown_removes_from_elr"), settings.elr)
         toggles["last_known_leader"] = last
-    usual = toggles_of(MODELS["partition"].presets[preset_named(MODELS["partition"], settings.release)])
+    model = MODELS[claim.model]
+    usual = toggles_of(model.presets[preset_named(model, settings.release)])
     return {key: value for key, value in toggles.items() if usual[key] != value}
 
 
 def bounds_of(claim: Claim, settings: Settings) -> dict[str, int]:
     """The bounds of a claim as numbers."""
-    size = {"partition": ("brokers", "min_insync_replicas"), "kraft": ("replication_factor", "min_isr")}[claim.model]
-    values: dict[str, Any] = dict(zip(size, (settings.replication_factor, settings.min_isr), strict=True))
+    size = (settings.replication_factor, settings.min_isr)
+    values: dict[str, Any] = dict(zip(SIZES[claim.model], size, strict=True))
     values |= claim.bounds
     if claim.older and release_number(settings.release) < release_number(claim.older.before):
         values |= claim.older.bounds
@@ -162,8 +173,8 @@ def can_ask(claim: Claim, settings: Settings) -> str:
         return f"the model `{claim.model}`, which this question takes, has one controller that never fails"
     if settings.acks == "0" and claim.harm == "records":
         return "with acks=0 nothing is acknowledged: a producer does not learn whether a record was even received"
-    if claim.model == "kraft" and settings.acks != "all" and claim.harm == "records":
-        return "the model `kraft`, which this question takes, has records with acks=all only"
+    if claim.model != "partition" and settings.acks != "all" and claim.harm == "records":
+        return f"the model `{claim.model}`, which this question takes, has records with acks=all only"
     if claim.model == "kraft" and settings.unclean and release_number(settings.release) >= release_number("3.9"):
         return "the model `kraft`, which this question takes, elects uncleanly on request only"
     return ""

@@ -44,7 +44,8 @@ def rows_of(cluster: Cluster, questions: Iterable[Question], given: Mapping[str,
     Raises:
         Wrong: a setting is none that can be asked.
     """
-    rows = [Row(each, tuple(_asked(each, alike, given, report) for alike in askable(cluster))) for each in questions]
+    about = [each for each in questions if not (cluster.kraft and each.is_about_zookeeper)]
+    rows = [Row(each, tuple(_asked(each, alike, given, report) for alike in askable(cluster))) for each in about]
     return sorted((row for row in rows if any(row.answers)), key=lambda row: row.badness)
 
 
