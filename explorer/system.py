@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -252,3 +253,18 @@ def verdict_of(instance: Instance, value: Any) -> Any:
             f"{instance} {where(instance)} returned {value!r}: a property returns True, False or a Witness"
         )
     return value
+
+
+def look_alike(first: System, second: System, read: Iterable[str]) -> bool:
+    """Whether what a search finds in one system it finds in another one, too: whatever it looks at is the same there.
+
+    Args:
+        read: the settings that any path reads in the first one, as `Outcome.settings_read` has them.
+    """
+    return _shape(first) == _shape(second) and all(of(first) == of(second) for of in map(operator.attrgetter, read))
+
+
+def _shape(system: System) -> list[Any]:
+    """What a search knows of a system besides what functions read: states, and which instances there are."""
+    instances = [(str(each), each.of, each.domains) for each in system.functions]
+    return [system.domain, system.class_domain, system.initial, dict(system.interchangeable), instances]

@@ -249,6 +249,8 @@ class Outcome:
         restored: how many of the distinct states a search that went on from a snapshot had found before.
         warnings: what else there is to say, such as that the disk was full.
         audit: what was judged twice; None if nothing was.
+        settings_read: the toggles and bounds on which what was found depends, besides which states and instances there
+            are, such as protocol.acks, or protocol where it may be any of them; None if that is not known.
     """
 
     verdict: Verdict
@@ -276,6 +278,7 @@ class Outcome:
     compile_seconds: float = 0.0
     functions: tuple[Called, ...] = ()
     audit: Audit | None = None
+    settings_read: frozenset[str] | None = None
 
     def __repr__(self) -> str:
         return f"<Outcome {self.verdict.value}: {self.distinct_states:,} states, depth {self.depth}>"

@@ -163,9 +163,8 @@ def ask(
     given |= {"acks": acks, "unclean": unclean, "elr": elr, "during": during}
     try:
         found = question_named(question)
-        return answer(
-            found, settings_for(found, **{key: each for key, each in given.items() if each is not None}), alone=alone
-        )
+        settings = settings_for(found, **{key: each for key, each in given.items() if each is not None})
+        return answer(found, settings, alone=alone, keep=True)
     except Wrong as wrong:
         raise SpecError(str(wrong)) from None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from collections.abc import Callable
@@ -22,6 +23,7 @@ from highwater.asking.settings import Settings, can_ask, others, settings_for
 from highwater.asking.wording import COUNTED, DEEDS, HARMS
 from highwater.claims.spec import load_spec
 from highwater.claims.tables import Wrong
+from highwater.explorer.system import look_alike
 from highwater.explorer.verdict import Verdict
 from highwater.model.catalogue import MODELS
 
@@ -297,7 +299,8 @@ def test_another_release_is_asked_for_every_harm(monkeypatch: pytest.MonkeyPatch
         harms.setdefault(settings.release, set()).add(claim.harm)
         asked_of.append((claim.harm, spec_of(claim, settings).protocol))
         says = Says.YES if settings.release == "3.8.0" and claim.harm == "reassignment" else Says.NO
-        result = SimpleNamespace(outcome=SimpleNamespace(stored_states=0), found=None, spec=spec_of(claim, settings))
+        outcome = SimpleNamespace(stored_states=0, settings_read=None)
+        result = SimpleNamespace(outcome=outcome, found=None, spec=spec_of(claim, settings))
         return Part(claim, says, result)  # type: ignore[arg-type]
 
     for module in (asked, answering):
@@ -308,6 +311,44 @@ def test_another_release_is_asked_for_every_harm(monkeypatch: pytest.MonkeyPatch
     assert {frozenset(each) for each in harms.values()} == {frozenset(each.harm for each in question.claims)}
     assert len(harms) > 3
     assert all(asked_of.count(each) == 1 for each in asked_of), "releases with the same rules are asked once"
+
+
+@pytest.mark.parametrize("model", ["kraft", "partition"])
+def test_a_search_stands_for_those_that_look_at_the_same_alone(model: str) -> None:
+    """Under other rules that no path reads each count is the same. If no rule counted as read, some would differ."""
+    (claim, *_) = (each for each in question_named("frozen-broker").claims if each.model == model)
+    settings = [Settings(release=each, replication_factor=2) for each in releases_of(model, "3.5")]
+    done = [(spec_of(claim, each), ask_claim(claim, each)) for each in settings]
+    stood_for = differed = 0
+    for (ours, part), (theirs, other) in itertools.permutations(done, 2):
+        assert part.result is not None and other.result is not None and part.result.outcome.settings_read
+        same = counts(part) == counts(other)
+        if answering._holds_for(part, theirs):
+            assert same, (ours.file.preset, theirs.file.preset)
+            stood_for += ours.protocol != theirs.protocol
+        elif look_alike(ours.system(), theirs.system(), read=()):
+            differed += not same
+    assert stood_for and differed
+
+
+def test_systems_of_other_states_or_steps_do_not_look_alike() -> None:
+    (claim, *_) = question_named("shutdown-with-zookeeper-gives-up").claims
+    ours = spec_of(claim, Settings(release="3.9.2", replication_factor=2))
+    larger = spec_of(claim, Settings(release="3.9.2", replication_factor=3))
+    by_zookeeper = attrs.evolve(claim, protocol={"isr_path": "zookeeper"})
+    without_alter_partition = spec_of(by_zookeeper, Settings(release="3.9.2", replication_factor=2))
+    assert look_alike(ours.system(), ours.system(), ["protocol.isr_path", "bounds"])
+    for other in (larger, without_alter_partition):
+        assert not look_alike(ours.system(), other.system(), read=())
+    more = attrs.evolve(ours.system(), initial=ours.system().initial * 2)
+    assert not look_alike(ours.system(), more, read=()) and not look_alike(more, ours.system(), read=())
+
+
+def counts(part: Part) -> tuple[Any, ...]:
+    """What a search counted."""
+    assert part.result is not None
+    found = part.result.outcome
+    return found.verdict, found.levels, found.generated, found.enabled, found.bounds_cut
 
 
 @pytest.mark.parametrize(

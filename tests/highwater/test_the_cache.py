@@ -65,6 +65,7 @@ KINDS = {
     "trees": "highwater.explorer.search.keeping.tree_files",
     "sources": "highwater.explorer.sources",
     "java": "highwater.conformance.distribution",
+    "answers": "highwater.asking.kept",
 }
 """How the folders of the cache are called, and who keeps files there."""
 
@@ -113,6 +114,7 @@ class User:
             self.run("repair", "violated.toml"),
             self.run("simulate", "holds.toml", "--walks", "5", "--seed", "1"),
             self.run("graph", "conforming.toml", "--dot", "graph.dot"),
+            self.run("ask", "shutdown-gives-up", "--replication-factor", "2"),
             self.run("conform", "conforming.toml", "--kafka", "4.1.1"),
             self.run("explain", LOGS, "--kafka", "4.1.1"),
             self.run("reproduce", "flaw.json", "--kafka", "4.1.1"),
@@ -182,8 +184,8 @@ def places(user: User) -> Iterator[Path]:
 def test_all_that_commands_keep_is_kept_by_one_door(first: tuple[User, list[str]]) -> None:
     user, said = first
     assert said == [
-        "check 1", "check 0", "check 1", "mutate 1", "repair 0", "simulate 0", "graph 0", "conform 2", "explain 2",
-        "reproduce 2",
+        "check 1", "check 0", "check 1", "mutate 1", "repair 0", "simulate 0", "graph 0", "ask 0", "conform 2",
+        "explain 2", "reproduce 2",
     ]  # fmt: skip
     assert {path.relative_to(user.cache).parts[0].partition("-")[0] for path in user.kept()} == KINDS.keys()
     for path in user.kept():

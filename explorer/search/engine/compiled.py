@@ -81,6 +81,15 @@ class Compiled:
         """How many paths of functions were run in Python."""
         return sum(program.paths for program in self.programs)
 
+    @property
+    def settings_read(self) -> frozenset[str] | None:
+        """The toggles and bounds that any known path reads, such as protocol.acks, or protocol where it may be any of
+        them; None where that is not known of some path.
+        """
+        if any(len(program.reads) < program.paths for program in self.programs):
+            return None
+        return frozenset().union(*(read for program in self.programs for read in program.reads.values()))
+
     def effect_arrays(self) -> EffectArrays:
         """The effects as the kernels read them."""
         effects = self.effects

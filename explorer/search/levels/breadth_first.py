@@ -404,6 +404,7 @@ class _Search:
             functions=functions_run(engine.programs) if covers else (),
             warnings=tuple(filter(None, [self.snapshots.warning if self.snapshots else "", self.cut_short])),
             audit=self.audit,
+            settings_read=None if self.resumed else engine.settings_read,
         )
 
     def _unreached(self) -> tuple[Unreached, ...]:

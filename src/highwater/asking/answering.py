@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import combinations
@@ -9,11 +10,13 @@ from itertools import combinations
 import attrs
 
 from highwater.asking.answers import Answer
-from highwater.asking.asked import Part, Says, ask_claim, claims_for, parts_of, spec_of, together
+from highwater.asking.asked import MOST_STATES, Part, Says, ask_claim, claims_for, parts_of, spec_of, together
+from highwater.asking.kept import Further, kept_or_asked
 from highwater.asking.questions import FIRST, Claim, Question, Seen, findings
 from highwater.asking.settings import Settings, others
 from highwater.claims.counterexamples import KnownCounterexamples
 from highwater.claims.spec import Spec
+from highwater.explorer.system import look_alike
 from highwater.explorer.verdict import Progress
 from highwater.model.catalogue import MODELS
 from highwater.model.language.definition import release_number
@@ -24,12 +27,15 @@ MOST_STATES_MORE = 120_000
 Report = Callable[[str, Progress | None], None]
 
 
-def answer(question: Question, settings: Settings, report: Report | None = None, *, alone: bool = False) -> Answer:
+def answer(
+    question: Question, settings: Settings, report: Report | None = None, *, alone: bool = False, keep: bool = False
+) -> Answer:
     """Ask the models.
 
     Args:
         report: called now and then with what is being asked, in words, and how far its search is.
         alone: ask neither what else would prevent it, nor other releases.
+        keep: take what is kept of these, if the same was asked before, and keep it: see `highwater.asking.kept`.
 
     Raises:
         SpecError: a claim of the catalogue is wrong.
@@ -39,12 +45,16 @@ def answer(question: Question, settings: Settings, report: Report | None = None,
     found = attrs.evolve(found, seen=tuple(_seen(found)))
     if alone or found.decisive is None or found.says is Says.NOT_KNOWN:
         return found
+    ask = functools.partial(_further, found, report)
+    further = kept_or_asked((question, settings, MOST_STATES, MOST_STATES_MORE), ask) if keep else ask()
+    return attrs.evolve(found, **attrs.asdict(further, recurse=False))
+
+
+def _further(found: Answer, report: Report) -> Further:
+    """What prevents a "yes", and which releases do otherwise."""
     more = _More(found, report)
-    if found.says is Says.YES:
-        prevented, not_prevented = more.prevention()
-        found = attrs.evolve(found, prevented_by=prevented, not_prevented_by=not_prevented)
-    older, newer, compared = more.releases()
-    return attrs.evolve(found, older=older, newer=newer, compared=compared)
+    prevented, not_prevented = more.prevention() if found.says is Says.YES else ((), ())
+    return Further(prevented, not_prevented, *more.releases())
 
 
 def _seen(found: Answer) -> Iterator[Seen]:
@@ -120,7 +130,7 @@ class _More:
         self._report(f"{self._found.question.words}, {words}", None)
         spec = spec_of(claim, settings, more)
         for part in self._asked:
-            if part.claim == claim and part.result is not None and _is_the_same(part.result.spec, spec):
+            if part.claim == claim and _holds_for(part, spec):
                 return part.says
         if self._known[claim.model, claim.check].first_under(spec):
             return Says.YES
@@ -167,9 +177,16 @@ class _More:
         return None, last
 
 
-def _is_the_same(asked: Spec, spec: Spec) -> bool:
-    """Whether two releases have the same rules and bounds, whatever they are called."""
-    return bool(asked.protocol == spec.protocol) and bool(asked.bounds == spec.bounds)
+def _holds_for(part: Part, spec: Spec) -> bool:
+    """Whether a search that was done says the same of a spec: it is the same one, whatever the releases are called, or
+    differs only in what no path of a function looks at.
+    """
+    if part.result is None:
+        return False
+    asked, read = part.result.spec, part.result.outcome.settings_read
+    if (asked.protocol, asked.bounds) == (spec.protocol, spec.bounds):
+        return True
+    return read is not None and not part.claim.against and look_alike(asked.system(), spec.system(), read)
 
 
 def _pairs(settings: Settings) -> Iterator[tuple[str, Settings, Mapping[str, int | str]]]:

@@ -111,7 +111,8 @@ def ask_claim(
     Raises:
         SpecError: the claim is wrong.
     """
-    result = check_spec(spec_of(claim, settings, more), budget=Budget(max_states=most_states), on_progress=on_progress)
+    spec, budget = spec_of(claim, settings, more), Budget(max_states=most_states)
+    result = check_spec(spec, budget=budget, keep_trees=True, on_progress=on_progress)
     if result.verdict is Verdict.VIOLATED:
         why = _about_something_else(claim, settings, result, more, most_states)
         return Part(claim, Says.NOT_KNOWN if why else Says.YES, result, why)

@@ -142,6 +142,7 @@ def _answered(name: str, given: dict[str, Any], alone: bool) -> Any:
             settings,
             lambda words, progress: live.show(f"{words}?", *(progress_lines(progress) if progress else ())),
             alone=alone,
+            keep=True,
         )
 
 

@@ -1,0 +1,80 @@
+"""What an answer went on to ask, kept for when the same is asked again: what prevents it, and which releases do
+otherwise.
+
+It follows from the question, the settings, and the code that asks, down to the models and the search. So it is kept by
+what is in all of these. Nothing is kept, or taken, where a file may have been written since this process imported it.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import platform
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import attrs
+import cattrs
+
+from highwater.asking.asked import Says
+from highwater.explorer import kept_files
+from highwater.explorer.search.keeping.fingerprint import engine_code, flags
+from highwater.explorer.sources import digest, files_below, is_as_imported, versions_of
+
+PACKAGES = tuple(f"highwater.{each}" for each in ("model", "invariants", "claims", "asking"))
+"""The code that asks, besides the search."""
+USED = ("attr", "cattrs", "numpy", "numba")
+MOST_VERSIONS = 4  # of Highwater
+MOST_BYTES = 1 << 22  # of one version
+
+
+@attrs.frozen
+class Further:
+    """What an answer went on to ask: see `highwater.asking.answers.Answer`."""
+
+    prevented_by: tuple[str, ...] = ()
+    not_prevented_by: tuple[str, ...] = ()
+    older: tuple[str, Says] | None = None
+    newer: tuple[str, Says] | None = None
+    compared: tuple[str, str] | None = None
+
+
+def kept_or_asked(asked: tuple[Any, ...], ask: Callable[[], Further]) -> Further:
+    """What was kept, or else what asking finds, which is kept then.
+
+    Args:
+        asked: the question, the settings and the limits, which differ wherever their texts do.
+    """
+    own = next(kept_files.own_folder(), None)
+    if own is None or not _is_certain():
+        return ask()
+    folder, name = own / f"answers-{code()[:16]}", digest([repr(asked).encode()])[:32]
+    with suppress(OSError, ValueError):
+        return cattrs.structure(json.loads(kept_files.read(folder, name)), Further)
+    found = ask()
+    if _is_certain():
+        _keep(folder, name, json.dumps(cattrs.unstructure(found)).encode())
+    return found
+
+
+def _keep(folder: Path, name: str, data: bytes) -> None:
+    with suppress(OSError):
+        kept_files.make_folder(folder, "answers", MOST_VERSIONS)
+        kept_files.write(folder, name, data)
+        kept_files.forget_files(folder, MOST_BYTES)
+
+
+@functools.cache
+def code() -> str:
+    """A hash of all code that an answer follows from, as it is when this is first asked for."""
+    files = (file.read_bytes() for file in files_below(*PACKAGES))
+    versions = {"python": platform.python_version(), **versions_of(USED), **flags()}
+    return digest([engine_code().encode(), json.dumps(versions, sort_keys=True).encode(), *files])
+
+
+def _is_certain() -> bool:
+    """Whether all of Highwater that was imported is certainly as its files are."""
+    return all(is_as_imported(name) for name in list(sys.modules) if name.partition(".")[0] == "highwater")
