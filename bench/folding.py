@@ -81,7 +81,7 @@ SPECS = {
 }
 
 
-def search(path: Path, folds: bool, most: int, workers: int) -> None:
+def search(path: Path, most: int, workers: int, *, folds: bool) -> None:
     """One search, every state of it, and a line of what it took."""
     store.FOLD_FROM = 1 << 24 if folds else 1 << 62
     system = load_spec(path).system()
@@ -92,7 +92,7 @@ def search(path: Path, folds: bool, most: int, workers: int) -> None:
     print(found.bits, found.stored_states, found.memory, grown, found.seconds, processor, flush=True)
 
 
-def measured(path: Path, folds: bool, most: int, workers: int) -> list[float]:
+def measured(path: Path, most: int, workers: int, *, folds: bool) -> list[float]:
     how = "folded" if folds else "flat"
     command = [sys.executable, __file__, "--one", path, how, "--most", most, "--workers", workers]
     kept = os.environ | {"XDG_CACHE_HOME": str(path.parent / how)}  # each goes by the size that its own kind had
@@ -109,7 +109,7 @@ def main() -> None:
     parser.add_argument("--one", nargs=2, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.one:
-        search(Path(given.one[0]), given.one[1] == "folded", given.most, given.workers)
+        search(Path(given.one[0]), given.most, given.workers, folds=given.one[1] == "folded")
         return
     with tempfile.TemporaryDirectory() as folder:
         print("| search | bits | stored states | rows | bytes | all in | wall s | processor s |")
@@ -119,9 +119,9 @@ def main() -> None:
             path = Path(folder) / f"{name}.toml"
             path.write_text(of.read_text() if isinstance(of, Path) else of)
             for folds in (False, True):
-                measured(path, folds, given.most, given.workers)  # learns the trees, and makes machine code
+                measured(path, given.most, given.workers, folds=folds)  # learns the trees, and makes machine code
             runs = [
-                {folds: measured(path, folds, given.most, given.workers) for folds in (False, True)}
+                {folds: measured(path, given.most, given.workers, folds=folds) for folds in (False, True)}
                 for _ in range(given.runs)
             ]
             for folds in (False, True):

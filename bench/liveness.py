@@ -30,7 +30,7 @@ from highwater.explorer.system import System
 from highwater.model.language.graph_properties import Liveness, always_eventually
 
 
-def promise(actions: list[Any], strong: bool) -> Liveness:
+def promise(actions: list[Any], *, strong: bool) -> Liveness:
     fair: dict[str, Any] = {"strongly_fair" if strong else "fair": actions}
 
     @always_eventually(**fair)
@@ -40,10 +40,10 @@ def promise(actions: list[Any], strong: bool) -> Liveness:
     return logs_agree
 
 
-def judged(sizes: tuple[int, ...], strong: bool) -> System:
+def judged(sizes: tuple[int, ...], *, strong: bool) -> System:
     plain = system(sizes, ["no_deadlock"])
     actions = list(dict.fromkeys(instance.of for instance in plain.actions))
-    return attrs.evolve(plain, liveness=tuple(promise(actions, strong).instances(plain.bounds, plain.protocol)))
+    return attrs.evolve(plain, liveness=tuple(promise(actions, strong=strong).instances(plain.bounds, plain.protocol)))
 
 
 def main() -> None:
@@ -61,7 +61,7 @@ def main() -> None:
         took: dict[str, float] = {}
         measure(took)
         outcome = breadth_first.explore(
-            judged(SMALL if options.small else LARGE, options.strong),
+            judged(SMALL if options.small else LARGE, strong=options.strong),
             workers=options.workers,
             symmetry=options.symmetry,
         )

@@ -110,9 +110,9 @@ class Bench:
         self.spark = session(arguments.master, **{"spark.ui.enabled": "false"})
         self.spark.sparkContext.addPyFile(rivals_on_spark.__file__)
 
-    def search(self, sizes: tuple[int, ...], columns: bool = False) -> Run:
+    def search(self, sizes: tuple[int, ...], *, columns: bool = False) -> Run:
         spark, seen = session(), list[Progress]()
-        units = len(PartitionWorker(recipe(sizes)(), self.how.symmetry).units)
+        units = len(PartitionWorker(recipe(sizes)(), symmetry=self.how.symmetry).units)
         exchanging = rivals_on_spark.exchanging_columns(spark, units) if columns else nullcontext()
         folder = tempfile.TemporaryDirectory(dir=self.how.checkpoint) if self.how.checkpoint else nullcontext()
         with folder as parent, Usage() as usage, exchanging:
@@ -135,7 +135,9 @@ class Bench:
     def plain(self, sizes: tuple[int, ...]) -> Run:
         with tempfile.TemporaryDirectory(dir=self.how.checkpoint) as folder, Usage() as usage:
             started = time.perf_counter()
-            rows, levels = rivals_on_spark.plain(self.spark.newSession(), recipe(sizes), self.how.symmetry, folder)
+            rows, levels = rivals_on_spark.plain(
+                self.spark.newSession(), recipe(sizes), folder, symmetry=self.how.symmetry
+            )
             seconds = time.perf_counter() - started
         assert self.how.symmetry or 1 + sum(rows) == DISTINCT[sizes], rows
         return Run(
@@ -175,10 +177,10 @@ def main() -> None:
     arguments = parser.parse_args()
     sizes, bench = SMALL if arguments.small else LARGE, Bench(arguments)
     rows_worth_a_job, spark_explore.ROWS_WORTH_A_JOB = spark_explore.ROWS_WORTH_A_JOB, FEWEST_ROWS
-    warm_up(bench, arguments.only_search)
+    warm_up(bench, only_search=arguments.only_search)
     if not arguments.small:
         spark_explore.ROWS_WORTH_A_JOB = rows_worth_a_job
-    layout = PartitionWorker(recipe(sizes)(), arguments.symmetry).layout
+    layout = PartitionWorker(recipe(sizes)(), symmetry=arguments.symmetry).layout
     print(f"KIP-320 {sizes}: {DISTINCT[sizes]:,} states of {layout.bits} bits; {arguments.master}")
     for number in range(arguments.runs):
         print(f"\nrun {number + 1} begins {load()}\n\n{HEAD}", flush=True)
@@ -200,7 +202,7 @@ def main() -> None:
     bench.spark.stop()
 
 
-def warm_up(bench: Bench, only_search: bool) -> None:
+def warm_up(bench: Bench, *, only_search: bool) -> None:
     """Let Java and Python workers begin and load what they need."""
     bench.search(SMALL)
     if not only_search:

@@ -49,7 +49,7 @@ class Steps:
         visible: what invariants read.
     """
 
-    def __init__(self, engine: Any, ignored: int, with_properties: bool) -> None:
+    def __init__(self, engine: Any, ignored: int, *, with_properties: bool) -> None:
         self._engine, self._ignored = engine, ignored
         self._effect, self._proof = cache(self._effect_of), cache(self._proof_of)
         self.known = [self._of_tree(engine.actions, number) for number in range(len(engine.actions.instances))]
@@ -174,7 +174,11 @@ def report(path: Path) -> bool:
                 program.learn(number, engine.store.words(row))
     leaves = engine.layout.root.leaves()
     budgets = sum(bits((leaf.word, leaf.shift, leaf.width)) for leaf in leaves if leaf.path.startswith("used."))
-    kinds = (Steps(engine, 0, True), Steps(engine, 0, False), Steps(engine, budgets, False))
+    kinds = (
+        Steps(engine, 0, with_properties=True),
+        Steps(engine, 0, with_properties=False),
+        Steps(engine, budgets, with_properties=False),
+    )
     factors = [f"{states / reduced(engine, system.initial, steps):.2f}" for steps in kinds]
     print(f"| {path.parent.name}/{path.stem} | {states:,} | {' | '.join(factors)} |", flush=True)
     return True

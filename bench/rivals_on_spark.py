@@ -30,9 +30,9 @@ from highwater.spark.worker.tasks import REPORT, Search, Task, engine_of, prints
 PLACE = ("owner", "source", "number")
 
 
-def plain(spark: Any, make: Callable[[], System], symmetry: bool, folder: str) -> tuple[list[int], list[float]]:
+def plain(spark: Any, make: Callable[[], System], folder: str, *, symmetry: bool) -> tuple[list[int], list[float]]:
     """The plain pipeline; the rows and the seconds of each level after the first, whose row is the initial state's."""
-    engine = PartitionWorker(make(), symmetry)
+    engine = PartitionWorker(make(), symmetry=symmetry)
     rows = engine.representative_rows(engine.system.initial)
     for _ in range(10):  # the same warm start that the search's driver gives: its trees after ten levels
         records = [some.reshape(-1, engine.record_width)[:, :-2] for _, some in engine.expand(rows, 1)]

@@ -335,7 +335,7 @@ class Cluster:
         """Where a broker keeps its replica."""
         return self.brokers[broker].folder / "data" / f"{topic}-{partition}"
 
-    def elect(self, candidate: int, topic: str = TOPIC, partition: int = 0, uncleanly: bool = False) -> None:
+    def elect(self, candidate: int, topic: str = TOPIC, partition: int = 0, *, uncleanly: bool = False) -> None:
         """Make a broker the preferred leader, and elect it.
 
         Raises:

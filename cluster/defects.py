@@ -337,7 +337,7 @@ def _is_assigned_to(stage: Stage, replicas: str, seconds: float) -> bool:
     return False
 
 
-def _restarted(stage: Stage, wait: bool) -> Verdict:
+def _restarted(stage: Stage, *, wait: bool) -> Verdict:
     """A broker shuts down in order and is started again."""
     cluster = stage.cluster
     stage.create([[0, 1]], min_isr=1)

@@ -79,12 +79,12 @@ class Planner:
             NoSchedule: there is none.
         """
         for in_order in (True, False):
-            found = self._search(in_order)
+            found = self._search(in_order=in_order)
             if isinstance(found, _Node):
                 return self._with_consequences(found)
         raise NoSchedule(self._why_not(found))
 
-    def _search(self, in_order: bool) -> _Node | int:
+    def _search(self, *, in_order: bool) -> _Node | int:
         """The first node that violates the property; or how many decided steps could be taken at most."""
         (start,) = self._system.initial
         begun = self._settled(start, frozenset())
@@ -97,7 +97,7 @@ class Planner:
         while queue and len(seen) < MOST_NODES:
             node = queue.popleft()
             most = max(most, len(node.done))
-            for after in self._next(node, in_order):
+            for after in self._next(node, in_order=in_order):
                 key = (after.state, after.paused, after.done)
                 if key in seen:
                     continue
@@ -109,7 +109,7 @@ class Planner:
             raise NoSchedule(f"none was found among the first {MOST_NODES:,} states; there are more")
         return most
 
-    def _next(self, node: _Node, in_order: bool) -> Iterator[_Node]:
+    def _next(self, node: _Node, *, in_order: bool) -> Iterator[_Node]:
         for number, decided in enumerate(self._decided):
             if number in node.done:
                 continue

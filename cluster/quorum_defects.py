@@ -29,7 +29,7 @@ LEARNED_LEADER = r"Completed transition to FollowerState\("
 NOT_FOLLOWER = re.compile(r"Expected to be Follower, but the current state is")
 
 
-def removed_while_slow(stage: Stage, slow: bool) -> Verdict:
+def removed_while_slow(stage: Stage, *, slow: bool) -> Verdict:
     """A voter of the metadata quorum that is slow is removed, and then answers the active controller.
 
     Raises:
@@ -97,7 +97,7 @@ def _without_the_ended(stage: Stage, ended: int) -> str:
     return f"{created}; a controller is active once it is started again"
 
 
-def stored_a_leader(stage: Stage, killed: bool) -> Verdict:
+def stored_a_leader(stage: Stage, *, killed: bool) -> Verdict:
     """A new broker learns who leads the metadata quorum, and is killed before it has read who the voters are."""
     cluster = stage.cluster
     active = _active(cluster)
@@ -139,7 +139,7 @@ def stored_a_leader(stage: Stage, killed: bool) -> Verdict:
     )
 
 
-def truncated_to_its_snapshot(stage: Stage, cleaned: bool) -> Verdict:
+def truncated_to_its_snapshot(stage: Stage, *, cleaned: bool) -> Verdict:
     """An active controller has a snapshot at the end of its log and appends a record that nobody else gets. It is
     killed, another one becomes active, and it starts again.
     """

@@ -150,7 +150,7 @@ class Stage:
 
         return until(look, seconds or self.cluster.settings.step_seconds, what)
 
-    def await_change(self, broker: int, gone: bool) -> None:
+    def await_change(self, broker: int, *, gone: bool) -> None:
         """Wait until a broker has deleted its replica, or has one."""
         what = f"{shown(broker)} {'has deleted its' if gone else 'has a'} replica"
         self._await(lambda: self.has_replica(broker) is not gone, what)

@@ -80,7 +80,7 @@ def explain(before: Recorded, after: Recorded, registered: frozenset[int], rules
     goal = _projected(after, index)
     epochs = after.leader_epoch - before.leader_epoch
     for clean in (True, False):
-        start = _start(before, index, registered, clean, rules)
+        start = _start(before, index, registered, rules, clean=clean)
         found = _search(start, goal, epochs, {index[each] for each in registered if each in index}, rules)
         if found is not None:
             return tuple(_shown(instance, ids) for instance in found)
@@ -157,7 +157,9 @@ def _asking(state: Partition, isr: frozenset[int]) -> Partition:
     return state.with_replica(leader, evolve(state.replicas[leader], changes=(change,)))
 
 
-def _start(of: Recorded, index: Mapping[int, int], registered: frozenset[int], clean: bool, rules: Rules) -> Partition:
+def _start(
+    of: Recorded, index: Mapping[int, int], registered: frozenset[int], rules: Rules, *, clean: bool
+) -> Partition:
     """The model's state for a record: every broker runs but for those that are about to register."""
     initial: Partition = _definition(rules.protocol).initial_states(_bounds(len(index), rules.min_insync_replicas))[0]
     leader, isr, elr, assignment, standings = _projected(of, index)

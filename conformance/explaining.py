@@ -82,7 +82,7 @@ def explain_directories(root: Path, distribution: Distribution, preset: str) -> 
         copies = [each for each in disk.copies if each.partition == partition]
         recorded = history.recorded.get(partition)
         isr = recorded.isr if recorded is not None else frozenset()
-        findings += judge(copies, isr, topic in compacted and topic != METADATA)
+        findings += judge(copies, isr, compacted=topic in compacted and topic != METADATA)
     lines = read_lines(root)
     findings += lines.findings
     learned, notes = dict[str, list[Learned]](), list[Remark]()

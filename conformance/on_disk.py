@@ -16,7 +16,7 @@ from collections.abc import Collection, Iterator, Sequence
 from highwater.conformance.disk import Copy, Finding
 
 
-def judge(copies: Sequence[Copy], isr: Collection[int], compacted: bool) -> Iterator[Finding]:
+def judge(copies: Sequence[Copy], isr: Collection[int], *, compacted: bool) -> Iterator[Finding]:
     """What is wrong with the replicas of one partition.
 
     Args:
@@ -24,7 +24,7 @@ def judge(copies: Sequence[Copy], isr: Collection[int], compacted: bool) -> Iter
         compacted: whether cleaning may have made batches differ and left gaps.
     """
     for copy in copies:
-        yield from _log(copy, compacted)
+        yield from _log(copy, compacted=compacted)
         yield from _epoch_cache(copy)
         yield from _high_watermark(copy)
     if not compacted:
@@ -33,7 +33,7 @@ def judge(copies: Sequence[Copy], isr: Collection[int], compacted: bool) -> Iter
     yield from _candidates(copies, isr)
 
 
-def _log(copy: Copy, compacted: bool) -> Iterator[Finding]:
+def _log(copy: Copy, *, compacted: bool) -> Iterator[Finding]:
     for one, other in itertools.pairwise(copy.batches):
         if 0 <= other.epoch < one.epoch:  # batches of older formats have no epoch
             words = f"the leader epoch goes back from {one.epoch} to {other.epoch} at offset {other.base}"

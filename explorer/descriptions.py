@@ -477,12 +477,12 @@ class Descriptions:
         inside = {
             name: value
             for name, value in vars(cls).items()
-            if name not in LEFT_OUT and not self._is_left_out(name, value, cls, own)
+            if name not in LEFT_OUT and not self._is_left_out(name, value, cls, own=own)
         }
         return (*parts, *self._attributes_in(inside))
 
     @staticmethod
-    def _is_left_out(name: str, value: Any, cls: type, own: bool) -> bool:
+    def _is_left_out(name: str, value: Any, cls: type, *, own: bool) -> bool:
         """Whether an attribute of a class is described elsewhere, or is no part of what the class does.
 
         What attrs and `Enum` add to classes differs from version to version. Of Highwater's own classes, whose file is

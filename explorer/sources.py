@@ -198,11 +198,11 @@ def changed_last(module: str) -> Stamp:
 def origin_of(module: str) -> Origin:
     """Where an imported module is from."""
     spec = getattr(sys.modules.get(module), "__spec__", None)
-    return _origin_of(module, getattr(spec, "origin", None), getattr(spec, "has_location", False))
+    return _origin_of(module, getattr(spec, "origin", None), has_location=getattr(spec, "has_location", False))
 
 
 @cache
-def _origin_of(module: str, file: str | None, has_location: bool) -> Origin:
+def _origin_of(module: str, file: str | None, *, has_location: bool) -> Origin:
     if file is None or not has_location:  # built in, frozen, or of no file at all
         return Origin.STANDARD if file and _top(module) in sys.stdlib_module_names else Origin.ELSEWHERE
     path = Path(file)

@@ -27,7 +27,7 @@ class Verdict(Enum):
     UNKNOWN = "unknown"
 
     @classmethod
-    def after(cls, violated: bool, reason: str) -> Verdict:
+    def after(cls, reason: str, *, violated: bool) -> Verdict:
         """The verdict of a search that found a violation or not, and that ended early for a reason, or for none."""
         if violated:
             return cls.VIOLATED

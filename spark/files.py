@@ -33,7 +33,7 @@ class Folder:
             file.
     """
 
-    def __init__(self, uri: str, for_good: bool = True) -> None:
+    def __init__(self, uri: str, *, for_good: bool = True) -> None:
         self.uri = uri
         self._for_good = for_good
         try:
@@ -77,7 +77,7 @@ class Folder:
         try:
             self._files.create_dir(path.rpartition("/")[0], recursive=True)
             if isinstance(self._files, fs.LocalFileSystem):
-                write_whole(Path(path), data, self._for_good)
+                write_whole(Path(path), data, for_good=self._for_good)
                 return
             temporary = f"{name}.{uuid.uuid4().hex[:12]}{TEMPORARY}"
             try:

@@ -14,6 +14,7 @@ driver and executors all reach.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import io
 import re
@@ -103,7 +104,7 @@ class Levels:
         temporary: whether the folder goes with the search, so that nothing in it need outlive a failure of power.
     """
 
-    def __init__(self, uri: str, temporary: bool = False) -> None:
+    def __init__(self, uri: str, *, temporary: bool = False) -> None:
         self.uri = uri
         self.temporary = temporary
         self._folder = Folder(uri, for_good=not temporary)
@@ -111,7 +112,7 @@ class Levels:
         self._lock: Lock | RemoteLock | None = None
 
     def __reduce__(self) -> Any:
-        return Levels, (self.uri, self.temporary)
+        return functools.partial(Levels, self.uri, temporary=self.temporary), ()
 
     # The whole folder
 
@@ -126,7 +127,7 @@ class Levels:
         text, self._last_hash = seal({"format": FORMAT, "version": VERSION, **header})
         self._folder.write(MANIFEST, text)
 
-    def try_out(self, resume: bool) -> None:
+    def try_out(self, *, resume: bool) -> None:
         """Refuse now what a search would refuse after Spark has started.
 
         Raises:
@@ -176,13 +177,13 @@ class Levels:
             )
         return header
 
-    def refuse_unless_of(self, prints: Fingerprint, states_only: bool = False) -> None:
+    def refuse_unless_of(self, prints: Fingerprint, *, states_only: bool = False) -> None:
         """Refuse levels of another search, or, if only the states matter, of other states.
 
         Raises:
             CheckpointError: they belong to another search. The message names the differences.
         """
-        if different := differences(self.header()["fingerprint"], prints, states_only):
+        if different := differences(self.header()["fingerprint"], prints, states_only=states_only):
             raise CheckpointError(f"{self.uri}: is a checkpoint of another search: {in_one_line(different)}")
 
     def read(self) -> list[Level]:

@@ -44,6 +44,7 @@ def reachable_graph(
     system: System,
     most: int,
     on_progress: Callable[[int, int], None] = lambda states, waiting: None,
+    *,
     decoded: bool = False,
 ) -> networkx.MultiDiGraph:
     """The states that the system reaches and the steps between them.

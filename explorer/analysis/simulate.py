@@ -131,7 +131,7 @@ def simulate(
         ModelError: a function of the model is not a pure function of the state, raised, or gave what lies outside its
             domain.
     """
-    made = _Walks(system, depth, seed, weights or {}, check_deadlock, audit, coverage)
+    made = _Walks(system, depth, seed, weights or {}, audit, check_deadlock=check_deadlock, coverage=coverage)
     with refusing_what_is_never_equal(system):
         return made.run(walks, seconds, workers or os.cpu_count() or 1, on_progress)
 
@@ -145,8 +145,9 @@ class _Walks(Compiled):
         depth: int,
         seed: int,
         weights: Mapping[str, float],
-        check_deadlock: bool,
         audit: int,
+        *,
+        check_deadlock: bool,
         coverage: bool,
     ) -> None:
         self.watch = Stopwatch()

@@ -61,6 +61,7 @@ class Runs(Protocol):
         number: int,
         words: Callable[[], Sequence[int]],
         read: Callable[[Leaf], int] | None = None,
+        *,
         both_orders: bool = True,
     ) -> tuple[list[tuple[Leaf, int]], int]:
         """The path that an instance takes in a state, and what it leads to, as a reference."""
@@ -139,7 +140,7 @@ class Equivariance:
     ) -> Run:
         settings = self._program.settings
         before = settings.begin()
-        path, reference = self._program.run(number, words, read, both_orders)
+        path, reference = self._program.run(number, words, read, both_orders=both_orders)
         run = Run(reference, settings.begin(before))
         self._note(number, path, run)
         return run

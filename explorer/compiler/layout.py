@@ -264,7 +264,8 @@ class Layout:
                     domain, self._leaf(Integers(0, length), f"len({path})"), self._elements(of, length, path)
                 )
             case SetOf(of=of):
-                self._refuse_unless(of.count <= WORD_BITS * MOST_WORDS, path, "a set with that many possible members")
+                if of.count > WORD_BITS * MOST_WORDS:
+                    raise _too_large(path, "a set with that many possible members")
                 members = tuple(of.values())
                 bits = tuple(self._leaf(BOOLEAN, f"{of.show(member)} in {path}") for member in members)
                 return Members(domain, members, bits, {member: i for i, member in enumerate(members)})
@@ -273,30 +274,33 @@ class Layout:
         raise ModelError(f"{path or 'the state'}: {domain!r} is no domain")
 
     def _elements(self, of: Any, length: int, path: str) -> tuple[Any, ...]:
-        self._refuse_unless(length <= WORD_BITS * MOST_WORDS, path, f"a tuple of {int(length)} elements")
+        if length > WORD_BITS * MOST_WORDS:
+            raise _too_large(path, f"a tuple of {int(length)} elements")
         return tuple(self._slot(of, f"{path}[{i}]") for i in range(length))
 
     def _leaf(self, domain: Any, path: str) -> Leaf:
         """Place a scalar in the first word that still has room for it."""
         size = domain.size
-        self._refuse_unless(size >= 1, path, "a domain without values")
+        if size < 1:
+            raise _too_large(path, "a domain without values")
         width = (size - 1).bit_length()
-        self._refuse_unless(width <= 20, path, f"a scalar with {size} values")
+        if width > 20:
+            raise _too_large(path, f"a scalar with {size} values")
         word = next((word for word, free in enumerate(self._free) if free >= width), len(self._free))
         if word == len(self._free):
-            self._refuse_unless(word - self._skipped < MOST_WORDS, path, "one more word")
+            if word - self._skipped >= MOST_WORDS:
+                raise _too_large(path, "one more word")
             self._free.append(WORD_BITS)
         shift = WORD_BITS - self._free[word]
         self._free[word] -= width
         return Leaf(path, domain, word, shift if width else 0, width)
 
-    @staticmethod
-    def _refuse_unless(fits: bool, path: str, what: str) -> None:
-        if not fits:
-            raise ModelError(
-                f"{path}: {what} does not fit into a packed state of at most {MOST_WORDS} words of {WORD_BITS} bits; "
-                "lower the bounds"
-            )
+
+def _too_large(path: str, what: str) -> ModelError:
+    return ModelError(
+        f"{path}: {what} does not fit into a packed state of at most {MOST_WORDS} words of {WORD_BITS} bits; "
+        "lower the bounds"
+    )
 
 
 def holders(slot: Slot) -> Iterator[tuple[Leaf, Holder]]:

@@ -61,6 +61,7 @@ class Program(DecisionTrees):
         effects: Effects,
         audit: int,
         images: Sequence[Image] = (),
+        *,
         share: bool = True,
     ) -> None:
         """
@@ -242,6 +243,7 @@ class Program(DecisionTrees):
         number: int,
         words: Callable[[], Sequence[int]],
         read: Callable[[Leaf], int] | None = None,
+        *,
         both_orders: bool = True,
     ) -> tuple[list[tuple[Leaf, int]], int]:
         """The path that an instance takes in a state, and what it leads to, as a reference.

@@ -45,7 +45,7 @@ OF_OBJECTS = (id, type, operator.is_, operator.is_not)
 _written = functools.cache(ast.unparse)
 
 
-def refuse_questions(system: System, of_views: bool = True, trusting: bool = True) -> None:
+def refuse_questions(system: System, *, of_views: bool = True, trusting: bool = True) -> None:
     """Look through the functions that a system is made of, and all that these name, for questions that cannot mean what
     they say.
 
@@ -285,7 +285,7 @@ class _Reader:
         """Where a part of the function is written, in words."""
         return f"at {self._code.co_filename}:{node.lineno} in {self._code.co_name}"
 
-    def values(self, node: ast.expr, only_tables: bool = False) -> tuple[Any, ...]:
+    def values(self, node: ast.expr, *, only_tables: bool = False) -> tuple[Any, ...]:
         """The values that are looked up by hash: of a set or the keys of a table, as far as the text shows them."""
         match node:
             case ast.Set(elts=elements) if not only_tables:
@@ -293,11 +293,11 @@ class _Reader:
             case ast.Dict(keys=keys):
                 kinds = [_Unknown() if key is None else self.kind(key) for key in keys]
             case _:
-                return self._values_of(self.kind(node), only_tables)
+                return self._values_of(self.kind(node), only_tables=only_tables)
         return tuple(each.value for each in kinds if isinstance(each, _Known))
 
     @staticmethod
-    def _values_of(kind: Any, only_tables: bool) -> tuple[Any, ...]:
+    def _values_of(kind: Any, *, only_tables: bool) -> tuple[Any, ...]:
         inside = kind.domain.inside().get("") if _is_of(kind, Shape.SET) else None
         if isinstance(inside, OneOf):
             return () if only_tables else inside.members

@@ -41,7 +41,7 @@ class PartitionWorker:
         units: a tuple as long as a row.
     """
 
-    def __init__(self, system: System, symmetry: bool, audit: int = 8) -> None:
+    def __init__(self, system: System, audit: int = 8, *, symmetry: bool) -> None:
         self.system = system
         self.search = Engine(system, None, audit, workers=1, symmetry=symmetry)
         refuse_while_it_lives(self, system)

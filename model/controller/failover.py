@@ -108,7 +108,7 @@ def _machines_started(cluster: Cluster, controller: int, dead: list[int], protoc
     cluster = batch.sent(cluster, protocol)
     states = context.replicas
     for replica in context.assignment:
-        states = replaced(states, replica, replica_states.at_startup(replica not in dead))
+        states = replaced(states, replica, replica_states.at_startup(is_live=replica not in dead))
     cluster = cluster.with_context(controller, replicas=states)
     if cluster.zk.partition_added:
         cluster = cluster.with_context(controller, added=states[context.assignment[0]])
@@ -118,7 +118,9 @@ def _machines_started(cluster: Cluster, controller: int, dead: list[int], protoc
         cluster = move_replicas(cluster, controller, dead, ReplicaState.OFFLINE, protocol)
     context = cluster.controllers[controller]
     leader = None if context.leadership is None else context.leadership.leader
-    state = partition_at_startup(context.leadership is not None, leader is not None and context.is_online(leader))
+    state = partition_at_startup(
+        has_leadership=context.leadership is not None, leader_is_live=leader is not None and context.is_online(leader)
+    )
     cluster = cluster.with_context(controller, partition=state)
     return trigger_online(cluster, controller, protocol)
 

@@ -45,7 +45,7 @@ def change(before: PartitionState, after: PartitionState) -> Edge | Illegal:
     return find(EDGES, before, after)
 
 
-def at_startup(has_leadership: bool, leader_is_live: bool) -> PartitionState:
+def at_startup(*, has_leadership: bool, leader_is_live: bool) -> PartitionState:
     """The state that a new controller gives a partition before it elects leaders for those that are `NEW` or `OFFLINE`.
 
     Source: kafka.controller.PartitionStateMachine#initializePartitionState.

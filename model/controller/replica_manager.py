@@ -40,7 +40,7 @@ def obeyed(cluster: Cluster, controller: int, broker: int, request: Request, pro
     after = evolve(before, controller_epoch=max(before.controller_epoch, request.controller_epoch))
     match request.kind:
         case Kind.LEADER_AND_ISR:
-            done = _took_role(after, broker, request, cluster.history.committed, protocol)
+            done = _took_role(after, broker, request, protocol, committed=cluster.history.committed)
             is_stale |= request.leader_epoch < before.leader_epoch
         case Kind.STOP_REPLICA:
             done = _stopped(after, request, protocol)
@@ -70,7 +70,7 @@ def _answered(cluster: Cluster, controller: int, broker: int, request: Request, 
 
 
 def _took_role(
-    broker: Broker, me: int, request: Request, committed: bool, protocol: ControllerProtocol
+    broker: Broker, me: int, request: Request, protocol: ControllerProtocol, *, committed: bool
 ) -> Broker | None:
     """The broker as leader or follower, or None if it refuses.
 

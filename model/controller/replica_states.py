@@ -97,7 +97,7 @@ def leave_isr(replica: int, leader: int | None, isr: frozenset[int], *, last_sta
     return Left(None if leader == replica else leader, isr if len(isr) == 1 and last_stays else isr - {replica})
 
 
-def at_startup(is_live: bool) -> ReplicaState:
+def at_startup(*, is_live: bool) -> ReplicaState:
     """The state that a new controller gives an assigned replica. It then moves live ones to `ONLINE` and, since 2.3,
     others to `OFFLINE`.
 

@@ -197,7 +197,7 @@ def move_partition(
                 )
                 if elected is None:
                     return cluster
-                cluster = _write_elected(cluster, controller, elected, first, protocol)
+                cluster = _write_elected(cluster, controller, elected, protocol, first=first)
             case Does.LEADER_AND_ISR:
                 first = edge.before is PartitionState.NEW
                 receivers = _receivers(cluster, controller, None if first else strategy, protocol)
@@ -237,7 +237,7 @@ def _election(cluster: Cluster, controller: int, strategy: Strategy, protocol: C
 
 
 def _write_elected(
-    cluster: Cluster, controller: int, elected: Elected, first: bool, protocol: ControllerProtocol
+    cluster: Cluster, controller: int, elected: Elected, protocol: ControllerProtocol, *, first: bool
 ) -> Cluster:
     if first:
         leadership = Leadership(elected.leader, elected.isr, 0, 0, cluster.controllers[controller].epoch)

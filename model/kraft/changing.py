@@ -140,7 +140,7 @@ def counts_as_unclean(before: Partition, after: Partition, rule: UncleanElection
     return after.leader not in clean
 
 
-def taken_out(cluster: Cluster, partition: int, broker: int, uncleanly: bool = False) -> Target:
+def taken_out(cluster: Cluster, partition: int, broker: int, *, uncleanly: bool = False) -> Target:
     """The target of a partition whose ISR a broker leaves."""
     isr = listed(cluster, partition, cluster.partitions[partition].isr - {broker})
     return Target(isr=isr, shut_down_uncleanly=frozenset({broker}) if uncleanly else frozenset())

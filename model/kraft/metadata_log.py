@@ -55,7 +55,7 @@ def appended_by_partition(stages: list[Cluster], protocol: KraftProtocol, bounds
     return evolve(after, tail=before.tail + batches)
 
 
-def with_new_end(cluster: Cluster, protocol: KraftProtocol, of_quorum: bool) -> Cluster:
+def with_new_end(cluster: Cluster, protocol: KraftProtocol, *, of_quorum: bool) -> Cluster:
     """The cluster after a commit: nobody has read the metadata log to the end. The active controller remembers what it
     says there if it has made the batch itself.
 
@@ -78,7 +78,9 @@ def commit_batch(cluster: Cluster, protocol: KraftProtocol, bounds: KraftBounds)
     if not cluster.tail:
         return None
     leader, of_quorum, before = cluster.tail[0].answers, cluster.tail[0].of_quorum, cluster.committed
-    cluster = passed(with_new_end(evolve(cluster, tail=cluster.tail[1:]), protocol, of_quorum), before, bounds)
+    cluster = passed(
+        with_new_end(evolve(cluster, tail=cluster.tail[1:]), protocol, of_quorum=of_quorum), before, bounds
+    )
     return cluster if leader is None else answered(cluster, leader)
 
 

@@ -164,7 +164,7 @@ def registered(cluster: Cluster, broker: int, protocol: KraftProtocol, bounds: K
         before = now.partitions[partition]
         if not leaves or not (broker in before.isr or (uncleanly and broker in before.elr)):
             return now
-        return changed(now, partition, protocol, taken_out(now, partition, broker, uncleanly), without=broker)
+        return changed(now, partition, protocol, taken_out(now, partition, broker, uncleanly=uncleanly), without=broker)
 
     stages = by_partition(cluster, without_incarnation)
     after = stages[-1].with_standing(broker, Standing.FENCED).having_heard_of(broker)

@@ -52,7 +52,7 @@ def apply_metadata(cluster: Cluster, broker: int, offset: int, bounds: KraftBoun
         changed = cluster
     else:
         newer = change.leader_epoch > metadata.leader_epoch
-        changed = followed(cluster, broker, change, Role.FOLLOWER, bounds, newer)
+        changed = followed(cluster, broker, change, Role.FOLLOWER, bounds, newer=newer)
     known = replica.known
     if offset > known:
         known = offset if broker in change.replicas else 0
@@ -85,7 +85,7 @@ def led(cluster: Cluster, broker: int, metadata: Change, change: Change, bounds:
 
 
 def followed(
-    cluster: Cluster, broker: int, change: Change, role: Role, bounds: KraftBounds, newer: bool = False
+    cluster: Cluster, broker: int, change: Change, role: Role, bounds: KraftBounds, *, newer: bool = False
 ) -> Cluster:
     """The broker follows the record's leader, or waits for one. It gives up its own leadership.
 

@@ -131,7 +131,7 @@ def shut_down_cleanly(cluster: Cluster, broker: int, candidate: int | None, boun
 
 @action(actor="broker", broker=brokers, clean=BOOLEAN, candidate=candidates)
 def shut_down_keeping_data(
-    cluster: Cluster, broker: int, clean: bool, candidate: int | None, bounds: KraftBounds
+    cluster: Cluster, broker: int, candidate: int | None, bounds: KraftBounds, *, clean: bool
 ) -> Cluster | None:
     """A broker shuts down cleanly, or crashes, and keeps its log.
 

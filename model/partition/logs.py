@@ -184,7 +184,7 @@ def remembered(replica: Replica, protocol: PartitionProtocol) -> int:
     return min(max(replica.checkpoint, replica.log_start), replica.log_end_offset)
 
 
-def stopped(replica: Replica, protocol: PartitionProtocol, process: Process, clean: bool = False) -> Replica:
+def stopped(replica: Replica, protocol: PartitionProtocol, process: Process, *, clean: bool = False) -> Replica:
     """The replica of a broker that has stopped: log, epoch cache and checkpoint are left, and its requests for another
     ISR stay in flight.
     """

@@ -123,7 +123,7 @@ class _Search:
         self.budget = budget
         self.options = options
         self.system = make_system()
-        self.engine = PartitionWorker(self.system, options.symmetry)
+        self.engine = PartitionWorker(self.system, symmetry=options.symmetry)
         known = {"check_deadlock": options.check_deadlock, "keep_going": options.keep_going}
         self.prints = prints_of(self.engine, known)  # of what was imported, whatever becomes of the files from now on
         self.kept = self.engine.take_kept() if options.keep_trees else None
@@ -234,7 +234,7 @@ class _Search:
 
     def _judge_twice(self, reason: str) -> None:
         """Have some of what was found judged a second time, if that is wanted and all is well."""
-        verdict = Verdict.after(bool(self.violations.all or self.lassos), reason)
+        verdict = Verdict.after(reason, violated=bool(self.violations.all or self.lassos))
         if self.options.auditing is Auditing.NONE or verdict not in (Verdict.HOLDS, Verdict.HOLDS_TO_DEPTH):
             return
 
@@ -322,7 +322,7 @@ class _Search:
         """How many paths of functions are known, on whatever machine."""
         return self.paths_known + len(self.learned)
 
-    def _report(self, now: str = "", level_ended: bool = False) -> None:
+    def _report(self, now: str = "", *, level_ended: bool = False) -> None:
         """Report progress: what the cluster does now, if it does anything, and how long the last level took."""
         level, stored = self.levels[-1], sum(each.rows for each in self.levels)
         distinct = sum(each.states for each in self.levels)
@@ -348,7 +348,7 @@ class _Search:
 
     def _outcome(self, reason: str) -> Outcome:
         violations = (*self.violations.all, *self.lassos)
-        verdict = Verdict.after(bool(violations), reason)
+        verdict = Verdict.after(reason, violated=bool(violations))
         enabled: Counter[str] = Counter()
         for instance, count in zip(self.system.actions, self.counts.enabled, strict=True):
             enabled[instance.of.name] += count

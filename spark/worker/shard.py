@@ -145,7 +145,7 @@ class Shard(Visited):
             self._sum_of_folded = self._folded_sum()
             self._write_note(clean=False)
 
-    def _write_note(self, clean: bool, whole: bool = True) -> None:
+    def _write_note(self, *, clean: bool, whole: bool = True) -> None:
         if whole:
             self._sum_levels()
         note = {

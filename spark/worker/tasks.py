@@ -198,10 +198,10 @@ def engine_of(search: Search) -> PartitionWorker:
         if others := [f"{name} {version}" for name, version in versions().items() if search.versions[name] != version]:
             driver = ", ".join(f"{name} {version}" for name, version in search.versions.items())
             raise ModelError(f"{here} has {', '.join(others)}, and the driver {driver}: install the same everywhere")
-        engine = PartitionWorker(search.make_system(), search.symmetry)
+        engine = PartitionWorker(search.make_system(), symmetry=search.symmetry)
         if differences(search.prints, prints_of(engine, search.options)):
             forget_models()
-            engine = PartitionWorker(search.make_system(), search.symmetry)
+            engine = PartitionWorker(search.make_system(), symmetry=search.symmetry)
         if different := differences(search.prints, prints_of(engine, search.options)):
             raise ModelError(
                 f"{here} has another version of highwater or of the model than the driver: {in_one_line(different)}"

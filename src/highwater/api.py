@@ -205,7 +205,7 @@ def states(spec: str | PathLike[str] | AnySpec, *, max_states: int = 1_000_000, 
     """
     from highwater.spaces import table_of
 
-    return table_of(load(spec), max_states, symmetry)
+    return table_of(load(spec), max_states, symmetry=symmetry)
 
 
 def coverage(spec: str | PathLike[str] | AnySpec, *, max_states: int = 1_000_000) -> Coverage:

@@ -26,7 +26,7 @@ def graph_of(spec: Spec, max_states: int) -> Any:
         raise SpecError(f"{spec.name}: {error}; lower the bounds, or raise max_states") from None
 
 
-def table_of(spec: Spec, max_states: int, symmetry: bool) -> Any:
+def table_of(spec: Spec, max_states: int, *, symmetry: bool) -> Any:
     """The reachable states as an Arrow table."""
     try:
         import pyarrow
@@ -38,7 +38,7 @@ def table_of(spec: Spec, max_states: int, symmetry: bool) -> Any:
         system = spec.system()
     if taken := [name for name in RESERVED if name in system.domain.fields]:
         raise SpecError(f"{spec.name}: the state has a field {taken[0]}, which is the name of a column of its own")
-    engine = _reached(spec, max_states, symmetry, ", or use `highwater states` with Spark")
+    engine = _reached(spec, max_states, ", or use `highwater states` with Spark", symmetry=symmetry)
     states = [plain(system.domain, engine.layout.unpack(engine.store.words(row))) for row in range(engine.store.count)]
     types = {name: column_type(of) for name, of in system.domain.fields.items()}
     types |= dict.fromkeys(RESERVED, pyarrow.int64())
@@ -81,7 +81,7 @@ def lines_of(spec: Spec, max_states: int) -> dict[str, dict[int, int]]:
     return lines_by_file(functions_run(engine.programs))
 
 
-def _reached(spec: Spec, max_states: int, symmetry: bool = True, otherwise: str = "") -> Engine:
+def _reached(spec: Spec, max_states: int, otherwise: str = "", *, symmetry: bool = True) -> Engine:
     """All states that a claim's model reaches, and the paths of its functions.
 
     Args:

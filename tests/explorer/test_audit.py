@@ -380,7 +380,7 @@ def test_orbits_that_are_counted_wrongly_are_named(monkeypatch: pytest.MonkeyPat
 
 def poisoned(system: System, of: str) -> None:
     """Let the trees that are kept of a system say that a path of an action leads to nothing."""
-    wrong = Engine(system, Budget(), 8, 1, True)
+    wrong = Engine(system, Budget(), 8, 1, symmetry=True)
     files = KeptTrees(wrong, 8)
     files.load()
     program = wrong.actions

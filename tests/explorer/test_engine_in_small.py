@@ -333,7 +333,7 @@ def test_as_many_states_are_kept_as_a_budget_allows() -> None:
 @pytest.mark.parametrize("long", [False, True], ids=["short", "long"])
 def test_parts_of_levels_find_the_same(long: bool, symmetry: bool) -> None:
     system, owners = club_of(long, *SYSTEMS["step"], queue_is_present), 3
-    worker = PartitionWorker(system, symmetry)
+    worker = PartitionWorker(system, symmetry=symmetry)
     width = len(worker.units)
     level = worker.representative_rows(system.initial)
     seen = {tuple(level)}
@@ -371,7 +371,7 @@ def test_parts_list_the_steps_that_plain_python_takes(
         monkeypatch.setattr("highwater.explorer.partitioned.visited.FOLD_FROM", 0)
         monkeypatch.setattr("highwater.explorer.search.states.folded.MOST_OF_FLAT", 1e9)
     system, owners = club_of(folds), 3
-    worker = PartitionWorker(system, symmetry)
+    worker = PartitionWorker(system, symmetry=symmetry)
     chosen = dict.fromkeys(worker.representative(each) for each in every_state(system))
     moves = {words: moves_of(system, worker.layout.unpack(words)) for words in chosen}
     rows = worker.rows_of([np.array(column, np.uint64) for column in zip(*moves, strict=True)])

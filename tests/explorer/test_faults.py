@@ -240,7 +240,7 @@ def test_memory_that_runs_out_in_the_model_or_in_a_report_keeps_what_was_learned
 
 def test_after_an_error_no_thread_learns_on(monkeypatch: pytest.MonkeyPatch) -> None:
     """What the first one left half done would be given another meaning."""
-    engine = Engine(WALK, Budget(), 8, 1, True)
+    engine = Engine(WALK, Budget(), 8, 1, symmetry=True)
     with monkeypatch.context() as patch:
         patch.setattr(effects.Effects, "_add", Mock(side_effect=MemoryError("injected")))
         with pytest.raises(MemoryError, match="injected"):

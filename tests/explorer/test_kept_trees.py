@@ -485,7 +485,7 @@ def test_highwater_in_an_archive_reads_what_it_brings(
             archive.write(file, f"highwater/explorer/search/trees/{file.name}")
     brought = zipfile.Path(tmp_path / "highwater.zip", "highwater/explorer/search/") / "trees"
     monkeypatch.setattr(tree_files, "BROUGHT", brought)
-    engine = kept_trees.Engine(write_keys(protocol={"variant": "kip-279"}), None, 8, 1, True)
+    engine = kept_trees.Engine(write_keys(protocol={"variant": "kip-279"}), None, 8, 1, symmetry=True)
     kept_trees.KeptTrees(engine, 8).load()
     assert len(engine.actions.lenders) == are_brought
     learned.clear()
@@ -510,7 +510,7 @@ def test_what_is_learned_beyond_what_came_along_is_kept(
 def test_trees_that_came_along_lend_paths(bring: Callable[[], Path], write_keys: Callable[..., System]) -> None:
     explored(write_keys())
     bring()
-    engine = kept_trees.Engine(write_keys(protocol={"variant": "kip-279"}), None, 8, 1, True)
+    engine = kept_trees.Engine(write_keys(protocol={"variant": "kip-279"}), None, 8, 1, symmetry=True)
     kept_trees.KeptTrees(engine, 8).load()
     assert len(engine.actions.lenders) == 1
 
@@ -574,7 +574,7 @@ def test_names_depend_on_no_version_of_what_highwater_itself_uses(
     others: dict[str, str], same_names: bool, same_folder: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """So that what came along serves them all. The user's own trees are in a folder for each."""
-    engine = kept_trees.Engine(found(CLAIMS[2]), None, 8, 1, True)
+    engine = kept_trees.Engine(found(CLAIMS[2]), None, 8, 1, symmetry=True)
     here = tree_names.names_of(engine, 8)
     sources_of = fingerprint.sources_of
     monkeypatch.setattr(
@@ -593,7 +593,7 @@ def test_names_depend_on_no_version_of_what_highwater_itself_uses(
 def test_names_are_the_same_after_functions_ran(model: Callable[..., System]) -> None:
     """Python changes code that runs often."""
     system = model()
-    engine = kept_trees.Engine(system, None, 8, 1, True)
+    engine = kept_trees.Engine(system, None, 8, 1, symmetry=True)
     before = tree_names.names_of(engine, 8)
     for _ in range(2000):
         for each in system.actions:
@@ -707,7 +707,7 @@ def test_with_trees_that_are_forgotten_their_filters_go(monkeypatch: pytest.Monk
     monkeypatch.setattr("highwater.explorer.search.engine.engine.ROWS_WORTH_A_FILTER", 1 << 9)
     system = found(CLAIMS[2])
     explored(system)
-    fresh, engine = (kept_trees.Engine(system, Budget(), 8, 1, True) for _ in range(2))
+    fresh, engine = (kept_trees.Engine(system, Budget(), 8, 1, symmetry=True) for _ in range(2))
     kept = kept_trees.KeptTrees(engine, 8)
     kept.load()
     assert engine.tables(engine.actions)["candidates"].size > fresh.tables(fresh.actions)["candidates"].size

@@ -277,7 +277,8 @@ def test_paths_are_lent_between_models_of_one_name_only_if_they_do_the_same(way:
 def test_an_action_is_known_to_others_by_what_it_does(module: Any) -> None:
     """Not by its name; and those of both models that do the same are alike."""
     found = [
-        tree_names.names_of(kept_trees.Engine(module.system("closure", x), None, 8, 1, True), 8) for x in (3, 4, 3)
+        tree_names.names_of(kept_trees.Engine(module.system("closure", x), None, 8, 1, symmetry=True), 8)
+        for x in (3, 4, 3)
     ]
     one, other, again = (each.instances for each in found if each is not None)
     assert one == again

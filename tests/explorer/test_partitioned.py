@@ -23,7 +23,7 @@ def explore(system: System, symmetry: bool, owners: int, warm: bool) -> tuple[li
     """A search by as many engines as owners: states per level, counts, and the depth at which each property is first
     violated.
     """
-    engines = [PartitionWorker(system, symmetry) for _ in range(owners)]
+    engines = [PartitionWorker(system, symmetry=symmetry) for _ in range(owners)]
     visited = [Visited(engine.layout) for engine in engines]
     first = engines[0].representative_rows(system.initial)
     level = [engines[0].owned(first, owner, owners) for owner in range(owners)]
@@ -42,7 +42,7 @@ def explore(system: System, symmetry: bool, owners: int, warm: bool) -> tuple[li
             counts += engine.take_counts()[0]
             violated |= dict.fromkeys(engine.broken(rows, violated), len(levels))
         if warm and len(levels) == 4:  # take what one has learned to all others
-            engines = [engines[0], *(PartitionWorker(system, symmetry) for _ in engines[1:])]
+            engines = [engines[0], *(PartitionWorker(system, symmetry=symmetry) for _ in engines[1:])]
             for engine in engines[1:]:
                 engine.take_trees(engines[0].trees())
                 assert engine.paths == engines[0].paths
@@ -115,7 +115,7 @@ def test_a_branch_that_is_missed_though_it_is_known_ends_the_search(monkeypatch:
 
 
 def test_rows_and_columns_of_words_are_the_same(rows: int = 50) -> None:
-    engine = PartitionWorker(tiny_system("reference", "kip-320"), True)
+    engine = PartitionWorker(tiny_system("reference", "kip-320"), symmetry=True)
     some = np.random.default_rng(0).integers(0, 1 << 32, rows * len(engine.units), np.uint32)
     assert np.array_equal(engine.rows_of(engine.columns_of(some)), some)
     assert len(engine.columns_of(some)) == engine.layout.words

@@ -371,7 +371,7 @@ def test_the_exit_code_says_why_there_is_no_repair(
     vacuous = Repairs(make_console(), changes_of(claim()), 1)
     vacuous.violated, vacuous.attempts = True, [tried()[keys] for keys in (("still=true",), ("blind=true",))]
     assert vacuous.found is False
-    vacuous.end(True)
+    vacuous.end(done=True)
     out = capsys.readouterr().out
     assert "changing a rule: 2 are vacuous\n" in out
     assert "no set of up to 1 rule repairs, but for those that are vacuous; try --max-rules 2\n" in out

@@ -57,13 +57,13 @@ class Engine(Compiled, Generic[Held]):
 
     @overload
     def __init__(
-        self: Engine[Store], system: System, budget: Budget, audit: int, workers: int, symmetry: bool
+        self: Engine[Store], system: System, budget: Budget, audit: int, workers: int, *, symmetry: bool
     ) -> None: ...
     @overload
     def __init__(
-        self: Engine[Rows], system: System, budget: None, audit: int, workers: int, symmetry: bool
+        self: Engine[Rows], system: System, budget: None, audit: int, workers: int, *, symmetry: bool
     ) -> None: ...
-    def __init__(self, system: System, budget: Budget | None, audit: int, workers: int, symmetry: bool) -> None:
+    def __init__(self, system: System, budget: Budget | None, audit: int, workers: int, *, symmetry: bool) -> None:
         """An engine whose store keeps all states within a budget; without one, rows come from outside."""
         layout = Layout(system.class_domain)
         self.permutations = permutations_of(system, layout) if symmetry else []

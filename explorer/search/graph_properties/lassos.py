@@ -77,7 +77,7 @@ class _Round:
             wanted = [demand for demand in self.demands if self.is_open(demand)]
             unseen = self.property.of.form.asks_to_return and not any(map(self.returns, self.states))
             if wanted or unseen:
-                self.steps += self._nearest(partial(self._helps, wanted, unseen))
+                self.steps += self._nearest(partial(self._helps, wanted, unseen=unseen))
             elif self.is_back(self.states[-1]):
                 return self.steps
             else:
@@ -87,7 +87,7 @@ class _Round:
         """Whether the walk began in a state, or in one of its class."""
         return bool(self.system.class_of(state) == self.system.class_of(self.start))
 
-    def _helps(self, wanted: Sequence[Demand], unseen: bool, action: Instance, after: Any) -> bool:
+    def _helps(self, wanted: Sequence[Demand], action: Instance, after: Any, *, unseen: bool) -> bool:
         if unseen and self.returns(after):
             return True
         return any(

@@ -28,7 +28,7 @@ class CheckpointError(Exception):
 # Files
 
 
-def write_whole(path: Path, data: Any, for_good: bool = True) -> None:
+def write_whole(path: Path, data: Any, *, for_good: bool = True) -> None:
     """Write a file so that it is there whole or not at all; if it is for good, also after the power has failed. If it
     cannot be written, nothing is left.
 

@@ -135,7 +135,7 @@ def code_of(system: System, instances: Iterable[Instance]) -> Fingerprint:
     return {"modules": sources.modules, "distributions": sources.distributions}
 
 
-def differences(there: Fingerprint, here: Fingerprint, states_only: bool = False) -> list[str]:
+def differences(there: Fingerprint, here: Fingerprint, *, states_only: bool = False) -> list[str]:
     """What differs between two searches, in words. What may merely follow from another difference is left out beside
     that one.
 

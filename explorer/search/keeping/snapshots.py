@@ -101,12 +101,12 @@ class Snapshots:
         """Remember the search as it is now, at the end of a level."""
         self._whole_levels = Snapshot(list(self._engine.store.level_ends), list(level_sizes), self._counts())
 
-    def write(self, at_once: bool) -> None:
+    def write(self, *, at_once: bool) -> None:
         """Write what was noted last, unless that was done already, or just now."""
         if self._whole_levels is not None and (at_once or self._is_due()):
             self._write(self._whole_levels)
 
-    def write_inside(self, pending: Sequence[tuple[int, int]], at_once: bool) -> None:
+    def write_inside(self, pending: Sequence[tuple[int, int]], *, at_once: bool) -> None:
         """Write the search as it is now, inside a level, while no thread runs and there are no holes among the rows.
 
         Args:

@@ -104,7 +104,7 @@ def explore(
     """
 
     def searched(*, begin_with_kept: bool) -> Outcome:
-        engine = Engine(system, budget, audit, workers or os.cpu_count() or 1, symmetry)
+        engine = Engine(system, budget, audit, workers or os.cpu_count() or 1, symmetry=symmetry)
         search = _Search(
             engine,
             budget,
@@ -120,7 +120,7 @@ def explore(
             engine.store.expect(*kept.size)
         if checkpoint is not None:
             options = {"check_deadlock": check_deadlock, "keep_going": keep_going}
-            search.keep(Snapshots(engine, checkpoint, options), resume)
+            search.keep(Snapshots(engine, checkpoint, options), resume=resume)
         try:
             outcome = search.run()
         except JudgedOtherwise:
@@ -139,15 +139,15 @@ def explore(
             on_found(_found(engine))
         return outcome
 
-    return searched(
-        begin_with_kept=not coverage
-    )  # a search for other properties may have learned in states that this one never sees
+    # a search for other properties may have learned in states that this one never sees
+    return searched(begin_with_kept=not coverage)
 
 
 def reach(
     system: System,
     budget: Budget = Budget(),  # noqa: B008 - frozen
     workers: int | None = None,
+    *,
     symmetry: bool = True,
 ) -> tuple[Engine, Outcome]:
     """Explore, and hand back all rows and trees: what is reachable, and along which paths of functions; and what came
@@ -157,7 +157,7 @@ def reach(
         ModelError: as `explore` says.
         KeyboardInterrupt: the keyboard ended it.
     """
-    engine = Engine(system, budget, 8, workers or os.cpu_count() or 1, symmetry)
+    engine = Engine(system, budget, 8, workers or os.cpu_count() or 1, symmetry=symmetry)
     search = _Search(engine, budget, lambda progress: None, check_deadlock=False, keep_going=True, coverage=False)
     search.judges_graph = False
     outcome = search.run()
@@ -208,7 +208,7 @@ class _Search:
         self.cut_short = ""
         self.judges_graph = True
 
-    def keep(self, snapshots: Snapshots, resume: bool) -> None:
+    def keep(self, snapshots: Snapshots, *, resume: bool) -> None:
         """Write snapshots from now on; first go on from the last one, if asked to."""
         self.snapshots = snapshots
         if not resume:
@@ -246,7 +246,7 @@ class _Search:
             found, self.held_back = hopeless_states(self.engine, known)
             self.violations += found
             reason = self._judge_liveness()
-        if Verdict.after(bool(self.violations), reason) in (Verdict.HOLDS, Verdict.HOLDS_TO_DEPTH):
+        if Verdict.after(reason, violated=bool(self.violations)) in (Verdict.HOLDS, Verdict.HOLDS_TO_DEPTH):
             self._judge_twice(reason)
         return reason
 
@@ -358,9 +358,9 @@ class _Search:
         if self.snapshots is not None and not self.violations:
             self.snapshots.note(self.level_sizes)
 
-    def _snapshot(self, at_once: bool) -> None:
+    def _snapshot(self, *, at_once: bool) -> None:
         if self.snapshots is not None:
-            self.snapshots.write(at_once)
+            self.snapshots.write(at_once=at_once)
             self.pace.more = self.snapshots.warning
 
     def _snapshot_inside(self) -> None:
@@ -372,7 +372,7 @@ class _Search:
 
     def _outcome(self, reason: str) -> Outcome:
         engine = self.engine
-        verdict = Verdict.after(bool(self.violations), reason)
+        verdict = Verdict.after(reason, violated=bool(self.violations))
         looks = verdict is Verdict.HOLDS and self.saw_everything
         covers = self.coverage and (self.saw_everything or bool(self.violations))
         enabled: Counter[str] = Counter()

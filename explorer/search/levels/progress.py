@@ -43,7 +43,7 @@ class Pace:
         elif seconds > SECONDS_BETWEEN_REPORTS * 2:
             self.rows_between_reports = max(FEWEST_ROWS_BETWEEN_REPORTS, self.rows_between_reports // 2)
 
-    def report(self, level_ended: bool) -> None:
+    def report(self, *, level_ended: bool) -> None:
         engine, store = self._engine, self._engine.store
         store.watch_memory()
         self._on_progress(

@@ -32,7 +32,7 @@ def explore(
     """Breadth-first search with the same verdict, counts and traces as
     `highwater.explorer.search.levels.breadth_first.explore`. Ignores the memory budget.
     """
-    return _Search(system, budget, check_deadlock, keep_going, on_progress).run()
+    return _Search(system, budget, on_progress, check_deadlock=check_deadlock, keep_going=keep_going).run()
 
 
 class _Search:
@@ -53,9 +53,10 @@ class _Search:
         self,
         system: System,
         budget: Budget,
+        on_progress: Callable[[Progress], None],
+        *,
         check_deadlock: bool,
         keep_going: bool,
-        on_progress: Callable[[Progress], None],
     ) -> None:
         refuse_questions(system, of_views=False)
         refuse_steps_that_never_happen(system.actions)
@@ -188,7 +189,7 @@ class _Search:
         begun = sum(self.levels)
         violations = ((instance, retrace(self.system, path)) for path, instance in self.violated.values())
         return Outcome(
-            verdict=Verdict.after(bool(self.violated or self.lassos), self.reason),
+            verdict=Verdict.after(self.reason, violated=bool(self.violated or self.lassos)),
             reason=self.reason,
             violations=(
                 *(violation_at(self.system, instance, trace) for instance, trace in violations),

@@ -80,7 +80,7 @@ class ReconfigurationBounds:
         """Whether a server may return to an older epoch: it is unattached, and votes late for a candidate of one."""
         return self.max_epoch > 2 or not self.orderly
 
-    def least_high_watermark(self, server: int, leads: bool) -> int:
+    def least_high_watermark(self, server: int, *, leads: bool) -> int:
         """Servers of the start know the first entry to be committed until they restart, or lead and leave."""
         return int(self.is_initial(server) and not self.max_restarts and (leads or not self.max_remove_reconfigs))
 

@@ -56,8 +56,8 @@ def positions(bounds: ReconfigurationBounds, server: int, last: int) -> Iterator
             yield offset, epoch
 
 
-def high_watermarks(bounds: ReconfigurationBounds, server: int, most: int, leads: bool = True) -> range:
-    return range(bounds.least_high_watermark(server, leads), most + 1)
+def high_watermarks(bounds: ReconfigurationBounds, server: int, most: int, *, leads: bool = True) -> range:
+    return range(bounds.least_high_watermark(server, leads=leads), most + 1)
 
 
 def vote_requests(bounds: ReconfigurationBounds) -> Iterator[Message]:
@@ -176,7 +176,7 @@ def rejected(bounds: ReconfigurationBounds, request: Message, answer: Callable[.
         for result, leader in reasons(bounds, request, epoch):
             leads = result is not Result.NOT_LEADER
             most = bounds.log_length(epoch if epoch or bounds.orderly else bounds.max_epoch)
-            for high_watermark in high_watermarks(bounds, request.dest, most, leads):
+            for high_watermark in high_watermarks(bounds, request.dest, most, leads=leads):
                 yield answer(epoch, leader=leader, result=result, high_watermark=high_watermark)
 
 

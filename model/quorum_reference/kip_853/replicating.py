@@ -232,7 +232,7 @@ def take_response(quorum: ChangingQuorum, message: Message) -> ChangingQuorum | 
     if after is None and before.standing is ServerRole.FOLLOWER:
         after = replicated(before, message)
         at, configuration = last_configuration(after.log)
-        after = switched(after, me, configuration, message.high_watermark >= at)
+        after = switched(after, me, configuration, is_committed=message.high_watermark >= at)
     error = Result.OK if message.result is Result.DIVERGING else message.result
     remembered = evolve(after or before, pending=None, answered=Answered(message.source, error))
     return quorum.with_server(me, remembered).received(message)
@@ -248,7 +248,7 @@ def replicated(server: Server, message: Message) -> Server:
     return evolve(server, log=log, high_watermark=message.high_watermark)
 
 
-def switched(server: Server, me: int, configuration: Configuration, is_committed: bool) -> Server:
+def switched(server: Server, me: int, configuration: Configuration, *, is_committed: bool) -> Server:
     """A follower in the last configuration of its log. Source: MaybeSwitchConfigurations."""
     role = server.role
     if (role is Role.VOTER) != (me in configuration.members):

@@ -106,7 +106,7 @@ class Server:
         """Source: ResetFetchState."""
         return evolve(self, pending=None, answered=None)
 
-    def tracking(self, members: frozenset[int], fresh: bool = False) -> Server:
+    def tracking(self, members: frozenset[int], *, fresh: bool = False) -> Server:
         """The log end offsets of these voters are known: what was known before, or 0.
 
         Source: UpdateFollowerEndOffsetMap; ResetFollowerEndOffsetMap, if all begin at 0.

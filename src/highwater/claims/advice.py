@@ -87,7 +87,7 @@ def advise(
     spec: Spec, outcome: Outcome, *, symmetry: bool = True, workers: int | None = None, seconds: float = SECONDS
 ) -> Advice:
     """Probe smaller bounds of a spec whose search was ended by a budget."""
-    probes = _Probes(spec, symmetry, workers, time.perf_counter() + seconds)
+    probes = _Probes(spec, workers, time.perf_counter() + seconds, symmetry=symmetry)
     growths = sorted(
         filter(None, map(probes.growth_of, _most_cutting_first(spec, outcome))), key=lambda growth: -growth.factor
     )
@@ -122,7 +122,7 @@ def _images(spec: Spec) -> int:
 class _Probes:
     """Short searches within smaller bounds."""
 
-    def __init__(self, spec: Spec, symmetry: bool, workers: int | None, ends_at: float) -> None:
+    def __init__(self, spec: Spec, workers: int | None, ends_at: float, *, symmetry: bool) -> None:
         self.spec, self.symmetry, self.workers, self.ends_at = spec, symmetry, workers, ends_at
         self.made = 0
         self.pace = 0.0

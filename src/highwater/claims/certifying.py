@@ -137,7 +137,7 @@ def verify_certificate(
             system,
             no_deadlock=loaded.check_deadlock,
             trust_symmetry=trust_symmetry,
-            judged=_on_spark(data, loaded, trust_symmetry, master) if on_spark else None,
+            judged=_on_spark(data, loaded, master, trust_symmetry=trust_symmetry) if on_spark else None,
             on_progress=on_progress,
         )
     except Unfit as error:
@@ -165,7 +165,7 @@ def _read(path: Path) -> bytes:
         raise SpecError(f"{path}: {error.strerror}") from None
 
 
-def _on_spark(data: bytes, spec: Spec, trust_symmetry: bool, master: str | None) -> Callable[[ClosedSet], Sums]:
+def _on_spark(data: bytes, spec: Spec, master: str | None, *, trust_symmetry: bool) -> Callable[[ClosedSet], Sums]:
     """Judges all rows on Spark."""
     from highwater.claims.on_spark import session  # imports pyspark
 

@@ -104,7 +104,7 @@ def explore(
         )
     if auditing is Auditing.FULL:
         raise SpecError("audit full has no meaning with the engine spark, which judges some states twice; use quick")
-    _try_out(master, checkpoint, resume)
+    _try_out(master, checkpoint, resume=resume)
     with_spark = session(master)
     from highwater.spark.driver.explore import explore as explore_levels
     from highwater.spark.driver.session import ClusterError
@@ -129,13 +129,13 @@ def explore(
         raise SpecError(f"{spec.path}: {error}") from error
 
 
-def _try_out(master: str | None, checkpoint: str | None, resume: bool) -> None:
+def _try_out(master: str | None, checkpoint: str | None, *, resume: bool) -> None:
     """Refuse a folder for levels that is missing or cannot be used, before Spark starts, which takes seconds."""
     if checkpoint is not None:
         with _what_is_installed():
             from highwater.spark.levels import Levels
 
-            Levels(checkpoint).try_out(resume)
+            Levels(checkpoint).try_out(resume=resume)
     elif master is not None and not master.startswith("local"):
         raise CheckpointError(f"{master} needs --checkpoint URI, a folder that driver and executors all reach")
 
@@ -149,7 +149,7 @@ def _what_is_installed() -> Iterator[None]:
 
 
 def explore_into(
-    folder: str, spec: Spec, with_spark: Any, symmetry: bool, on_progress: Callable[[Progress], None]
+    folder: str, spec: Spec, with_spark: Any, on_progress: Callable[[Progress], None], *, symmetry: bool
 ) -> str:
     """Explore all states of a spec, without judging its claim, and keep them in a folder; returns the folder."""
     from highwater.spark.driver.explore import explore as explore_levels

@@ -45,6 +45,7 @@ from highwater.cli.options import MET, PATH, UNMET, USAGE, Count, complain
 def ask(
     name: str | None,
     source: Path | None,
+    *,
     listed: bool,
     alone: bool,
     expect: str | None,
@@ -85,7 +86,7 @@ def ask(
             sys.exit(MET)
         if name is None:
             name, given = _from_a_person(given)
-        found = _answered(name, {key: value for key, value in given.items() if value is not None}, alone)
+        found = _answered(name, {key: value for key, value in given.items() if value is not None}, alone=alone)
         show_answer(console, found)
         _write(found, json_path, html_path)
     except (Wrong, SpecError, ReportError) as error:
@@ -127,7 +128,7 @@ def _ask_of_all_topics(source: Path, name: str | None, given: dict[str, Any], js
         write_json(json_path, cluster_as_data(cluster, release, rows))
 
 
-def _answered(name: str, given: dict[str, Any], alone: bool) -> Any:
+def _answered(name: str, given: dict[str, Any], *, alone: bool) -> Any:
     """The answer, with a line of progress."""
     from highwater.asking.answering import answer
     from highwater.asking.questions import question_named

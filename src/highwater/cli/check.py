@@ -134,6 +134,7 @@ def check(
     html_path: Path | None,
     junit_path: Path | None,
     sarif_path: Path | None,
+    *,
     github: bool,
     watch: bool,
     **options: Any,
@@ -152,7 +153,9 @@ def check(
     from highwater.cli.run import Run, Wanted
     from highwater.explorer.verdict import Budget
 
-    outputs = Outputs({"json": json_path, "junit": junit_path, "sarif": sarif_path, "html": html_path}, github)
+    outputs = Outputs(
+        {"json": json_path, "junit": junit_path, "sarif": sarif_path, "html": html_path}, to_github=github
+    )
     budget = Budget(max_depth, max_states, memory)
 
     def check_some(paths: tuple[Path, ...]) -> int:

@@ -59,6 +59,7 @@ def conform(
     where: str,
     preset: str | None,
     trace_path: Path | None,
+    *,
     mutate: bool,
     json_path: Path | None,
     html_path: Path | None,

@@ -21,7 +21,9 @@ from highwater.cli.options import PATH, USAGE, Count, complain, model_path
 )
 @click.option("--open", "open_browser", is_flag=True, help="Open the page in the browser.")
 @model_path
-def explore(path: Path, name: str | None, step: int | None, interactive: bool, port: int, open_browser: bool) -> None:
+def explore(
+    path: Path, name: str | None, step: int | None, *, interactive: bool, port: int, open_browser: bool
+) -> None:
     """Explore a model by hand: what can happen, what it changes, which guard refuses the rest, and what becomes false.
 
     SPEC is a spec file, or a counterexample: a report written by `check --json`, or a page written by `check --html`.
@@ -40,7 +42,7 @@ def explore(path: Path, name: str | None, step: int | None, interactive: bool, p
         if interactive:
             in_terminal(session)
         else:
-            _serve(session, port, open_browser)
+            _serve(session, port, open_browser=open_browser)
     except ModelError as error:
         complain(SpecError(f"{path}: {error}"))
         sys.exit(USAGE)
@@ -69,7 +71,7 @@ def in_terminal(session: Any) -> None:
     Explorer(session).run()
 
 
-def _serve(session: Any, port: int, open_browser: bool) -> None:
+def _serve(session: Any, port: int, *, open_browser: bool) -> None:
     """Serve the page until Ctrl-C."""
     from highwater.exploring.serving import HOST, Site
     from highwater.files import ReportError

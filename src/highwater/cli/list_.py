@@ -15,7 +15,7 @@ from highwater.cli.options import MET, PATH, USAGE, complain, model_path
 @click.argument("paths", metavar="[DIR|RELEASE|MODEL]...", nargs=-1, type=PATH)
 @click.option("--show", "whole", is_flag=True, help="For specs: print the files, with the comments that explain them.")
 @model_path
-def list_(what: str, paths: tuple[Path, ...], whole: bool) -> None:
+def list_(what: str, paths: tuple[Path, ...], *, whole: bool) -> None:
     """List models with their protocols and bounds, presets, actions, properties, specs, or the defects that `reproduce`
     brings about; or print the JSON schema of spec files, with which editors complete TOML.
 

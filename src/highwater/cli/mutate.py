@@ -27,6 +27,7 @@ from highwater.cli.options import MET, PATH, UNKNOWN, UNMET, USAGE, audit, budge
 def mutate(
     path: Path,
     rules: tuple[str, ...],
+    *,
     every_property: bool,
     json_path: Path | None,
     workers: int | None,

@@ -95,7 +95,7 @@ class Outputs:
         KeyError: nothing writes one of the kinds.
     """
 
-    def __init__(self, paths: Mapping[str, Path | None], to_github: bool = False) -> None:
+    def __init__(self, paths: Mapping[str, Path | None], *, to_github: bool = False) -> None:
         if unknown := [kind for kind in paths if kind not in REPORTS]:
             raise KeyError(f"no report is called {', '.join(unknown)}: REPORTS has {', '.join(REPORTS)}")
         self._paths = {kind: path for kind, path in paths.items() if path is not None}

@@ -81,7 +81,7 @@ def repair(
                 table.add(attempt)
             done = True
         finally:
-            table.end(done)
+            table.end(done=done)
             if json_path is not None:
                 write_text(json_path, json.dumps(as_data(table.attempts), indent=1) + "\n")
         if table.nothing_tried:

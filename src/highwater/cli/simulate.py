@@ -62,6 +62,7 @@ def simulate(
     seed: int,
     seconds: float | None,
     weights: tuple[tuple[str, float], ...],
+    *,
     shrink: bool,
     workers: int | None,
     coverage: bool,

@@ -44,6 +44,7 @@ def states(
     checkpoint: str | None,
     sql: str | None,
     parquet: str | None,
+    *,
     columns: bool,
     symmetry: bool,
     master: str | None,
@@ -75,7 +76,7 @@ def states(
                 live.show("waiting for Spark")
                 session = on_spark.session(master)
                 if checkpoint is None:
-                    checkpoint = on_spark.explore_into(folder, loaded, session, symmetry, live)
+                    checkpoint = on_spark.explore_into(folder, loaded, session, live, symmetry=symmetry)
             session.sparkContext.setJobDescription(
                 f"states: {' '.join((sql or parquet or 'columns').split())} ({loaded.name})"
             )

@@ -81,6 +81,7 @@ def trace(
     path: Path,
     name: str | None,
     step: int | None,
+    *,
     changes: bool,
     only_replay: bool,
     interactive: bool,
@@ -101,7 +102,10 @@ def trace(
         if release is not None and "junit-test" not in files:
             raise ReportError("--kafka names the release of a test; give --junit-test, too")
         _refuse_contradictions(
-            files, {"--replay": only_replay, "--interactive": interactive, "--against": bool(against)}, step, changes
+            files,
+            {"--replay": only_replay, "--interactive": interactive, "--against": bool(against)},
+            step,
+            changes=changes,
         )
         _refuse_to_overwrite(path, files)
         entries = _chosen(path, name, read_report(path))
@@ -135,7 +139,7 @@ def _chosen(path: Path, name: str | None, entries: list[dict[str, Any]]) -> list
     return found
 
 
-def _refuse_contradictions(files: dict[str, Path], modes: dict[str, bool], step: int | None, changes: bool) -> None:
+def _refuse_contradictions(files: dict[str, Path], modes: dict[str, bool], step: int | None, *, changes: bool) -> None:
     """Refuse options that contradict each other, rather than ignore one of them."""
     from highwater.files import ReportError
 

@@ -33,7 +33,7 @@ SECONDS_BETWEEN_LINES = 10.0
     "--master", metavar="URL", help="For Spark: where to run, such as spark://host:7077.  [default: local[*]]"
 )
 @model_path
-def verify(path: Path, spec: Path | None, symmetry: bool, engine: str, master: str | None) -> None:
+def verify(path: Path, spec: Path | None, *, symmetry: bool, engine: str, master: str | None) -> None:
     """Judge FILE, which `check --certificate` wrote, in plain Python: nothing of the compiler, the machine code and the
     search is used. docs/certificates.md says what is judged, and what remains trusted.
 

@@ -58,6 +58,7 @@ if TYPE_CHECKING:
 def walk(
     who: str,
     where: str,
+    *,
     elr: bool,
     log: str | None,
     steps: int,

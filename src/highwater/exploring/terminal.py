@@ -145,19 +145,19 @@ class Explorer(App[None]):
 
     # Ways, other rules, names and files
 
-    def action_way(self, from_here: bool) -> None:
+    def action_way(self, *, from_here: bool) -> None:
         """Ask for a condition, an action or a property, and go to the nearest state of that kind."""
         start = "here" if from_here else "the start"
 
         def search(text: str | None) -> None:
             if text:
                 self._say("searching; escape stops")
-                self._find(text, from_here)
+                self._find(text, from_here=from_here)
 
         self.push_screen(Ask(f"shortest way from {start} to where: a condition, an action, or a property"), search)
 
     @work(thread=True, exclusive=True)
-    def _find(self, text: str, from_here: bool) -> None:
+    def _find(self, text: str, *, from_here: bool) -> None:
         try:
             found: Way | Exception = self.session.find(text, from_here=from_here)
         except REFUSALS as error:

@@ -83,7 +83,7 @@ class Repairs:
         first = self.attempts[0]
         return f"no other protocol could be tried; with {', '.join(map(_arrow, first.changes))} {first.why}"
 
-    def end(self, done: bool) -> None:
+    def end(self, *, done: bool) -> None:
         """Say how many sets of each size did what, and what to try next.
 
         Args:

@@ -126,7 +126,7 @@ def lane_words(cell: Cell, step: ShownStep, lane: str, *, coloured: bool, everyt
     for number, badge in enumerate(cell.lane.badges):
         is_new = f"badge {number}" in cell.new
         if everything or badge.short or is_new or not step.number:
-            yield _badge(badge, is_new and bool(step.number), coloured=coloured)
+            yield _badge(badge, is_new=is_new and bool(step.number), coloured=coloured)
     for shown in cell.logs:
         yield _log(shown, coloured=coloured)
     named = len(cell.lane.name_sets) > 1
@@ -147,7 +147,7 @@ def lane_words(cell: Cell, step: ShownStep, lane: str, *, coloured: bool, everyt
             yield Text(f"{'✗' if lost else '◂'}{arrow.sent}{stale}", "red" if lost else "yellow" if stale else "")
 
 
-def _badge(badge: Badge, is_new: bool, *, coloured: bool) -> Text:
+def _badge(badge: Badge, *, is_new: bool, coloured: bool) -> Text:
     plain = visible(badge.short or badge.text)
     return Text(
         f"+{plain}" if is_new and not coloured else plain,

@@ -50,4 +50,4 @@ def test_no_edge_is_listed_twice() -> None:
 def test_a_new_controller_reads_the_state_off_leadership_and_liveness(
     has_leadership: bool, leader_is_live: bool, state: PartitionState
 ) -> None:
-    assert at_startup(has_leadership, leader_is_live) is state
+    assert at_startup(has_leadership=has_leadership, leader_is_live=leader_is_live) is state

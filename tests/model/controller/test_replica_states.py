@@ -122,5 +122,5 @@ def test_a_new_controller_takes_replicas_online_and_offline(
     is_live: bool, first: ReplicaState, then: ReplicaState
 ) -> None:
     """testStartupOnlinePartition, testStartupOfflinePartition and testStartupWithReplicaWithoutLeader (3.5)."""
-    assert at_startup(is_live) is first
+    assert at_startup(is_live=is_live) is first
     assert isinstance(change(first, then), Edge)
