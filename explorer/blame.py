@@ -20,25 +20,8 @@ RAISED = (Exception, SystemExit)
 claim that was met.
 """
 
-
-LIBRARIES = {
-    "attr",
-    "attrs",
-    "cattr",
-    "cattrs",
-    "click",
-    "jinja2",
-    "llvmlite",
-    "networkx",
-    "numba",
-    "numpy",
-    "pandas",
-    "py4j",
-    "pyarrow",
-}
-
-
-LIBRARIES |= {"markupsafe", "pyspark", "rich", "textual", "tomlkit", "watchfiles", "werkzeug"}
+_OURS = {"attr", "attrs", "llvmlite", "networkx", "numba", "numpy"}
+"""The libraries of the checker itself, and those of the rooms above that have named theirs."""
 
 
 class ModelError(Exception):
@@ -144,11 +127,21 @@ def interrupted_in(interrupt: KeyboardInterrupt) -> str:
     return f"interrupted in the model, {place}" if place else ""
 
 
+def count_as_ours(*libraries: str) -> None:
+    """Take an error inside these for none of a model's. A room above the checker names the libraries that it brings.
+
+    Args:
+        libraries: names of top-level modules.
+    """
+    _OURS.update(libraries)
+    _is_machinery.cache_clear()
+
+
 def is_machinery(path: Path) -> bool:
     """Whether a file belongs to Highwater (but for its models and the one that it writes for a start), to what it uses,
     or is none.
     """
-    loaded = (getattr(sys.modules.get(name), "__file__", None) for name in LIBRARIES)
+    loaded = (getattr(sys.modules.get(name), "__file__", None) for name in _OURS)
     return _is_machinery(path, tuple(file for file in loaded if file))
 
 
@@ -164,5 +157,5 @@ def _is_machinery(path: Path, libraries: tuple[str, ...]) -> bool:
     if any(path.is_relative_to(Path(file).parent) for file in libraries if Path(file).stem == "__init__"):
         return True
     if "site-packages" in path.parts:
-        return path.parts[path.parts.index("site-packages") + 1] in LIBRARIES
+        return Path(path.parts[path.parts.index("site-packages") + 1]).stem in _OURS
     return path.is_relative_to(Path(traceback.__file__).parent)

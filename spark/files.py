@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import fs
 
+from highwater.explorer.blame import count_as_ours
 from highwater.explorer.search.keeping.durable import (
     LOCK,
     TEMPORARY,
@@ -20,6 +21,8 @@ from highwater.explorer.search.keeping.durable import (
     in_use,
     write_whole,
 )
+
+count_as_ours("pandas", "py4j", "pyarrow", "pyspark")  # executors have no front door that does
 
 
 class Folder:

@@ -11,13 +11,17 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterable
+from importlib.metadata import distributions, packages_distributions
+from importlib.util import find_spec
 from pathlib import Path
 
 import networkx
 import pytest
 
 import highwater
-from highwater.explorer.blame import LIBRARIES, is_machinery
+import highwater.api
+from highwater.distribution import LIBRARIES, NAME
+from highwater.explorer.blame import is_machinery
 from highwater.explorer.kernels.making import code_cache
 
 ROOT = Path(__file__).parents[1]
@@ -278,7 +282,25 @@ def test_a_defect_of_any_folder_but_the_models_own_is_no_models() -> None:
 
 
 def test_a_defect_of_any_library_is_no_models() -> None:
-    assert set(ONLY_IMPORTER) - {"pytest"} <= LIBRARIES
+    """Neither of those that are imported here, nor of those that come along with them."""
+    assert set(ONLY_IMPORTER) - {"pytest"} <= LIBRARIES | {"numba", "llvmlite", "networkx"}
+    come_along = brought_along()
+    files = {find_spec(top).origin for top, names in packages_distributions().items() if come_along & {*names}}
+    assert len(files) > 20
+    assert not {file for file in files if file and not is_machinery(Path(file))}
+
+
+def brought_along() -> set[str]:
+    """The distributions that an installation brings, with all that it offers to users."""
+    found, left = set(), [NAME]
+    installed = {re.sub("[-_.]+", "-", each.name).lower(): each for each in distributions() if each.name}
+    while left:
+        found.add(name := left.pop())
+        for required in installed[name].requires or ():
+            other = re.sub("[-_.]+", "-", re.match("[A-Za-z0-9._-]+", required)[0]).lower()
+            wanted = "extra ==" not in required or (name == NAME and not re.search("extra == .(dev|site)", required))
+            left += [other] * (wanted and other in installed and other not in found)
+    return {installed[name].name for name in found - {NAME}}
 
 
 def test_types_are_relaxed_for_machine_code_only() -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import resource
 import signal
 import subprocess
@@ -27,6 +28,7 @@ from highwater.claims.spec import load_spec
 from highwater.cli.init import write_scaffold
 from highwater.cli.main import main
 from highwater.cli.outputs import Outputs
+from highwater.distribution import LIBRARIES
 from highwater.explorer import trace
 from highwater.explorer.verdict import Budget
 
@@ -71,9 +73,11 @@ def report(highwater: Run, write_spec: Write, tmp_path: Path) -> Path:
     return path
 
 
-def failing(message: str, otherwise: Callable[..., Any] | None = None) -> Callable[..., Any]:
-    """A function that raises, and stands in a file of Highwater's own; of specs named `first` it does what it should,
-    if that is given.
+def failing(
+    message: str, otherwise: Callable[..., Any] | None = None, file: str | Path = str(trace.__file__)
+) -> Callable[..., Any]:
+    """A function that raises, and stands in a file of Highwater's own, unless another is named; of specs named `first`
+    it does what it should, if that is given.
     """
     code = (
         "def fail(*arguments, **options):\n"
@@ -81,7 +85,7 @@ def failing(message: str, otherwise: Callable[..., Any] | None = None) -> Callab
         "    raise IndexError(message)\n"
     )
     names = {"otherwise": otherwise, "message": message}
-    exec(compile(code, str(trace.__file__), "exec"), names)
+    exec(compile(code, str(file), "exec"), names)
     return names["fail"]
 
 
@@ -124,6 +128,27 @@ def test_an_internal_error_exits_70_with_one_line_and_keeps_its_traceback(
     assert "of our own" in text
     assert text.startswith("highwater ")
     assert kept.stat().st_mode & 0o077 == 0
+
+
+FOLDERS = re.findall(
+    r"^\| `(?:src/)?(\w+)/` \| [^|]+ \| [^|]+ \|$", (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"), re.MULTILINE
+)
+
+
+@pytest.mark.parametrize("where", [*FOLDERS, "model.language", *sorted(LIBRARIES | {"numba", "attr"}), "a user's"])
+def test_a_fault_of_a_folder_or_library_of_ours_exits_70_and_one_of_a_model_2(
+    highwater: Run, write_spec: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str
+) -> None:
+    """Wherever the code stands that fails while a model is explored."""
+    if where == "a user's":
+        (file := tmp_path / "model.py").touch()
+    else:
+        name = where if where in {*LIBRARIES, "numba", "attr", "highwater"} else f"highwater.{where}"
+        file = Path(str(pytest.importorskip(name).__file__))
+    monkeypatch.setattr("highwater.claims.resolving._initial", failing("a fault", file=file))
+    ended = highwater("check", write_spec(), may_fail=True)
+    assert ended.exit_code == (2 if where in {"model", "invariants", "a user's"} else 70)
+    assert ("the model raised IndexError: a fault; at " in ended.stderr) == (ended.exit_code == 2)
 
 
 @pytest.mark.parametrize("command", ["check", "simulate"])

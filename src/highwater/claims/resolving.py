@@ -16,7 +16,8 @@ import attrs
 
 from highwater.claims import own
 from highwater.claims.tables import Findings, Wrong, did_you_mean, shown, structure
-from highwater.explorer.blame import RAISED, ModelError, blaming_the_model, line_of
+from highwater.distribution import LIBRARIES
+from highwater.explorer.blame import RAISED, ModelError, blaming_the_model, count_as_ours, line_of
 from highwater.explorer.comparisons import refusing_what_is_never_equal
 from highwater.explorer.refinement import Refines
 from highwater.explorer.system import System, abstracted
@@ -29,6 +30,8 @@ from highwater.model.language.records import domain_of
 
 RELEASE = re.compile(r"\d+(\.\d+){1,3}")
 FIRST_READY_KRAFT = "3.3.0"
+
+count_as_ours(*LIBRARIES)
 
 
 def find_model(name: str) -> Model:
