@@ -28,7 +28,7 @@ from highwater.claims.spec import load_spec
 from highwater.explorer.memory import process_memory
 from highwater.explorer.search.levels.breadth_first import explore
 from highwater.explorer.search.states import store
-from highwater.explorer.verdict import Budget
+from highwater.explorer.verdict import Budget, SearchOptions
 
 ROOT = Path(__file__).parents[1]
 KIP_320 = """
@@ -86,7 +86,11 @@ def search(path: Path, most: int, workers: int, *, folds: bool) -> None:
     store.FOLD_FROM = 1 << 24 if folds else 1 << 62
     system = load_spec(path).system()
     before = process_memory()
-    found = explore(system, Budget(max_states=most), workers=workers, symmetry=False, keep_going=True, keep_trees=True)
+    found = explore(
+        system,
+        Budget(max_states=most),
+        SearchOptions(workers=workers, symmetry=False, keep_going=True, keep_trees=True),
+    )
     grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 - before
     processor = sum(resource.getrusage(resource.RUSAGE_SELF)[:2])
     print(found.bits, found.stored_states, found.memory, grown, found.seconds, processor, flush=True)

@@ -25,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from highwater.claims.resolving import build_system, resolve_model
 from highwater.explorer.search.levels.breadth_first import explore
-from highwater.explorer.verdict import Outcome
+from highwater.explorer.verdict import Outcome, SearchOptions
 from highwater.model.catalogue import MODELS
 
 BOUNDS = ("brokers", "log_length_max", "records_max", "leader_epoch_max")
@@ -62,12 +62,17 @@ def in_turn(sizes: tuple[int, ...], runs: int, processors: int) -> None:
     outcomes: dict[Configuration, list[Outcome]] = {way: [] for way in ways}
     for kept_already in (way for way in ways if way[-1]):
         workers, symmetry, check, kept = kept_already
-        explore(system(sizes, list(check) or ["no_deadlock"]), workers=workers, symmetry=symmetry, keep_trees=kept)
+        explore(
+            system(sizes, list(check) or ["no_deadlock"]),
+            options=SearchOptions(workers=workers, symmetry=symmetry, keep_trees=kept),
+        )
     for _ in range(runs):
         for way in outcomes:
             workers, symmetry, check, kept = way
             explored = system(sizes, list(check) or ["no_deadlock"])
-            outcomes[way].append(explore(explored, workers=workers, symmetry=symmetry, keep_trees=kept))
+            outcomes[way].append(
+                explore(explored, options=SearchOptions(workers=workers, symmetry=symmetry, keep_trees=kept))
+            )
     for way, found in outcomes.items():
         report(sizes, way, found)
     for one, many, trees in ((ways[0], ways[1], "no trees"), (ways[2], ways[3], "trees")):

@@ -27,6 +27,7 @@ from bench.kip_320 import LARGE, SMALL, system
 from highwater.explorer.search.graph_properties import liveness, recomputed_graph, stored_graph
 from highwater.explorer.search.levels import breadth_first
 from highwater.explorer.system import System
+from highwater.explorer.verdict import SearchOptions
 from highwater.model.language.graph_properties import Liveness, always_eventually
 
 
@@ -62,8 +63,7 @@ def main() -> None:
         measure(took)
         outcome = breadth_first.explore(
             judged(SMALL if options.small else LARGE, strong=options.strong),
-            workers=options.workers,
-            symmetry=options.symmetry,
+            options=SearchOptions(workers=options.workers, symmetry=options.symmetry),
         )
         rest = ", ".join(f"{name} {seconds:.2f} s" for name, seconds in took.items())
         rss = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024

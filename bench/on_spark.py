@@ -34,7 +34,7 @@ from usage import Usage
 from highwater.claims.on_spark import system_of
 from highwater.explorer.partitioned.worker import PartitionWorker
 from highwater.explorer.search.levels import breadth_first
-from highwater.explorer.verdict import Progress
+from highwater.explorer.verdict import Progress, SearchOptions
 from highwater.spark.driver import explore as spark_explore
 from highwater.spark.driver.explore import explore
 from highwater.spark.driver.session import session
@@ -118,7 +118,9 @@ class Bench:
         with folder as parent, Usage() as usage, exchanging:
             how = {"partitions": self.how.partitions, "symmetry": self.how.symmetry, "keep_trees": self.how.keep_trees}
             checkpoint = f"{parent}/levels" if parent else None
-            outcome = explore(recipe(sizes), spark=spark, checkpoint=checkpoint, on_progress=seen.append, **how)
+            outcome = explore(
+                recipe(sizes), options=SearchOptions(checkpoint=checkpoint, on_progress=seen.append, **how), spark=spark
+            )
         assert outcome.distinct_states == DISTINCT[sizes], outcome
         ends = [progress for progress in seen if progress.level_ended]
         seconds = [
@@ -146,7 +148,9 @@ class Bench:
 
     def local(self, sizes: tuple[int, ...]) -> Run:
         with Usage() as usage:
-            one = breadth_first.explore(recipe(sizes)(), symmetry=self.how.symmetry, keep_trees=self.how.keep_trees)
+            one = breadth_first.explore(
+                recipe(sizes)(), options=SearchOptions(symmetry=self.how.symmetry, keep_trees=self.how.keep_trees)
+            )
         return Run("local engine", one.seconds, [], [], usage.processor)
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum
+from pathlib import Path
 from typing import Any
 
 import attrs
@@ -321,3 +322,37 @@ class Progress:
     level_ended: bool
     more: str = ""
     restored: int = 0
+
+
+@attrs.frozen(kw_only=True)
+class SearchOptions:
+    """How to search.
+
+    Attributes:
+        keep_going: go on after the first level with a violation, until every state is seen.
+        on_progress: called after each level and now and then in between; a KeyboardInterrupt, from it or from the
+            keyboard, ends the search with what was learned so far and verdict UNKNOWN.
+        symmetry: keep one state for all that differ by interchangeable names only, where the system declares any and no
+            prospect is about one of them.
+        checkpoint: a folder for snapshots at the ends of levels, the last one when the search ends early; see
+            `highwater.explorer.search.keeping.checkpoint`. On Spark, the folder for levels, a path or URI that driver
+            and executors all reach; a temporary one if None.
+        resume: go on from the last snapshot, or whole level, in that folder.
+        keep_trees: begin with what an earlier search of the same has learned, here or on Spark, and keep what this one
+            does on all machines; see `highwater.explorer.search.keeping.kept_trees`.
+        audit: how much of what was found to judge a second time if nothing is violated, see
+            `highwater.explorer.search.audit`; nothing if None.
+        workers: threads to explore with; as many as there are processors if None. Spark has workers of its own.
+        coverage: find the statements of actions, too, that ran on no reached state, and which functions were called.
+            What earlier searches have learned is not used then. Spark does not.
+    """
+
+    keep_going: bool = False
+    on_progress: Callable[[Progress], None] = lambda progress: None
+    symmetry: bool = True
+    checkpoint: Path | str | None = None
+    resume: bool = False
+    keep_trees: bool = False
+    audit: Auditing | None = None
+    workers: int | None = None
+    coverage: bool = False

@@ -25,7 +25,7 @@ from highwater.explorer.search.engine import engine
 from highwater.explorer.search.levels import breadth_first
 from highwater.explorer.search.plain.certifying import certificate_of
 from highwater.explorer.search.states import folded, scratch, store
-from highwater.explorer.verdict import Auditing, Budget, Found, Outcome
+from highwater.explorer.verdict import Auditing, Budget, Found, Outcome, SearchOptions
 from highwater.explorer.verifier.sums import Refused
 from highwater.explorer.verifier.verdicts import verify
 
@@ -73,13 +73,21 @@ def told(outcome: Outcome) -> dict[str, Any]:
 def searched(claim: str, judge: str) -> Any:
     """What a claim comes to; or how its search ended."""
     spec, found = load_spec(SPECS / f"{claim}.toml"), list[Found]()
-    system, options = spec.system(), {"check_deadlock": spec.check_deadlock, "keep_trees": True, "workers": 1}
-    if judge == "verify":
-        options |= {"on_found": found.append, "symmetry": not system.liveness}
-    else:
-        options["auditing"] = Auditing(judge)
+    system, verifies = spec.system(), judge == "verify"
+    options = SearchOptions(
+        keep_trees=True,
+        workers=1,
+        symmetry=not (verifies and system.liveness),
+        audit=None if verifies else Auditing(judge),
+    )
     try:
-        outcome = breadth_first.explore(system, Budget(max_depth=spec.file.max_depth), **options)
+        outcome = breadth_first.explore(
+            system,
+            Budget(max_depth=spec.file.max_depth),
+            options,
+            check_deadlock=spec.check_deadlock,
+            on_found=found.append if verifies else None,
+        )
         if judge == "verify":
             certificate = certificate_of(system, outcome, next(iter(found), None), claim=claim, spec={}, code={})
             verify(certificate, system, no_deadlock=spec.check_deadlock)

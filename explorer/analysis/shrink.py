@@ -4,7 +4,6 @@ breadth-first search.
 
 from __future__ import annotations
 
-import functools
 import time
 from collections.abc import Callable, Sequence
 from enum import Enum
@@ -16,7 +15,7 @@ from highwater.explorer.blame import ModelError
 from highwater.explorer.search.levels.breadth_first import explore
 from highwater.explorer.system import Cut, System, judge_end, successor
 from highwater.explorer.trace import violation_at
-from highwater.explorer.verdict import DEADLOCK, Budget, Step, Verdict, Violation
+from highwater.explorer.verdict import DEADLOCK, Budget, Outcome, SearchOptions, Step, Verdict, Violation
 from highwater.model.language.declarations import Instance, invariant
 
 STATES_AT_ONCE = 200_000
@@ -184,13 +183,12 @@ class _Shrinking:
             return _Search(found=None, complete=True, depth=0)
         system = self._searched(tuple(initial), target)
         deadlock = target is None and self.name == DEADLOCK
-        explored = functools.partial(
-            explore,
-            system,
-            Budget(max_depth=depth, max_states=self.states),
-            check_deadlock=deadlock,
-            on_progress=lambda progress: self.on_progress(self.length),
-        )
+        budget = Budget(max_depth=depth, max_states=self.states)
+
+        def explored(*, symmetry: bool) -> Outcome:
+            options = SearchOptions(on_progress=lambda progress: self.on_progress(self.length), symmetry=symmetry)
+            return explore(system, budget, options, check_deadlock=deadlock)
+
         try:
             outcome = explored(symmetry=target is None and tuple(initial) == self.system.initial)
         except ModelError:  # the walks went without symmetry, which the model may not keep

@@ -26,7 +26,7 @@ from highwater.explorer.search.keeping.durable import CheckpointError
 from highwater.explorer.search.keeping.snapshots import deeper_than
 from highwater.explorer.search.states.counts import Counts, by_bound, by_bound_alone
 from highwater.explorer.system import System
-from highwater.explorer.verdict import Audit, Auditing, Budget, Outcome, Progress, Verdict, Violation
+from highwater.explorer.verdict import Audit, Auditing, Budget, Outcome, Progress, SearchOptions, Verdict, Violation
 from highwater.spark.driver.audit import Found
 from highwater.spark.driver.audit import audit as audit_of
 from highwater.spark.driver.cluster import Cluster, Made
@@ -43,18 +43,12 @@ ROWS_IN_THE_DRIVER = 1 << 22
 def explore(
     make_system: Callable[[], System],
     budget: Budget = Budget(),  # noqa: B008 - frozen
+    options: SearchOptions = SearchOptions(),  # noqa: B008 - frozen
     *,
     spark: SparkSession,
     name: str = "search",
-    checkpoint: str | None = None,
-    resume: bool = False,
-    check_deadlock: bool = False,
-    keep_going: bool = False,
-    symmetry: bool = True,
     partitions: int | None = None,
-    keep_trees: bool = False,
-    auditing: Auditing = Auditing.NONE,
-    on_progress: Callable[[Progress], None] = lambda progress: None,
+    check_deadlock: bool = False,
 ) -> Outcome:
     """Explore every reachable state of the system, level by level, on a Spark cluster, and check the invariants there.
 
@@ -66,14 +60,11 @@ def explore(
     Args:
         make_system: makes the system. It runs on every machine, so it must be picklable and return the same everywhere.
         budget: when to stop early. `max_states` ends the search after the level that exceeds it; `memory` is ignored.
+        options: how to go about it, but for `workers` and `coverage`. An audit never judges every state.
         spark: the session.
         name: the search's name in manifests and in Spark's web pages.
-        checkpoint: the folder for levels, a path or URI that driver and executors all reach; a temporary one if None.
-        resume: continue from the last whole level in that folder.
         partitions: the number of partitions; the number of the cluster's cores if None.
-        keep_trees: begin with what an earlier search of the same has learned, here or on Spark, and keep what this one
-            does on all machines; see `highwater.explorer.search.keeping.kept_trees`.
-        auditing: whether to judge some of what was found a second time if nothing is violated. Every state never is.
+        check_deadlock: see `highwater.explorer.search.levels.breadth_first.explore`.
 
     Raises:
         JudgedOtherwise: plain Python does not agree with what was found. What was kept of the trees is forgotten.
@@ -81,29 +72,26 @@ def explore(
         CheckpointError: the folder cannot be used, or belongs to another search.
         ClusterError: Spark failed.
     """
-    options = Options(name, check_deadlock, keep_going, symmetry, partitions, keep_trees, auditing, on_progress)
-    if checkpoint is not None:
-        return _Search(make_system, budget, spark, Levels(checkpoint), options, resume=resume).run()
+    job = Job(spark, name, partitions, check_deadlock)
+    if options.checkpoint is not None:
+        return _Search(make_system, budget, options, Levels(str(options.checkpoint)), job).run()
     if not cast("str", spark.sparkContext.master).startswith("local"):
         raise CheckpointError(
             f"{spark.sparkContext.master} needs --checkpoint URI, a folder that driver and executors all reach"
         )
     with tempfile.TemporaryDirectory(prefix="highwater-") as folder:
-        return _Search(make_system, budget, spark, Levels(folder, temporary=True), options, resume=False).run()
+        new = attrs.evolve(options, resume=False)
+        return _Search(make_system, budget, new, Levels(folder, temporary=True), job).run()
 
 
 @attrs.frozen
-class Options:
-    """The options of a search; see `explore`."""
+class Job:
+    """What a search is on a cluster; see `explore`."""
 
+    spark: SparkSession
     name: str
-    check_deadlock: bool
-    keep_going: bool
-    symmetry: bool
     partitions: int | None
-    keep_trees: bool
-    auditing: Auditing
-    on_progress: Callable[[Progress], None]
+    check_deadlock: bool
 
 
 class _Search:
@@ -113,18 +101,17 @@ class _Search:
         self,
         make_system: Callable[[], System],
         budget: Budget,
-        spark: SparkSession,
+        options: SearchOptions,
         store: Levels,
-        options: Options,
-        *,
-        resume: bool,
+        job: Job,
     ) -> None:
         self.started = time.perf_counter()
         self.budget = budget
         self.options = options
+        self.job = job
         self.system = make_system()
         self.engine = PartitionWorker(self.system, symmetry=options.symmetry)
-        known = {"check_deadlock": options.check_deadlock, "keep_going": options.keep_going}
+        known = {"check_deadlock": job.check_deadlock, "keep_going": options.keep_going}
         self.prints = prints_of(self.engine, known)  # of what was imported, whatever becomes of the files from now on
         self.kept = self.engine.take_kept() if options.keep_trees else None
         self.paths_known = self.engine.paths
@@ -141,15 +128,15 @@ class _Search:
         self.store = store
         self.violations = Violations(Traces(self.engine, self.store))
         made = Made(make_system, options.symmetry, known, self.prints)
-        self.cluster = Cluster(spark, options.name, made, self.engine, self.store, options.partitions)
+        self.cluster = Cluster(job.spark, job.name, made, self.engine, self.store, job.partitions)
         try:
             header = {
-                "spec": options.name,
+                "spec": job.name,
                 "fingerprint": self.prints,
                 "symmetry": options.symmetry,
                 "layout": _layout(self.engine),
             }
-            self._go_on() if resume else self.store.begin(header)
+            self._go_on() if options.resume else self.store.begin(header)
         except BaseException:
             self.store.release()
             raise
@@ -235,7 +222,7 @@ class _Search:
     def _judge_twice(self, reason: str) -> None:
         """Have some of what was found judged a second time, if that is wanted and all is well."""
         verdict = Verdict.after(reason, violated=bool(self.violations.all or self.lassos))
-        if self.options.auditing is Auditing.NONE or verdict not in (Verdict.HOLDS, Verdict.HOLDS_TO_DEPTH):
+        if self.options.audit in (None, Auditing.NONE) or verdict not in (Verdict.HOLDS, Verdict.HOLDS_TO_DEPTH):
             return
 
         def look_up(first_words: Collection[int]) -> list[Found]:
@@ -253,7 +240,7 @@ class _Search:
             look_up,
             counts=self.counts,
             expanded=len(self.levels) - (verdict is Verdict.HOLDS_TO_DEPTH),
-            no_deadlock=self.options.check_deadlock,
+            no_deadlock=self.job.check_deadlock,
         )
 
     def _begin(self) -> None:
@@ -298,7 +285,7 @@ class _Search:
         self.counts = sum((report.counts for report in expanded), self.counts)
         for learned in (*(each.learned for each in expanded), *(each.learned for each in admitted)):
             self.learned |= dict.fromkeys(learned)
-        self.violations.add_of_steps(expanded, self.levels, check_deadlock=self.options.check_deadlock)
+        self.violations.add_of_steps(expanded, self.levels, check_deadlock=self.job.check_deadlock)
         parts = {report.partition: report.part for report in admitted}
         level = Level(
             depth,

@@ -18,7 +18,7 @@ from highwater.explorer.search.levels import breadth_first
 from highwater.explorer.search.plain import plain_python
 from highwater.explorer.system import System, abstracted
 from highwater.explorer.trace import changes
-from highwater.explorer.verdict import Auditing, Outcome, Verdict
+from highwater.explorer.verdict import Auditing, Outcome, SearchOptions, Verdict
 from highwater.model.language.declarations import action
 from highwater.model.language.domain import BOOLEAN, ArrayOf, Integers, Limit, Maybe, SetOf
 from highwater.model.language.records import domain_of, evolve, replaced, within
@@ -51,7 +51,7 @@ def explored_plainly(ordered: bool) -> Outcome:
 @BY_ORDER
 @SYMMETRY
 def test_it_is_searched_as_in_plain_python(ordered: bool, symmetry: bool) -> None:
-    ours = breadth_first.explore(system(ordered), keep_going=True, symmetry=symmetry)
+    ours = breadth_first.explore(system(ordered), options=SearchOptions(keep_going=True, symmetry=symmetry))
     agree(ours, explored_plainly(ordered))
     assert (ours.stored_states * 3 < ours.distinct_states) is symmetry
     assert nobody_has_two_coats.name in {each.property for each in ours.violations}
@@ -61,7 +61,7 @@ def test_it_is_searched_as_in_plain_python(ordered: bool, symmetry: bool) -> Non
 @BY_ORDER
 def test_the_second_judge_agrees_on_every_state(ordered: bool) -> None:
     kept = attrs.evolve(system(ordered), invariants=())
-    ours = breadth_first.explore(kept, audit=10_000, auditing=Auditing.FULL)
+    ours = breadth_first.explore(kept, options=SearchOptions(audit=Auditing.FULL), audit=10_000)
     assert ours.verdict is Verdict.HOLDS
     assert ours.audit is not None and ours.audit.states == ours.stored_states
 
@@ -69,7 +69,9 @@ def test_the_second_judge_agrees_on_every_state(ordered: bool) -> None:
 @pytest.mark.usefixtures("low_thresholds")
 def test_it_is_the_same_in_folded_rows(kept: list[bool]) -> None:
     long = attrs.evolve(cloakroom(ballast=18), prospects=(), liveness=())
-    agree(breadth_first.explore(long, keep_going=True), plain_python.explore(long, keep_going=True))
+    agree(
+        breadth_first.explore(long, options=SearchOptions(keep_going=True)), plain_python.explore(long, keep_going=True)
+    )
     assert kept == [True]
 
 
@@ -104,7 +106,7 @@ def test_names_in_a_value_too_wide_for_a_table_are_not_exchanged() -> None:
         domain_of(Hall, None), (Hall((), (False,) * 3),), tuple(enter.instances(None)), (), {"guests": (0, 1, 2)}
     )
     assert CROWD.size > 256
-    agree(breadth_first.explore(hall, symmetry=True, audit=0), plain_python.explore(hall))
+    agree(breadth_first.explore(hall, options=SearchOptions(symmetry=True), audit=0), plain_python.explore(hall))
 
 
 def test_a_kind_that_leaves_something_out_cannot_be_made() -> None:

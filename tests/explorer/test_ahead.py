@@ -15,6 +15,7 @@ import pytest
 from highwater.explorer.kernels.making import ahead, code_cache, entry_points, signatures, targets
 from highwater.explorer.search.levels import breadth_first
 from highwater.explorer.search.plain import plain_python
+from highwater.explorer.verdict import SearchOptions
 from tests.small_models import tiny_system
 
 ELF_MACHINES = {"x86_64": 62, "aarch64": 183}
@@ -68,7 +69,7 @@ def test_a_search_with_code_made_ahead_compiles_nothing_and_counts_the_same(
     ahead.make(tmp_path, targets.fitting()[:1], ROWS)
     brought(tmp_path, monkeypatch)
     monkeypatch.setattr(entry_points.EntryPoint, "_compile", refuse)
-    outcome = breadth_first.explore(system, workers=1, keep_going=True)
+    outcome = breadth_first.explore(system, options=SearchOptions(workers=1, keep_going=True))
     oracle = plain_python.explore(system, keep_going=True)
     assert outcome.distinct_states == oracle.distinct_states > 100
     assert [found.property for found in outcome.violations] == [found.property for found in oracle.violations]

@@ -31,7 +31,7 @@ from highwater.explorer.search.levels import breadth_first
 from highwater.explorer.search.plain import plain_python
 from highwater.explorer.system import System, abstracted
 from highwater.explorer.values import Renaming, exceeded
-from highwater.explorer.verdict import Auditing, Budget, Outcome, Verdict
+from highwater.explorer.verdict import Auditing, Budget, Outcome, SearchOptions, Verdict
 from highwater.model.language.declarations import action, invariant
 from highwater.model.language.domain import Integers, Limit
 from highwater.model.language.records import evolve, within
@@ -45,7 +45,7 @@ JUDGE = ROOT / "explorer" / "second_judge.py"
 
 
 def audited(system: System, extent: Auditing = Auditing.FULL, budget: Budget = DEPTH, **options: Any) -> Outcome:
-    return breadth_first.explore(system, budget, auditing=extent, workers=1, **options)
+    return breadth_first.explore(system, budget, SearchOptions(audit=extent, workers=1, **options))
 
 
 # --- What is judged

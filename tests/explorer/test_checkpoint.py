@@ -27,7 +27,7 @@ from highwater.explorer.search.keeping.fingerprint import fingerprint
 from highwater.explorer.search.levels import breadth_first, expansion, progress
 from highwater.explorer.search.states import scratch, store
 from highwater.explorer.system import System
-from highwater.explorer.verdict import Budget, Outcome, Progress, Verdict
+from highwater.explorer.verdict import Budget, Outcome, Progress, SearchOptions, Verdict
 from highwater.model.catalogue import MODELS
 from highwater.model.language.declarations import action, step_property
 from highwater.model.language.domain import BOOLEAN, Integers
@@ -67,16 +67,18 @@ def test_a_search_cut_at_a_depth_goes_on_as_if_it_had_not_been(
     """Also where a violation, and with it a trace through levels of the run before, lies behind the cut."""
     how = {"workers": workers, "symmetry": symmetry}
     explored = system(variant)
-    expected = breadth_first.explore(explored, **how)
-    cut = breadth_first.explore(explored, Budget(max_depth=7), checkpoint=tmp_path, **how)
+    expected = breadth_first.explore(explored, options=SearchOptions(**how))
+    cut = breadth_first.explore(explored, Budget(max_depth=7), SearchOptions(checkpoint=tmp_path, **how))
     assert cut.verdict is Verdict.HOLDS_TO_DEPTH
-    assert told(breadth_first.explore(explored, checkpoint=tmp_path, resume=True, **how)) == told(expected)
+    assert told(
+        breadth_first.explore(explored, options=SearchOptions(checkpoint=tmp_path, resume=True, **how))
+    ) == told(expected)
 
 
 @pytest.mark.parametrize("most", [1, 100, 5000])
 def test_a_search_that_ran_out_of_states_goes_on_with_more(tmp_path: Path, most: int) -> None:
-    breadth_first.explore(system(), Budget(max_states=most), checkpoint=tmp_path)
-    assert told(breadth_first.explore(system(), checkpoint=tmp_path, resume=True)) == told(
+    breadth_first.explore(system(), Budget(max_states=most), SearchOptions(checkpoint=tmp_path))
+    assert told(breadth_first.explore(system(), options=SearchOptions(checkpoint=tmp_path, resume=True))) == told(
         breadth_first.explore(system())
     )
 
@@ -86,11 +88,11 @@ def test_an_interrupted_search_keeps_its_whole_levels(tmp_path: Path) -> None:
         if progress.depth == 9:
             raise KeyboardInterrupt
 
-    outcome = breadth_first.explore(system(), checkpoint=tmp_path, on_progress=interrupt)
+    outcome = breadth_first.explore(system(), options=SearchOptions(checkpoint=tmp_path, on_progress=interrupt))
     assert outcome.reason == "interrupted"
     kept = json.loads((tmp_path / MANIFEST).read_text())["data"]["snapshot"]["level_ends"]
     assert len(kept) >= 9
-    assert told(breadth_first.explore(system(), checkpoint=tmp_path, resume=True)) == told(
+    assert told(breadth_first.explore(system(), options=SearchOptions(checkpoint=tmp_path, resume=True))) == told(
         breadth_first.explore(system())
     )
 
@@ -117,7 +119,7 @@ print(outcome.bounds_cut, outcome.stopped_at_bound, outcome.levels, flush=True)
 @pytest.mark.slow
 def test_a_search_killed_again_and_again_ends_with_the_same_counts(tmp_path: Path) -> None:
     # first, so that machine code is made and kept
-    expected = breadth_first.explore(system(leader_epoch_max=2), symmetry=False)
+    expected = breadth_first.explore(system(leader_epoch_max=2), options=SearchOptions(symmetry=False))
     code = RUN.format(tests=str(Path(__file__).parent))
     command = [sys.executable, "-c", code, str(tmp_path)]
     rest = kill_until_one_survives(command, lambda clock, attempt: clock.uniform(0.1, 0.4) + 0.2 * attempt, attempts=60)
@@ -134,13 +136,17 @@ def test_a_search_killed_again_and_again_ends_with_the_same_counts(tmp_path: Pat
 
 @pytest.fixture
 def folder(tmp_path: Path, eager: None) -> Path:
-    breadth_first.explore(system(), Budget(max_depth=8), checkpoint=tmp_path)
+    breadth_first.explore(system(), Budget(max_depth=8), SearchOptions(checkpoint=tmp_path))
     return tmp_path
 
 
-def refusal(folder: Path, explored: System | None = None, **how: Any) -> str:
+def refusal(folder: Path, explored: System | None = None, check_deadlock: bool = False, **how: Any) -> str:
     with pytest.raises(CheckpointError) as raised:
-        breadth_first.explore(explored or system(), checkpoint=folder, **{"resume": True, **how})
+        breadth_first.explore(
+            explored or system(),
+            options=SearchOptions(checkpoint=folder, **{"resume": True, **how}),
+            check_deadlock=check_deadlock,
+        )
     return str(raised.value)
 
 
@@ -150,14 +156,16 @@ def parts(folder: Path) -> list[Path]:
 
 def test_every_level_has_its_part(folder: Path) -> None:
     assert len(parts(folder)) == 9
-    assert told(breadth_first.explore(system(), checkpoint=folder, resume=True)) == told(
+    assert told(breadth_first.explore(system(), options=SearchOptions(checkpoint=folder, resume=True))) == told(
         breadth_first.explore(system())
     )
 
 
 def test_a_part_that_is_missing_cut_short_or_changed_is_refused(folder: Path) -> None:
     refuse_harmed(parts(folder)[5], lambda: refusal(folder))
-    assert breadth_first.explore(system(), checkpoint=folder, resume=True).verdict is Verdict.HOLDS
+    assert (
+        breadth_first.explore(system(), options=SearchOptions(checkpoint=folder, resume=True)).verdict is Verdict.HOLDS
+    )
 
 
 @pytest.mark.parametrize("text", [*NO_MANIFEST, '{"data": {}, "sha256": ""}'])
@@ -215,7 +223,7 @@ def test_a_folder_that_cannot_be_made_is_refused_before_the_search(tmp_path: Pat
 
 def test_a_checkpoint_that_the_budget_has_no_room_for_is_refused(folder: Path) -> None:
     with pytest.raises(CheckpointError, match="for which the budget has no room"):
-        breadth_first.explore(system(), Budget(max_states=10), checkpoint=folder, resume=True)
+        breadth_first.explore(system(), Budget(max_states=10), SearchOptions(checkpoint=folder, resume=True))
 
 
 def test_what_else_is_imported_is_no_part_of_the_models_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -269,17 +277,21 @@ def test_a_search_interrupted_inside_levels_goes_on_from_there(
 ) -> None:
     """Whatever the numbers of threads, and however often: the counts and the trace are those of one run."""
     explored = system(variant)
-    expected, inside = breadth_first.explore(explored, symmetry=symmetry), 0
+    expected, inside = breadth_first.explore(explored, options=SearchOptions(symmetry=symmetry)), 0
     for run, reports in enumerate((23, 1, 8, 15, 40)):
         how = {"workers": workers if run % 2 == 0 else then, "symmetry": symmetry, "resume": run > 0}
-        outcome = breadth_first.explore(explored, checkpoint=tmp_path, on_progress=Stopwatch(reports), **how)
+        outcome = breadth_first.explore(
+            explored, options=SearchOptions(checkpoint=tmp_path, on_progress=Stopwatch(reports), **how)
+        )
         if outcome.reason != "interrupted":
             break
         inside += manifest(tmp_path)["snapshot"]["inside"] is not None
         assert outcome.restored <= outcome.distinct_states
     assert inside >= 2
     assert told(
-        breadth_first.explore(explored, checkpoint=tmp_path, resume=True, workers=then, symmetry=symmetry)
+        breadth_first.explore(
+            explored, options=SearchOptions(checkpoint=tmp_path, resume=True, workers=then, symmetry=symmetry)
+        )
     ) == told(expected)
 
 
@@ -300,22 +312,26 @@ def test_a_level_that_takes_long_is_written_while_it_is_expanded(tmp_path: Path)
             shutil.copytree(tmp_path / "kept", tmp_path / f"copy{len(copies)}")
             copies.append(tmp_path / f"copy{len(copies)}")
 
-    expected = breadth_first.explore(system(), checkpoint=tmp_path / "kept", workers=2, on_progress=copy)
+    expected = breadth_first.explore(
+        system(), options=SearchOptions(checkpoint=tmp_path / "kept", workers=2, on_progress=copy)
+    )
     assert len(copies) > 4
     for each in copies:
         assert manifest(each)["snapshot"]["inside"]["rows"] > manifest(each)["snapshot"]["level_ends"][-1]
-        assert told(breadth_first.explore(system(), checkpoint=each, resume=True)) == told(expected)
+        assert told(breadth_first.explore(system(), options=SearchOptions(checkpoint=each, resume=True))) == told(
+            expected
+        )
 
 
 @pytest.mark.usefixtures("restless")
 def test_a_search_that_is_to_go_no_deeper_counts_whole_levels_only(tmp_path: Path) -> None:
-    breadth_first.explore(system(), checkpoint=tmp_path, on_progress=Stopwatch(40))
+    breadth_first.explore(system(), options=SearchOptions(checkpoint=tmp_path, on_progress=Stopwatch(40)))
     snapshot = manifest(tmp_path)["snapshot"]
     assert snapshot["inside"] is not None
     depth = len(snapshot["level_ends"]) - 2
-    cut = breadth_first.explore(system(), Budget(max_depth=depth), checkpoint=tmp_path, resume=True)
+    cut = breadth_first.explore(system(), Budget(max_depth=depth), SearchOptions(checkpoint=tmp_path, resume=True))
     assert told(cut) == told(breadth_first.explore(system(), Budget(max_depth=depth)))
-    assert told(breadth_first.explore(system(), checkpoint=tmp_path, resume=True)) == told(
+    assert told(breadth_first.explore(system(), options=SearchOptions(checkpoint=tmp_path, resume=True))) == told(
         breadth_first.explore(system())
     )
 
@@ -331,9 +347,13 @@ def test_a_broken_step_that_was_seen_before_the_interrupt_is_told_after_it(tmp_p
     assert expected.verdict is Verdict.VIOLATED
     for reports in range(2, 40, 3):
         folder = tmp_path / str(reports)
-        outcome = breadth_first.explore(broken, checkpoint=folder, on_progress=Stopwatch(reports))
+        outcome = breadth_first.explore(
+            broken, options=SearchOptions(checkpoint=folder, on_progress=Stopwatch(reports))
+        )
         if outcome.reason == "interrupted":
-            assert told(breadth_first.explore(broken, checkpoint=folder, resume=True)) == told(expected)
+            assert told(breadth_first.explore(broken, options=SearchOptions(checkpoint=folder, resume=True))) == told(
+                expected
+            )
 
 
 @attrs.frozen
@@ -381,10 +401,11 @@ def test_what_was_seen_before_the_interrupt_is_told_by_a_search_that_knows_nothi
     )
     expected = breadth_first.explore(lanes, check_deadlock=at_rest)
     assert expected.verdict is Verdict.VIOLATED
-    how = {"checkpoint": tmp_path, "check_deadlock": at_rest, "workers": 1}
-    assert breadth_first.explore(lanes, on_progress=Stopwatch(5), **how).reason == "interrupted"
+    options = SearchOptions(on_progress=Stopwatch(5), checkpoint=tmp_path, workers=1)
+    assert breadth_first.explore(lanes, options=options, check_deadlock=at_rest).reason == "interrupted"
     assert manifest(tmp_path)["snapshot"]["inside"]["rows"] > 401
-    assert told(breadth_first.explore(lanes, resume=True, **how)) == told(expected)
+    options = SearchOptions(resume=True, checkpoint=tmp_path, workers=1)
+    assert told(breadth_first.explore(lanes, options=options, check_deadlock=at_rest)) == told(expected)
 
 
 # --- One writer
@@ -425,7 +446,7 @@ def test_the_lock_of_a_process_that_was_killed_is_taken_over(tmp_path: Path, hol
     holder.kill()
     holder.wait()
     assert (tmp_path / LOCK).exists()
-    breadth_first.explore(system(), Budget(max_depth=2), checkpoint=tmp_path)
+    breadth_first.explore(system(), Budget(max_depth=2), SearchOptions(checkpoint=tmp_path))
     assert not (tmp_path / LOCK).exists()
 
 
@@ -436,17 +457,22 @@ def test_a_search_holds_its_folder_and_gives_it_back(tmp_path: Path) -> None:
         if progress.depth == 3 and not said:
             said.append(refusal(tmp_path, resume=False))
 
-    breadth_first.explore(system(), Budget(max_depth=5), checkpoint=tmp_path, on_progress=second)
+    breadth_first.explore(system(), Budget(max_depth=5), SearchOptions(checkpoint=tmp_path, on_progress=second))
     assert f"is in use by process {os.getpid()} on" in said[0]
     assert not (tmp_path / LOCK).exists()
-    assert breadth_first.explore(system(), checkpoint=tmp_path, resume=True).verdict is Verdict.HOLDS
+    assert (
+        breadth_first.explore(system(), options=SearchOptions(checkpoint=tmp_path, resume=True)).verdict
+        is Verdict.HOLDS
+    )
 
 
 def test_a_search_that_is_refused_gives_the_folder_back(folder: Path) -> None:
     refusal(folder, system("kip-101"))
     refusal(folder, resume=False)
     assert not (folder / LOCK).exists()
-    assert breadth_first.explore(system(), checkpoint=folder, resume=True).verdict is Verdict.HOLDS
+    assert (
+        breadth_first.explore(system(), options=SearchOptions(checkpoint=folder, resume=True)).verdict is Verdict.HOLDS
+    )
 
 
 @pytest.mark.parametrize("error", [errno.ENOLCK, errno.ENOTSUP])
@@ -460,7 +486,7 @@ def test_where_the_file_system_has_no_locks_the_file_says_who_writes(
     assert f"process {holder.pid} on" in refusal(tmp_path, resume=False)
     holder.kill()
     holder.wait()
-    breadth_first.explore(system(), Budget(max_depth=2), checkpoint=tmp_path)
+    breadth_first.explore(system(), Budget(max_depth=2), SearchOptions(checkpoint=tmp_path))
 
 
 def test_a_process_id_that_is_used_again_is_another_process() -> None:
@@ -484,23 +510,27 @@ def test_a_search_of_a_moment_leaves_a_snapshot(tmp_path: Path) -> None:
     """
     for variant in ("kip-320", "kip-101"):
         explored, folder = system(variant), tmp_path / variant
-        expected = breadth_first.explore(explored, checkpoint=folder)
+        expected = breadth_first.explore(explored, options=SearchOptions(checkpoint=folder))
         assert MANIFEST in names(folder)
-        assert told(breadth_first.explore(explored, checkpoint=folder, resume=True)) == told(expected)
+        assert told(breadth_first.explore(explored, options=SearchOptions(checkpoint=folder, resume=True))) == told(
+            expected
+        )
 
 
 def test_what_a_killed_process_left_is_removed(folder: Path) -> None:
     before = names(folder)
     for name in ("manifest.json.0123456789ab.tmp", "rows-000000000000-000000000009.bin", "rows-1.bin.tmp"):
         (folder / name).write_text("")
-    breadth_first.explore(system(), Budget(max_depth=8), checkpoint=folder, resume=True)
+    breadth_first.explore(system(), Budget(max_depth=8), SearchOptions(checkpoint=folder, resume=True))
     assert names(folder) == before
 
 
 def test_a_search_that_went_deeper_is_not_taken_for_one_to_a_lesser_depth(tmp_path: Path) -> None:
-    breadth_first.explore(system(), Budget(max_depth=4), checkpoint=tmp_path)
+    breadth_first.explore(system(), Budget(max_depth=4), SearchOptions(checkpoint=tmp_path))
     with pytest.raises(CheckpointError, match="the checkpoint is of depth 4, more than max_depth 3: raise that"):
-        breadth_first.explore(system(), Budget(max_depth=3), checkpoint=tmp_path, resume=True)
+        breadth_first.explore(system(), Budget(max_depth=3), SearchOptions(checkpoint=tmp_path, resume=True))
     for depth in (4, 5):
-        found = breadth_first.explore(system(), Budget(max_depth=depth), checkpoint=tmp_path, resume=True)
+        found = breadth_first.explore(
+            system(), Budget(max_depth=depth), SearchOptions(checkpoint=tmp_path, resume=True)
+        )
         assert told(found) == told(breadth_first.explore(system(), Budget(max_depth=depth)))

@@ -15,6 +15,7 @@ from highwater.explorer.analysis import simulate
 from highwater.explorer.kernels.making import code_cache, entry_points
 from highwater.explorer.kernels.making.compile_times import TIMES
 from highwater.explorer.search.levels import breadth_first
+from highwater.explorer.verdict import SearchOptions
 from highwater.reports import progress
 from highwater.reports.terminal import counts_line
 from tests.small_models import tiny_system
@@ -47,7 +48,9 @@ def test_compiling_is_timed_apart_and_told(uncompiled: dict[str, Any], monkeypat
     console = progress.make_console(stderr=True)
     console.file = log = io.StringIO()
     with progress.Live(console, "claim"):
-        outcome = breadth_first.explore(tiny_system("reference", "kip-101"), workers=1, keep_going=True)
+        outcome = breadth_first.explore(
+            tiny_system("reference", "kip-101"), options=SearchOptions(workers=1, keep_going=True)
+        )
     assert outcome.compile_seconds >= 100.0, "of one kernel, or of all where none is kept"
     told = r"claim: compiling machine code for states of \d+ words?, once on this machine: some 10 s\n"
     assert re.search(told, log.getvalue())
@@ -66,8 +69,10 @@ def test_walks_time_it_apart_as_well(uncompiled: dict[str, Any], monkeypatch: py
 
 
 def test_a_search_that_compiles_nothing_says_nothing_of_it() -> None:
-    breadth_first.explore(tiny_system("reference", "kip-101"), workers=1, keep_going=True)
-    outcome = breadth_first.explore(tiny_system("reference", "kip-101"), workers=1, keep_going=True)
+    breadth_first.explore(tiny_system("reference", "kip-101"), options=SearchOptions(workers=1, keep_going=True))
+    outcome = breadth_first.explore(
+        tiny_system("reference", "kip-101"), options=SearchOptions(workers=1, keep_going=True)
+    )
     assert outcome.compile_seconds == 0
     assert "compiling" not in counts_line(outcome)
 
@@ -77,7 +82,9 @@ def test_an_interrupt_during_it_says_so(uncompiled: dict[str, Any]) -> None:
         raise KeyboardInterrupt
 
     uncompiled["do"] = interrupt
-    outcome = breadth_first.explore(tiny_system("reference", "kip-101"), workers=1, keep_going=True)
+    outcome = breadth_first.explore(
+        tiny_system("reference", "kip-101"), options=SearchOptions(workers=1, keep_going=True)
+    )
     assert outcome.reason == "interrupted"
     assert outcome.warnings[0].startswith("interrupted while machine code was compiled")
     assert not TIMES.running

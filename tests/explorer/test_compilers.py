@@ -18,6 +18,7 @@ from highwater.explorer.kernels.making.compile_times import TIMES
 from highwater.explorer.kernels.making.entry_points import EntryPoint, MachineCode, Together, name_of
 from highwater.explorer.search.levels import breadth_first
 from highwater.explorer.system import System
+from highwater.explorer.verdict import SearchOptions
 from highwater.model.language.declarations import action
 from highwater.model.language.domain import BOOLEAN, Integers
 from highwater.model.language.graph_properties import eventually_always
@@ -185,7 +186,9 @@ def called(monkeypatch: pytest.MonkeyPatch) -> Iterator[set[str]]:
 
 
 def test_a_search_up_to_a_counterexample_calls_these(called: set[str]) -> None:
-    outcome = breadth_first.explore(tiny_system("reference", "kip-101"), workers=2, keep_going=True)
+    outcome = breadth_first.explore(
+        tiny_system("reference", "kip-101"), options=SearchOptions(workers=2, keep_going=True)
+    )
     assert outcome.violations
     assert called <= set(signatures.OF_A_SEARCH)
     assert set(signatures.OF_A_SEARCH) - called <= {"states.stored.move_row"}, (
@@ -210,7 +213,7 @@ def stays_on(lamp: Lamp) -> bool:
 
 
 def test_one_that_judges_liveness_calls_these_too(called: set[str], system_of: Callable[..., System]) -> None:
-    outcome = breadth_first.explore(system_of([Lamp(False, 0)], [turn], [stays_on]), workers=2)
+    outcome = breadth_first.explore(system_of([Lamp(False, 0)], [turn], [stays_on]), options=SearchOptions(workers=2))
     assert outcome.violations
     assert set(signatures.OF_LIVENESS) <= called
     assert called - set(signatures.OF_LIVENESS) <= set(signatures.OF_A_SEARCH)

@@ -10,7 +10,7 @@ import pytest
 
 from highwater.explorer.search.levels.breadth_first import explore
 from highwater.explorer.system import System
-from highwater.explorer.verdict import Budget, Unreached, Verdict
+from highwater.explorer.verdict import Budget, SearchOptions, Unreached, Verdict
 from highwater.model.language.declarations import Witness, action, invariant, step_property
 from highwater.model.language.domain import Integers
 from highwater.model.language.records import domain_of, within
@@ -95,7 +95,7 @@ def goes_up_slowly(before: Counter, after: Counter) -> bool:
     return after.value <= before.value + 1
 
 
-def of(system_parts: tuple, **options: object) -> list[tuple[str, str]]:
+def of(system_parts: tuple, budget: Budget | None = None) -> list[tuple[str, str]]:
     actions, invariants, steps = system_parts
     system = System(
         domain=domain_of(Counter, None),
@@ -104,7 +104,7 @@ def of(system_parts: tuple, **options: object) -> list[tuple[str, str]]:
         invariants=tuple(instance for each in invariants for instance in each.instances(None)),
         step_properties=tuple(instance for each in steps for instance in each.instances(None)),
     )
-    outcome = explore(system, workers=1, **options)
+    outcome = explore(system, budget or Budget(), SearchOptions(workers=1))
     return [(missed.of, missed.text) for missed in outcome.unreached]
 
 
@@ -140,7 +140,7 @@ def test_what_never_ran_stands_where_it_says() -> None:
         actions=tuple(count.instances(None)),
         invariants=tuple(large_ones_are_even.instances(None)),
     )
-    outcome = explore(system, workers=1)
+    outcome = explore(system, options=SearchOptions(workers=1))
     assert outcome.verdict is Verdict.HOLDS
     missed = outcome.unreached[0]
     assert isinstance(missed, Unreached)
@@ -160,8 +160,8 @@ def test_threads_miss_the_same(workers: int) -> None:
         invariants=tuple(instance for each in invariants for instance in each.instances(None)),
         step_properties=tuple(instance for each in steps for instance in each.instances(None)),
     )
-    assert [u.line for u in explore(system, workers=workers).unreached] == [
-        u.line for u in explore(system, workers=1).unreached
+    assert [u.line for u in explore(system, options=SearchOptions(workers=workers)).unreached] == [
+        u.line for u in explore(system, options=SearchOptions(workers=1)).unreached
     ]
 
 
@@ -195,10 +195,10 @@ def test_what_ran_before_a_violation_is_given_too() -> None:
         actions=tuple(count.instances(None)),
         invariants=tuple(is_below_two.instances(None)),
     )
-    outcome = explore(system, workers=1, coverage=True)
+    outcome = explore(system, options=SearchOptions(workers=1, coverage=True))
     assert outcome.verdict is Verdict.VIOLATED
     texts = Path(__file__).read_text(encoding="utf-8").splitlines()
     paths = {texts[line - 1].strip(): paths for line, paths in outcome.lines[__file__].items()}
     assert paths["return too_large(state.value)"] and paths["return Counter(state.value + 1)"]
     assert not paths["return Counter(value)"]
-    assert not explore(system, workers=1).lines
+    assert not explore(system, options=SearchOptions(workers=1)).lines

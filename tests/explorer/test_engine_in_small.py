@@ -31,7 +31,7 @@ from highwater.explorer.search.levels import breadth_first
 from highwater.explorer.search.plain import plain_python
 from highwater.explorer.search.states import scratch, store
 from highwater.explorer.system import Cut, System, successor
-from highwater.explorer.verdict import Budget, Outcome, Verdict
+from highwater.explorer.verdict import Budget, Outcome, SearchOptions, Verdict
 from highwater.model.language.declarations import Instance, Transition, action, invariant, step_property
 from highwater.model.language.domain import BOOLEAN, ArrayOf, Integers, Limit, Maybe, SequenceOf, SetOf
 from highwater.model.language.graph_properties import prospect
@@ -234,13 +234,15 @@ def test_these_systems_have_what_there_is_to_find() -> None:
 @pytest.mark.parametrize(("long", "name"), [(False, "invariant"), (False, "step"), (True, "step")])
 def test_a_search_finds_what_plain_python_finds(long: bool, name: str, symmetry: bool) -> None:
     system = club_of(long, *SYSTEMS[name])
-    ours = breadth_first.explore(system, DEPTH, check_deadlock=True, keep_going=True, symmetry=symmetry, workers=1)
+    ours = breadth_first.explore(
+        system, DEPTH, SearchOptions(keep_going=True, symmetry=symmetry, workers=1), check_deadlock=True
+    )
     agree(ours, expected(long, name))
 
 
 def test_a_prospect_is_lost_where_plain_python_loses_it() -> None:
     system = club_of(False, *SYSTEMS["prospect"])
-    ours = breadth_first.explore(system, check_deadlock=True, keep_going=True, workers=1)
+    ours = breadth_first.explore(system, options=SearchOptions(keep_going=True, workers=1), check_deadlock=True)
     agree(ours, expected(False, "prospect", budget=Budget()))
 
 
@@ -248,7 +250,10 @@ def test_a_prospect_is_lost_where_plain_python_loses_it() -> None:
 def test_two_threads_find_the_same(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine, "ROWS_WORTH_A_SECOND_THREAD", 4)
     system = club_of(False, *SYSTEMS[name])
-    agree(breadth_first.explore(system, DEPTH, check_deadlock=True, keep_going=True, workers=2), expected(False, name))
+    agree(
+        breadth_first.explore(system, DEPTH, SearchOptions(keep_going=True, workers=2), check_deadlock=True),
+        expected(False, name),
+    )
 
 
 @pytest.mark.usefixtures("first_try")
@@ -260,7 +265,10 @@ def test_a_search_goes_on_with_kept_trees(name: str, tmp_path: Path, monkeypatch
     system, paths = club_of(False, *SYSTEMS[name]), []
     for depth in (3, 5, 7, 7):
         ours = breadth_first.explore(
-            system, Budget(max_depth=depth), check_deadlock=True, keep_going=True, workers=1, keep_trees=True
+            system,
+            Budget(max_depth=depth),
+            SearchOptions(keep_going=True, workers=1, keep_trees=True),
+            check_deadlock=True,
         )
         paths.append(ours.compiled_paths)
         agree(ours, expected(False, name, budget=Budget(max_depth=depth)))
@@ -291,7 +299,7 @@ def test_states_whose_hashes_are_equal_stay_apart(monkeypatch: pytest.MonkeyPatc
 
 def test_a_search_ends_with_the_level_of_the_first_violation() -> None:
     system = club_of(False, *SYSTEMS["invariant"])
-    ours = breadth_first.explore(system, DEPTH, check_deadlock=True, workers=1)
+    ours = breadth_first.explore(system, DEPTH, SearchOptions(workers=1), check_deadlock=True)
     agree(ours, expected(False, "invariant", keep_going=False))
     assert ours.verdict is Verdict.VIOLATED
 
@@ -299,18 +307,18 @@ def test_a_search_ends_with_the_level_of_the_first_violation() -> None:
 def test_a_search_goes_on_from_a_snapshot(tmp_path: Path) -> None:
     system = club_of(False, *SYSTEMS["step"])
     breadth_first.explore(
-        system, Budget(max_depth=4), keep_going=True, check_deadlock=True, checkpoint=tmp_path / "c", workers=1
+        system,
+        Budget(max_depth=4),
+        SearchOptions(keep_going=True, checkpoint=tmp_path / "c", workers=1),
+        check_deadlock=True,
     )
     theirs = plain_python.explore(system, Budget(max_depth=6), keep_going=True, check_deadlock=True)
     bare = attrs.evolve(theirs, violations=())
     ours = breadth_first.explore(
         system,
         Budget(max_depth=6),
-        keep_going=True,
+        SearchOptions(keep_going=True, checkpoint=tmp_path / "c", resume=True, workers=1),
         check_deadlock=True,
-        checkpoint=tmp_path / "c",
-        resume=True,
-        workers=1,
     )
     for name in ("levels", "generated", "enabled", "bounds_cut", "deadlocks", "stopped_at_bound"):
         assert getattr(ours, name) == getattr(bare, name), name

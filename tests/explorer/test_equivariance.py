@@ -17,7 +17,7 @@ from highwater.explorer.blame import ModelError
 from highwater.explorer.search.levels import breadth_first
 from highwater.explorer.search.plain import plain_python
 from highwater.explorer.system import System
-from highwater.explorer.verdict import Outcome, Verdict
+from highwater.explorer.verdict import Outcome, SearchOptions, Verdict
 from highwater.model.language.declarations import Invariant, Quantified, StepProperty, action, invariant, step_property
 from highwater.model.language.domain import ArrayOf, Integers, Maybe, SequenceOf, SetOf
 from highwater.model.language.graph_properties import Prospect, prospect
@@ -183,14 +183,14 @@ def test_what_treats_a_name_in_its_own_way_is_refused(functions: list[Quantified
     """Without symmetry it is explored; and it is something that symmetry would change."""
     name, system = functions[-1].name, cluster(functions)
     with pytest.raises(ModelError) as refused:
-        breadth_first.explore(system, audit=0, keep_going=True)
+        breadth_first.explore(system, options=SearchOptions(keep_going=True), audit=0)
     apart, at, *_ = str(refused.value).splitlines()
     assert re.fullmatch(
         rf"{name} tells brokers \d(, \d)? and \d apart, which the model declares interchangeable", apart
     )
     assert re.fullmatch(r"  \(.*test_equivariance.py:\d+\)", at)
     assert "explore without symmetry" in str(refused.value)
-    without = breadth_first.explore(system, keep_going=True, symmetry=False)
+    without = breadth_first.explore(system, options=SearchOptions(keep_going=True, symmetry=False))
     assert told(without) == told(plain_python.explore(system, keep_going=True))
 
 
@@ -199,7 +199,7 @@ def test_what_treats_a_name_in_its_own_way_is_refused(functions: list[Quantified
 )
 def test_what_goes_by_the_order_of_a_set_is_refused(function: Quantified) -> None:
     with pytest.raises(ModelError, match=f"{function.name}.* depends on the order in which the members of a set come"):
-        breadth_first.explore(cluster([function]), audit=0, keep_going=True)
+        breadth_first.explore(cluster([function]), options=SearchOptions(keep_going=True), audit=0)
 
 
 def told(outcome: Outcome) -> dict[str, Any]:
@@ -267,7 +267,7 @@ def somebody_can_lead(cluster: Cluster) -> bool:
 @pytest.mark.parametrize("workers", [1, 2])
 def test_loops_over_names_are_no_reason_to_refuse(workers: int) -> None:
     system = cluster([lead, resign, nobody_is_ahead_of_all, the_isr_shrinks_by_one, somebody_can_lead])
-    ours = breadth_first.explore(system, keep_going=True, workers=workers)
+    ours = breadth_first.explore(system, options=SearchOptions(keep_going=True, workers=workers))
     assert told(ours) == told(plain_python.explore(system, keep_going=True))
     assert ours.stored_states * 4 < ours.distinct_states
 
@@ -336,5 +336,7 @@ def test_names_of_more_bits_than_a_table_has_are_exchanged() -> None:
     initial = tuple(Wide(leader, frozenset()) for leader in range(295, 300))
     names = {"brokers": tuple(range(295, 300))}
     system = System(domain_of(Wide, None), initial, tuple(elect.instances(None)), (), names)
-    with_symmetry, without = (breadth_first.explore(system, symmetry=symmetry) for symmetry in (True, False))
+    with_symmetry, without = (
+        breadth_first.explore(system, options=SearchOptions(symmetry=symmetry)) for symmetry in (True, False)
+    )
     assert with_symmetry.levels == without.levels

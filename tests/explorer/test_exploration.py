@@ -21,7 +21,7 @@ from highwater.explorer.search.plain import plain_python
 from highwater.explorer.search.states import scratch, store
 from highwater.explorer.system import System
 from highwater.explorer.trace import changes
-from highwater.explorer.verdict import DEADLOCK, Budget, Outcome, Progress, Verdict, Violation
+from highwater.explorer.verdict import DEADLOCK, Budget, Outcome, Progress, SearchOptions, Verdict, Violation
 from highwater.model.language.declarations import Action, Invariant, Witness, action, invariant
 from highwater.model.language.domain import BOOLEAN, ArrayOf, Integers, OneOf, SequenceOf, SetOf
 from highwater.model.language.records import bound, domain_of, evolve, replaced, within
@@ -765,7 +765,10 @@ def test_the_size_of_batches_and_tables_changes_nothing(
     monkeypatch.setattr(store, "FIRST_TABLE", table)
     monkeypatch.setattr(scratch, "RECENT", table)
     system = system_of([IDLE], BROKEN_LOCK, [mutual_exclusion])
-    ours, theirs = breadth_first.explore(system, keep_going=True), plain_python.explore(system, keep_going=True)
+    ours, theirs = (
+        breadth_first.explore(system, options=SearchOptions(keep_going=True)),
+        plain_python.explore(system, keep_going=True),
+    )
     assert (ours.levels, ours.generated, ours.enabled) == (theirs.levels, theirs.generated, theirs.enabled)
     assert ours.violations == theirs.violations
 

@@ -28,7 +28,7 @@ from highwater.explorer.search.keeping.checkpoint import MANIFEST
 from highwater.explorer.search.keeping.durable import LOCK
 from highwater.explorer.search.levels import breadth_first
 from highwater.explorer.system import System
-from highwater.explorer.verdict import Budget, Outcome, Progress, Verdict
+from highwater.explorer.verdict import Budget, Outcome, Progress, SearchOptions, Verdict
 from highwater.model.language.declarations import action, invariant
 from highwater.model.language.domain import Integers
 from highwater.model.language.records import domain_of, within
@@ -74,7 +74,7 @@ def eager(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def explore(folder: Path | None = None, resume: bool = False, **how: Any) -> Outcome:
-    return breadth_first.explore(WALK, checkpoint=folder, resume=resume, workers=1, **how)
+    return breadth_first.explore(WALK, options=SearchOptions(checkpoint=folder, resume=resume, workers=1, **how))
 
 
 def told(outcome: Outcome) -> dict[str, Any]:

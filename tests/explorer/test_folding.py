@@ -26,7 +26,7 @@ from highwater.explorer.search.states import folded, store
 from highwater.explorer.search.states.cuts import most_parts
 from highwater.explorer.search.states.rows import Rows
 from highwater.explorer.search.states.store import Stopped, Store, spread
-from highwater.explorer.verdict import Budget, Outcome
+from highwater.explorer.verdict import Budget, Outcome, SearchOptions
 from highwater.model.language.domain import ArrayOf, Integers
 from highwater.model.language.records import domain_of, within
 from tests.explorer.test_checkpoint import Stopwatch, manifest, restless, system, told
@@ -264,7 +264,10 @@ def test_a_search_with_folded_rows_finds_what_plain_python_finds(
 ) -> None:
     monkeypatch.setattr(engine, "ROWS_WORTH_A_SECOND_THREAD", 4)
     ours = breadth_first.explore(
-        club_of(True, *SYSTEMS["step"]), DEPTH, check_deadlock=True, keep_going=True, symmetry=symmetry, workers=workers
+        club_of(True, *SYSTEMS["step"]),
+        DEPTH,
+        SearchOptions(keep_going=True, symmetry=symmetry, workers=workers),
+        check_deadlock=True,
     )
     agree(ours, expected(True, "step"))
     assert kept == [True]
@@ -289,11 +292,11 @@ def test_a_search_goes_on_from_a_snapshot_of_folded_or_of_flat_rows(
     kept: list[bool], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, first_folds: bool, symmetry: bool
 ) -> None:
     explored, fold_from = system("kip-101", leader_epoch_max=2), store.FOLD_FROM
-    wanted = told(breadth_first.explore(explored, Budget(max_depth=11), symmetry=symmetry))
+    wanted = told(breadth_first.explore(explored, Budget(max_depth=11), SearchOptions(symmetry=symmetry)))
     for depth, folds in ((8, first_folds), (11, not first_folds)):
         monkeypatch.setattr(store, "FOLD_FROM", fold_from if folds else 1 << 60)
         how = {"checkpoint": tmp_path, "resume": depth > 8, "symmetry": symmetry}
-        ours = breadth_first.explore(explored, Budget(max_depth=depth), **how)
+        ours = breadth_first.explore(explored, Budget(max_depth=depth), SearchOptions(**how))
     assert (told(ours), kept) == (wanted, [True, first_folds, not first_folds])
 
 
@@ -304,10 +307,15 @@ def test_a_search_interrupted_inside_levels_goes_on_with_folded_rows(kept: list[
     wanted = told(breadth_first.explore(explored, Budget(max_depth=9)))
     for run, reports in enumerate((23, 2, 8, 15)):
         how = {"workers": 1 + run % 2, "resume": run > 0, "on_progress": Stopwatch(reports)}
-        if breadth_first.explore(explored, Budget(max_depth=9), checkpoint=tmp_path, **how).reason != "interrupted":
+        if (
+            breadth_first.explore(explored, Budget(max_depth=9), SearchOptions(checkpoint=tmp_path, **how)).reason
+            != "interrupted"
+        ):
             break
         inside += manifest(tmp_path)["snapshot"]["inside"] is not None
-    ours = breadth_first.explore(explored, Budget(max_depth=9), checkpoint=tmp_path, resume=True, workers=2)
+    ours = breadth_first.explore(
+        explored, Budget(max_depth=9), SearchOptions(checkpoint=tmp_path, resume=True, workers=2)
+    )
     assert inside >= 2
     assert (told(ours), kept[-1]) == (wanted, True)
 
@@ -317,7 +325,9 @@ def test_a_trace_through_folded_rows_is_that_through_flat_ones(
     kept: list[bool], monkeypatch: pytest.MonkeyPatch, symmetry: bool
 ) -> None:
     explored = system("kip-101", leader_epoch_max=2)
-    ours, theirs = both(kept, monkeypatch, lambda: breadth_first.explore(explored, symmetry=symmetry))
+    ours, theirs = both(
+        kept, monkeypatch, lambda: breadth_first.explore(explored, options=SearchOptions(symmetry=symmetry))
+    )
     assert ours == theirs
     assert ours["violations"]
 
@@ -330,6 +340,8 @@ def test_lassos_and_prospects_among_folded_rows_are_those_among_flat_ones(
     if not stored:
         monkeypatch.setattr(liveness, "all_steps", lambda *given: None)
     explored = load_spec(SPECS / "liveness" / f"{claim}.toml").system()
-    ours, theirs = both(kept, monkeypatch, lambda: breadth_first.explore(explored, keep_going=True))
+    ours, theirs = both(
+        kept, monkeypatch, lambda: breadth_first.explore(explored, options=SearchOptions(keep_going=True))
+    )
     assert ours == theirs
     assert any(violation.back_to is not None for violation in ours["violations"])

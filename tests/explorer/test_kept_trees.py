@@ -30,7 +30,7 @@ from highwater.explorer.search.levels import breadth_first
 from highwater.explorer.search.states import store
 from highwater.explorer.search.states.store import Store
 from highwater.explorer.system import System
-from highwater.explorer.verdict import Budget, Outcome
+from highwater.explorer.verdict import Budget, Outcome, SearchOptions
 from highwater.model.language.declarations import action, invariant
 
 SPECS = Path(__file__).parents[2] / "specs"
@@ -78,8 +78,8 @@ def told(outcome: Outcome) -> Any:
     return attrs.evolve(outcome, seconds=0.0, memory=0, compile_seconds=0.0)
 
 
-def explored(system: System, **options: Any) -> Outcome:
-    return breadth_first.explore(system, keep_trees=True, **options)
+def explored(system: System, budget: Budget | None = None, **options: Any) -> Outcome:
+    return breadth_first.explore(system, budget or Budget(), SearchOptions(keep_trees=True, **options))
 
 
 @pytest.mark.slow
@@ -88,7 +88,7 @@ def test_a_search_with_kept_trees_says_the_same_and_learns_nothing(
     name: str, symmetry: bool, learned: list[str]
 ) -> None:
     system = found(name)
-    without = breadth_first.explore(system, symmetry=symmetry)
+    without = breadth_first.explore(system, options=SearchOptions(symmetry=symmetry))
     first = explored(system, symmetry=symmetry)
     assert learned
     learned.clear()
@@ -108,7 +108,7 @@ def test_coverage_is_of_this_search_alone(learned: list[str]) -> None:
         )
     )
     explored(whole)
-    without = breadth_first.explore(part, coverage=True)
+    without = breadth_first.explore(part, options=SearchOptions(coverage=True))
     assert told(explored(part, coverage=True)) == told(without)
     learned.clear()
     explored(part)
@@ -374,7 +374,7 @@ def test_what_may_have_been_written_after_its_import_keeps_nothing_for_other_pro
     before = trees(folder)
     explored(old, workers=1)
     assert trees(folder) == before
-    assert breadth_first.explore(old, checkpoint=tmp_path / "snapshots").distinct_states == 7
+    assert breadth_first.explore(old, options=SearchOptions(checkpoint=tmp_path / "snapshots")).distinct_states == 7
     said = (tmp_path / "snapshots" / "manifest.json").read_text(encoding="utf-8")
     assert f"written after process {os.getpid()} had imported it" in said
 
@@ -406,7 +406,7 @@ def test_code_whose_file_was_removed_or_spoiled_since_it_was_loaded_keeps_nothin
     assert explored(old).distinct_states == 7
     assert trees(folder) == []
     with pytest.raises(ModelError, match=f"^{file}: the module steps_of_counters is of this file, which "):
-        breadth_first.explore(old, checkpoint=tmp_path / "snapshots")
+        breadth_first.explore(old, options=SearchOptions(checkpoint=tmp_path / "snapshots"))
 
 
 def test_functions_without_a_source_file_keep_nothing(folder: Path, model: Callable[..., System]) -> None:

@@ -28,7 +28,7 @@ from highwater.explorer.search.keeping import kept_trees
 from highwater.explorer.search.levels import breadth_first
 from highwater.explorer.search.plain import plain_python
 from highwater.explorer.system import System
-from highwater.explorer.verdict import Outcome
+from highwater.explorer.verdict import Outcome, SearchOptions
 from highwater.model.language.declarations import action
 from highwater.model.language.domain import BOOLEAN, ArrayOf, Integers
 from highwater.model.language.records import domain_of, evolve, within
@@ -63,7 +63,7 @@ def lent(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def explored(system: System, **options: Any) -> Outcome:
-    return breadth_first.explore(system, keep_trees=True, **options)
+    return breadth_first.explore(system, options=SearchOptions(keep_trees=True, **options))
 
 
 def told(outcome: Outcome) -> Any:
@@ -84,7 +84,10 @@ def told(outcome: Outcome) -> Any:
 def test_lent_paths_equal_learned_paths(names: tuple[str, ...], symmetry: bool, lent: list[str]) -> None:
     systems = [load_spec(path).system() for path in found(names)]
     for system in systems:
-        ours, alone = explored(system, symmetry=symmetry), breadth_first.explore(system, symmetry=symmetry)
+        ours, alone = (
+            explored(system, symmetry=symmetry),
+            breadth_first.explore(system, options=SearchOptions(symmetry=symmetry)),
+        )
         assert ours.compiled_paths >= alone.compiled_paths  # another claim may ask more of the same actions
         assert told(attrs.evolve(ours, compiled_paths=alone.compiled_paths)) == told(alone)
     assert len(lent) > 30

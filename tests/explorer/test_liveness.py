@@ -18,7 +18,7 @@ from highwater.explorer.search.graph_properties.recomputed_graph import BYTES_A_
 from highwater.explorer.search.levels import breadth_first
 from highwater.explorer.search.plain import plain_python
 from highwater.explorer.search.states.store import Store
-from highwater.explorer.verdict import Budget, Outcome, Verdict
+from highwater.explorer.verdict import Budget, Outcome, SearchOptions, Verdict
 from highwater.model.language.declarations import Action, Witness, action
 from highwater.model.language.domain import BOOLEAN, ArrayOf, Integers, Limit, Maybe, OneOf, SequenceOf
 from highwater.model.language.graph_properties import (
@@ -498,8 +498,8 @@ def test_a_search_that_goes_on_from_a_checkpoint_finds_the_same_lasso(
     system_of: Callable[..., Any], tmp_path: Path
 ) -> None:
     system = system_of([BOTH_IDLE], LOCK, [gets_in(LOCK, ())])
-    breadth_first.explore(system, Budget(max_depth=2), checkpoint=tmp_path)
-    resumed = breadth_first.explore(system, checkpoint=tmp_path, resume=True)
+    breadth_first.explore(system, Budget(max_depth=2), SearchOptions(checkpoint=tmp_path))
+    resumed = breadth_first.explore(system, options=SearchOptions(checkpoint=tmp_path, resume=True))
     assert resumed.violations == breadth_first.explore(system).violations
     assert len(resumed.violations) == 1
 
@@ -608,7 +608,7 @@ def test_with_little_memory_the_verdict_is_the_same_or_open(
     for room in range(0, 1200, 10):
         made_again.clear()
         monkeypatch.setattr(Store, "room", room)
-        outcome = breadth_first.explore(system, workers=1)
+        outcome = breadth_first.explore(system, options=SearchOptions(workers=1))
         assert outcome.violations == (() if outcome.verdict is Verdict.UNKNOWN else expected)
         assert outcome.reason == ("memory" if outcome.verdict is Verdict.UNKNOWN else "")
         how = (outcome.verdict, bool(made_again))

@@ -26,7 +26,7 @@ from highwater.explorer.search.keeping.durable import CheckpointError
 from highwater.explorer.search.levels import breadth_first
 from highwater.explorer.search.plain import plain_python
 from highwater.explorer.system import System
-from highwater.explorer.verdict import Budget, Outcome
+from highwater.explorer.verdict import Budget, Outcome, SearchOptions
 
 ROOT = Path(__file__).parents[2]
 MODULE = """
@@ -215,7 +215,7 @@ def told(outcome: Outcome) -> Any:
 
 
 def held_against_plain_python(system: System, **options: Any) -> Outcome:
-    found = breadth_first.explore(system, keep_going=True, workers=1, **options)
+    found = breadth_first.explore(system, options=SearchOptions(keep_going=True, workers=1, **options))
     assert told(found) == told(plain_python.explore(system, keep_going=True))
     assert found.warnings == ()
     return found
@@ -259,9 +259,9 @@ def test_what_one_model_has_left_is_not_answered_for_another(
         assert {"tick()", "arm()"}.isdisjoint(learned), "its own paths are lent"
 
     checkpoint: dict[str, Any] = {"checkpoint": tmp_path / "snapshots", "workers": 1, "keep_going": True}
-    breadth_first.explore(module.system(way, one, asks), Budget(max_depth=2), **checkpoint)
+    breadth_first.explore(module.system(way, one, asks), Budget(max_depth=2), SearchOptions(**checkpoint))
     with pytest.raises(CheckpointError, match="is a checkpoint of another search: "):
-        breadth_first.explore(module.system(way, other, asks), resume=True, **checkpoint)
+        breadth_first.explore(module.system(way, other, asks), options=SearchOptions(resume=True, **checkpoint))
     held_against_plain_python(module.system(way, one, asks), resume=True, checkpoint=tmp_path / "snapshots")
 
 

@@ -26,7 +26,7 @@ from highwater.explorer.ranks import ROOM
 from highwater.explorer.search.levels import breadth_first
 from highwater.explorer.search.plain import plain_python
 from highwater.explorer.system import Cut, System, abstracted, judge, successor
-from highwater.explorer.verdict import Outcome, Verdict
+from highwater.explorer.verdict import Outcome, SearchOptions, Verdict
 from highwater.model.language.declarations import Action, Invariant, StepProperty, Transition, Witness
 from highwater.model.language.domain import BOOLEAN, ArrayOf, Integers, Limit, Maybe, SequenceOf
 from highwater.model.language.graph_properties import ALWAYS_EVENTUALLY, EVENTUALLY, LEADS_TO, Liveness, Per, Prospect
@@ -576,7 +576,7 @@ def same_as_in_real_numbers(system: System, depth: int = 6) -> None:
         ModelError: a function was refused.
     """
     ranked = abstracted(system, GROUPS)
-    outcome = breadth_first.explore(ranked, keep_going=True)
+    outcome = breadth_first.explore(ranked, options=SearchOptions(keep_going=True))
     roomy = attrs.evolve(system, domain=domain_of(State, Sizes(ROOM, ROOM)))
     states = real_states(roomy, depth)
     asked = not_violated(system, outcome)
@@ -778,7 +778,7 @@ def test_a_renaming_of_a_state_changes_nothing(system: System, apart: list[int])
     """The proof says so of all renamings; these are some."""
     ranked = abstracted(system, GROUPS)
     try:
-        asked = not_violated(system, breadth_first.explore(ranked, keep_going=True))
+        asked = not_violated(system, breadth_first.explore(ranked, options=SearchOptions(keep_going=True)))
     except ModelError:
         return
     places = list(itertools.accumulate(apart))

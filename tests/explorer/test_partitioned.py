@@ -16,6 +16,7 @@ from highwater.explorer.partitioned.worker import PartitionWorker
 from highwater.explorer.search.levels import breadth_first
 from highwater.explorer.search.states.counts import Counts
 from highwater.explorer.system import System
+from highwater.explorer.verdict import SearchOptions
 from tests.small_models import tiny_system
 
 
@@ -68,7 +69,7 @@ def test_any_number_of_owners_count_what_the_local_engine_counts(
 ) -> None:
     system = attrs.evolve(tiny_system(model, name), liveness=())  # which owners do not judge
     levels, counts, violated = explore(system, symmetry, owners, warm)
-    expected = breadth_first.explore(system, symmetry=symmetry, keep_going=True)
+    expected = breadth_first.explore(system, options=SearchOptions(symmetry=symmetry, keep_going=True))
     enabled: dict[str, int] = {}
     for instance, count in zip(system.actions, counts.enabled, strict=True):
         enabled[instance.of.name] = enabled.get(instance.of.name, 0) + count
@@ -88,7 +89,9 @@ def test_room_for_few_successors_changes_nothing(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(worker, "FEWEST_SUCCESSORS", 1 << 13)
     monkeypatch.setattr(worker, "MOST_SUCCESSORS", 1 << 13)
     levels, counts, _ = explore(tiny_system("reference", "kip-320"), False, 2, False)
-    expected = breadth_first.explore(tiny_system("reference", "kip-320"), symmetry=False, keep_going=True)
+    expected = breadth_first.explore(
+        tiny_system("reference", "kip-320"), options=SearchOptions(symmetry=False, keep_going=True)
+    )
     assert (tuple(levels), counts.generated) == (expected.levels, expected.generated)
 
 
@@ -98,7 +101,7 @@ def test_one_batch_of_successors_always_finds_room(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(worker, "MOST_SUCCESSORS", 1)
     system = tiny_system("reference", "kip-101")
     levels, counts, _ = explore(system, symmetry=False, owners=2, warm=False)
-    found = breadth_first.explore(system, symmetry=False, keep_going=True)
+    found = breadth_first.explore(system, options=SearchOptions(symmetry=False, keep_going=True))
     assert (levels, counts.generated) == (list(found.levels), found.generated)
 
 

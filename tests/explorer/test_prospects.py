@@ -17,7 +17,7 @@ from highwater.explorer.blame import ModelError
 from highwater.explorer.search.levels import breadth_first
 from highwater.explorer.search.plain import plain_python
 from highwater.explorer.system import System
-from highwater.explorer.verdict import Budget, Verdict
+from highwater.explorer.verdict import Budget, SearchOptions, Verdict
 from highwater.model.language.declarations import Action, Witness, action, invariant
 from highwater.model.language.domain import BOOLEAN, ArrayOf, Integers, Limit, Maybe, SetOf
 from highwater.model.language.graph_properties import Prospect, prospect
@@ -149,8 +149,8 @@ def test_a_search_that_goes_on_from_a_checkpoint_judges_all_states(
     system_of: Callable[..., Any], tmp_path: Path
 ) -> None:
     system = system_of([START], [roll, fall, shake], [can_reach_the_goal, can_reach], Land())
-    breadth_first.explore(system, Budget(max_depth=4), checkpoint=tmp_path)
-    resumed = breadth_first.explore(system, checkpoint=tmp_path, resume=True)
+    breadth_first.explore(system, Budget(max_depth=4), SearchOptions(checkpoint=tmp_path))
+    resumed = breadth_first.explore(system, options=SearchOptions(checkpoint=tmp_path, resume=True))
     assert resumed.violations == breadth_first.explore(system).violations
     assert len(resumed.violations) == 2
 
@@ -357,7 +357,10 @@ def rooms(draw: Any) -> System:
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(rooms())
 def test_random_prospects_of_names_are_judged_as_in_plain_python(system: System) -> None:
-    ours, theirs = breadth_first.explore(system, keep_going=True), plain_python.explore(system, keep_going=True)
+    ours, theirs = (
+        breadth_first.explore(system, options=SearchOptions(keep_going=True)),
+        plain_python.explore(system, keep_going=True),
+    )
     event(f"{len(theirs.violations)} lost, {'fewer' if ours.stored_states < ours.distinct_states else 'all'} stored")
     assert (ours.levels, ours.violations, ours.vacuous) == (theirs.levels, theirs.violations, theirs.vacuous)
 
@@ -402,7 +405,7 @@ def test_what_only_a_bound_makes_possible_is_counted(system_of: Callable[..., An
     """From 4 states with a clock that is not jammed nor past 3 it is done for certain, and in 2 it is done."""
     system = system_of([Clock(0, False, frozenset())], [tick, finish, jam], [can_be_done, can_be_done_twice])
     system = attrs.evolve(system, interchangeable={"switches": (0, 1, 2)})
-    ours, theirs = breadth_first.explore(system, symmetry=symmetry), plain_python.explore(system)
+    ours, theirs = breadth_first.explore(system, options=SearchOptions(symmetry=symmetry)), plain_python.explore(system)
     assert ours.verdict is theirs.verdict is Verdict.HOLDS
     states = 5 * 8 + 2
     assert ours.distinct_states == theirs.distinct_states == states

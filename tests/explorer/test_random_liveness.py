@@ -21,6 +21,7 @@ from highwater.explorer.search.graph_properties.lassos import lasso_at, moves_of
 from highwater.explorer.search.levels import breadth_first
 from highwater.explorer.search.plain import plain_python
 from highwater.explorer.system import Cut, System, judge
+from highwater.explorer.verdict import SearchOptions
 from highwater.model.language.declarations import Action, Instance
 from highwater.model.language.domain import BOOLEAN, ArrayOf, Integers, Limit, Maybe, SetOf
 from highwater.model.language.graph_properties import EVENTUALLY, EVENTUALLY_ALWAYS, FORMS, LEADS_TO, Liveness, Per
@@ -134,7 +135,7 @@ def test_random_promises_are_judged_as_in_plain_python(system: System) -> None:
     for found in theirs.violations:
         event(f"{min(4, found.trace_length - found.back_to)} round")
     for symmetry in (False, True):
-        ours = breadth_first.explore(system, symmetry=symmetry)
+        ours = breadth_first.explore(system, options=SearchOptions(symmetry=symmetry))
         if symmetry:
             event("fewer stored" if ours.stored_states < ours.distinct_states else "all stored")
         assert (ours.levels, ours.violations, ours.held_back) == (theirs.levels, theirs.violations, theirs.held_back)
@@ -150,11 +151,11 @@ def test_random_promises_are_judged_as_in_plain_python(system: System) -> None:
 @given(systems(), st.booleans())
 def test_steps_that_are_made_again_say_what_stored_ones_do(system: System, symmetry: bool) -> None:
     """With ranges of a few rows, so that what one pass leaves is another range's to look at, and threads take part."""
-    stored = breadth_first.explore(system, symmetry=symmetry)
+    stored = breadth_first.explore(system, options=SearchOptions(symmetry=symmetry))
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(liveness, "all_steps", lambda engine, marks: None)
         patched.setattr(edges, "ROWS_AT_ONCE", 5)
-        again = breadth_first.explore(system, symmetry=symmetry, workers=2)
+        again = breadth_first.explore(system, options=SearchOptions(symmetry=symmetry, workers=2))
     event(f"{len(stored.violations)} broken, {'some' if stored.held_back else 'none'} held back")
     assert (again.verdict, again.violations, again.held_back) == (stored.verdict, stored.violations, stored.held_back)
 

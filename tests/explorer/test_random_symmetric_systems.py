@@ -25,7 +25,7 @@ from highwater.explorer.compiler.tracing import _Writer
 from highwater.explorer.search.levels import breadth_first
 from highwater.explorer.search.plain import plain_python
 from highwater.explorer.system import System
-from highwater.explorer.verdict import Auditing, Budget, Outcome
+from highwater.explorer.verdict import Auditing, Budget, Outcome, SearchOptions
 from highwater.model.language.declarations import Action, Invariant, StepProperty, Witness
 from highwater.model.language.domain import BOOLEAN, ArrayOf, Integers, Limit, Maybe, SequenceOf, SetOf, Struct
 from highwater.model.language.graph_properties import Prospect
@@ -554,10 +554,11 @@ def test_symmetry_changes_nothing_that_is_reported(part: int) -> None:
     fewer = 0
     for seed in range(part, SYSTEMS, 10):
         system, budget, text = built(seed)
-        options = {"keep_going": seed % 3 > 0, "check_deadlock": seed % 2 > 0}
-        theirs = plain_python.explore(system, budget, **options)
+        keep_going, check_deadlock = seed % 3 > 0, seed % 2 > 0
+        theirs = plain_python.explore(system, budget, keep_going=keep_going, check_deadlock=check_deadlock)
+        options = SearchOptions(audit=Auditing.FULL, keep_going=keep_going)
         ours = breadth_first.explore(
-            system, budget, audit=(0, 8, 1000)[seed % 7 % 3], auditing=Auditing.FULL, **options
+            system, budget, options, check_deadlock=check_deadlock, audit=(0, 8, 1000)[seed % 7 % 3]
         )
         assert told(ours) == told(theirs), text
         assert ours.audit is None or ours.audit.states == ours.stored_states, text
@@ -571,16 +572,22 @@ STRANGE = [constant(GUEST, GUESTS - 1)] * 4  # likelier than any other
 def is_right_or_refused(seed: int) -> str:
     """Explore a system whose functions may treat a guest in its own way."""
     system, budget, text = built(seed, STRANGE)
-    options = {"keep_going": seed % 3 > 0, "check_deadlock": seed % 2 > 0}
+    keep_going, check_deadlock = seed % 3 > 0, seed % 2 > 0
     try:
-        ours = breadth_first.explore(system, budget, audit=0, **options)
+        options = SearchOptions(keep_going=keep_going)
+        ours = breadth_first.explore(system, budget, options, check_deadlock=check_deadlock, audit=0)
     except Contradiction as error:
         return f"wrong: {error}\n{text}"
     except ModelError as error:
         return (
             "refused" if "apart, which the model declares interchangeable" in str(error) else f"wrong: {error}\n{text}"
         )
-    return "right" if told(ours) == told(plain_python.explore(system, budget, **options)) else f"wrong\n{text}"
+    return (
+        "right"
+        if told(ours)
+        == told(plain_python.explore(system, budget, keep_going=keep_going, check_deadlock=check_deadlock))
+        else f"wrong\n{text}"
+    )
 
 
 @PARTS
@@ -606,7 +613,7 @@ def test_the_random_systems_notice_names_that_are_left_behind(monkeypatch: pytes
         system, budget, _ = built(seed)
         theirs = plain_python.explore(system, budget, keep_going=True)
         try:
-            return told(breadth_first.explore(system, budget, audit=0, keep_going=True)) == told(theirs)
+            return told(breadth_first.explore(system, budget, SearchOptions(keep_going=True), audit=0)) == told(theirs)
         except (Contradiction, ModelError):  # a counterexample that cannot be replayed, or images that differ
             return False
 

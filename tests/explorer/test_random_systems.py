@@ -23,7 +23,7 @@ from highwater.explorer.search.levels import breadth_first
 from highwater.explorer.search.plain import plain_python
 from highwater.explorer.search.states import scratch
 from highwater.explorer.system import System
-from highwater.explorer.verdict import Auditing, Budget
+from highwater.explorer.verdict import Auditing, Budget, SearchOptions
 from highwater.model.language.declarations import Action, Invariant, StepProperty, Witness
 from highwater.model.language.domain import BOOLEAN, ArrayOf, Integers, Limit, Maybe, OneOf, SequenceOf, SetOf, Struct
 from highwater.model.language.graph_properties import Prospect
@@ -654,9 +654,9 @@ def test_both_engines_find_the_same(
     budget, states = finite(system)
     if shallow < 3:
         budget = Budget(max_depth=shallow)
-    options = {"keep_going": keep_going, "check_deadlock": check_deadlock}
-    theirs = plain_python.explore(system, budget, **options)
-    ours = breadth_first.explore(system, budget, audit=audit, auditing=Auditing.FULL, **options)
+    theirs = plain_python.explore(system, budget, keep_going=keep_going, check_deadlock=check_deadlock)
+    options = SearchOptions(audit=Auditing.FULL, keep_going=keep_going)
+    ours = breadth_first.explore(system, budget, options, audit=audit, check_deadlock=check_deadlock)
     event(f"verdict {theirs.verdict.value}")
     event(f"states 10^{len(str(states)) - 1}")
     event(f"steps cut by {len(theirs.bounds_cut)} bounds")
@@ -677,6 +677,6 @@ def test_both_engines_keep_the_same_states_when_these_run_out(
     theirs = plain_python.explore(system, budget, keep_going=keep_going)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(scratch, "BATCH", batch)
-        ours = breadth_first.explore(system, budget, audit=100, keep_going=keep_going)
+        ours = breadth_first.explore(system, budget, SearchOptions(keep_going=keep_going), audit=100)
     event(f"reason {theirs.reason.split()[:1]}")
     agree(ours, theirs, "generated", "enabled", "bounds_cut", "deadlocks", "stopped_at_bound")

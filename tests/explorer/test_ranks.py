@@ -25,7 +25,7 @@ from highwater.explorer.search.keeping.kept_trees import KeptTrees
 from highwater.explorer.search.levels import breadth_first
 from highwater.explorer.search.plain import plain_python
 from highwater.explorer.system import System, abstracted, judge, successor
-from highwater.explorer.verdict import Budget, Outcome, Verdict, Violation
+from highwater.explorer.verdict import Budget, Outcome, SearchOptions, Verdict, Violation
 from highwater.model.language.declarations import Action, Invariant, StepProperty, Transition, action, invariant
 from highwater.model.language.domain import BOOLEAN, ArrayOf, Integers, Limit, Maybe, SequenceOf, SetOf
 from highwater.model.language.graph_properties import FORMS, LEADS_TO, Liveness, Per, always_eventually
@@ -204,8 +204,8 @@ def test_a_violation_is_shown_in_real_numbers_by_a_shortest_trace(explore: Calla
 
 def test_symmetry_and_ranks_together_count_what_ranks_alone_do() -> None:
     system = abstracted(duel(3, nobody_is_ahead, a_leader_commits, symmetric=True), ["epochs"])
-    alone = breadth_first.explore(system, symmetry=False, keep_going=True)
-    both = breadth_first.explore(system, keep_going=True)
+    alone = breadth_first.explore(system, options=SearchOptions(symmetry=False, keep_going=True))
+    both = breadth_first.explore(system, options=SearchOptions(keep_going=True))
     assert both.stored_states < alone.stored_states
     for name in ("verdict", "levels", "generated", "enabled", "bounds_cut", "any_number_of"):
         assert getattr(both, name) == getattr(alone, name)
@@ -316,7 +316,9 @@ def test_kept_trees_know_above_which_rank_a_step_writes(tmp_path: Path, monkeypa
     plain_system = duel(3)
     step = steps_of(after_its_own).instances(Sizes(3))
     system = abstracted(attrs.evolve(plain_system, actions=(*plain_system.actions, *step)), ["epochs"])
-    breadth_first.explore(system, Budget(max_depth=1), keep_trees=True)  # there everybody knows the newest epoch
+    breadth_first.explore(
+        system, Budget(max_depth=1), SearchOptions(keep_trees=True)
+    )  # there everybody knows the newest epoch
     learned, trace = [], ActionProgram._trace
 
     def noted(program: ActionProgram, number: int, words: Any) -> Any:
@@ -329,7 +331,7 @@ def test_kept_trees_know_above_which_rank_a_step_writes(tmp_path: Path, monkeypa
     )  # a search that fails begins anew without kept trees
     monkeypatch.setattr(KeptTrees, "are_used", not_anew, raising=False)
     with pytest.raises(ModelError, match="looks at more than the order of epochs"):
-        breadth_first.explore(system, keep_trees=True)
+        breadth_first.explore(system, options=SearchOptions(keep_trees=True))
     assert "learn" in learned
     assert "after_its_own" not in learned
 
@@ -537,7 +539,7 @@ def test_classes_are_those_of_a_bounded_search(system: System) -> None:
     """
     depth = 5
     ranked = abstracted(attrs.evolve(system, liveness=()), ["terms"])
-    outcome = breadth_first.explore(ranked, Budget(max_depth=depth), keep_going=True, symmetry=False)
+    outcome = breadth_first.explore(ranked, Budget(max_depth=depth), SearchOptions(keep_going=True, symmetry=False))
     event(f"{outcome.verdict.value}")
     states = reached(system, depth)
     classes: dict[Any, int] = {}
@@ -559,7 +561,7 @@ def test_both_engines_agree_on_classes_with_and_without_symmetry(system: System)
     assume(plain.reason == "")
     event(f"{len(plain.violations)} violations")
     for symmetry in (False, True):
-        found = breadth_first.explore(ranked, keep_going=True, symmetry=symmetry)
+        found = breadth_first.explore(ranked, options=SearchOptions(keep_going=True, symmetry=symmetry))
         for name in ("verdict", "levels", "generated", "enabled", "bounds_cut", "deadlocks", "any_number_of"):
             assert getattr(found, name) == getattr(plain, name)
         if not symmetry:

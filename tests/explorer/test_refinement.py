@@ -17,7 +17,7 @@ from highwater.explorer.search.keeping.fingerprint import applied
 from highwater.explorer.search.levels import breadth_first
 from highwater.explorer.search.plain import plain_python
 from highwater.explorer.system import System
-from highwater.explorer.verdict import Auditing, Verdict
+from highwater.explorer.verdict import Auditing, SearchOptions, Verdict
 from highwater.model.language.declarations import Action, action
 from highwater.model.language.domain import BOOLEAN, ArrayOf, Integers, Limit, Maybe, SequenceOf
 from highwater.model.language.records import domain_of, evolve, replaced, within
@@ -171,7 +171,7 @@ def engine(request: pytest.FixtureRequest) -> Callable[..., Any]:
 
 
 def _judged_twice(concrete: System, **options: Any) -> Any:
-    return breadth_first.explore(concrete, workers=1, auditing=Auditing.FULL, **options)
+    return breadth_first.explore(concrete, options=SearchOptions(workers=1, audit=Auditing.FULL, **options))
 
 
 # Names that are interchangeable
@@ -233,7 +233,7 @@ def its_number(lock: Lock) -> Room:
 
 def test_a_map_that_treats_names_alike_needs_one_state_of_each_orbit() -> None:
     found = _judged_twice(locks(who_is_inside))
-    alone = breadth_first.explore(locks(who_is_inside), symmetry=False, workers=1)
+    alone = breadth_first.explore(locks(who_is_inside), options=SearchOptions(symmetry=False, workers=1))
     assert found.verdict is alone.verdict is Verdict.HOLDS
     assert (found.levels, found.generated) == (alone.levels, alone.generated)
     assert found.stored_states < alone.stored_states
@@ -243,7 +243,7 @@ def test_a_map_that_treats_names_differently_is_refused() -> None:
     """From c0 to c2 is a step of two, from c0 to c1 of one."""
     assert plain_python.explore(locks(its_number, most=2)).verdict is Verdict.VIOLATED
     with pytest.raises(ModelError, match=r"refines_room.*clients"):
-        breadth_first.explore(locks(its_number, most=2), workers=1)
+        breadth_first.explore(locks(its_number, most=2), options=SearchOptions(workers=1))
 
 
 def test_a_mapped_state_outside_its_bounds_is_an_error_that_names_the_bound(engine: Callable[..., Any]) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from highwater.explorer.blame import ModelError
 from highwater.explorer.search.levels import breadth_first
-from highwater.explorer.verdict import Budget, Verdict
+from highwater.explorer.verdict import Budget, SearchOptions, Verdict
 from highwater.model.language.declarations import Witness, action, invariant, step_property
 from highwater.model.language.domain import BOOLEAN, Integers, SetOf
 from highwater.model.language.records import evolve, within
@@ -150,7 +150,7 @@ def tank_one_comes_before_tank_two(before: Tanks, after: Tanks) -> bool:
 def test_threads_and_symmetry_do_not_matter(system_of: Callable[..., Any], workers: int, symmetry: bool) -> None:
     system = system_of([Tanks(frozenset())], [fill_one], [the_last_one_stays_empty])
     system = attrs.evolve(system, interchangeable={"tanks": (0, 1, 2)})
-    outcome = breadth_first.explore(system, workers=workers, symmetry=symmetry)
+    outcome = breadth_first.explore(system, options=SearchOptions(workers=workers, symmetry=symmetry))
     assert [str(step.action) for step in outcome.violations[0].trace[1:]] == [
         "fill_one(tank t0)",
         "fill_one(tank t1)",

@@ -27,7 +27,7 @@ from highwater.explorer.compiler.layout import Layout
 from highwater.explorer.compiler.tracing import OutOfBounds, Recorder, TracingError, plain
 from highwater.explorer.search.levels import breadth_first
 from highwater.explorer.system import Cut, System, successor
-from highwater.explorer.verdict import Budget
+from highwater.explorer.verdict import Budget, SearchOptions
 from highwater.model.language.declarations import action, invariant
 from highwater.model.language.domain import BOOLEAN, ArrayOf, Integers, Limit, Maybe, OneOf, SequenceOf, SetOf
 from highwater.model.language.records import domain_of, evolve, replaced, within
@@ -1199,10 +1199,10 @@ def count(state: Small) -> Small:
     return evolve(state, number=(state.number + 1) % 64)
 
 
-def failure(system: System, **options: Any) -> str:
+def failure(system: System, audit: int = 8, **options: Any) -> str:
     """The message of the ModelError that exploring gives."""
     with pytest.raises(ModelError) as error:
-        breadth_first.explore(system, **options)
+        breadth_first.explore(system, options=SearchOptions(**options), audit=audit)
     return str(error.value)
 
 

@@ -22,7 +22,7 @@ from highwater.explorer.search.levels import breadth_first
 from highwater.explorer.search.plain.certifying import certificate_of
 from highwater.explorer.system import Cut, System, abstracted, successor
 from highwater.explorer.values import Renaming
-from highwater.explorer.verdict import Budget, Found, Outcome, Step, Verdict, Violation
+from highwater.explorer.verdict import Budget, Found, Outcome, SearchOptions, Step, Verdict, Violation
 from highwater.explorer.verifier import traces
 from highwater.explorer.verifier.certificate import Certificate, Codec, Unfit, read, write
 from highwater.explorer.verifier.closed_set import ClosedSet, is_group
@@ -143,9 +143,12 @@ def office(*properties: Any) -> System:
     )
 
 
-def searched(system: System, **options: Any) -> tuple[Outcome, Found | None]:
+def searched(
+    system: System, budget: Budget | None = None, check_deadlock: bool = False, **options: Any
+) -> tuple[Outcome, Found | None]:
     found: list[Found] = []
-    outcome = breadth_first.explore(system, workers=1, on_found=found.append, **options)
+    how, budget = SearchOptions(workers=1, **options), budget or Budget()
+    outcome = breadth_first.explore(system, budget, how, check_deadlock=check_deadlock, on_found=found.append)
     return outcome, next(iter(found), None)
 
 

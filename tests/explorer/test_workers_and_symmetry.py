@@ -30,7 +30,7 @@ from highwater.explorer.search.levels import breadth_first, expansion, progress
 from highwater.explorer.search.plain import plain_python
 from highwater.explorer.search.states import scratch, store
 from highwater.explorer.system import Cut, System, judge, successor
-from highwater.explorer.verdict import Budget, Outcome, Progress
+from highwater.explorer.verdict import Budget, Outcome, Progress, SearchOptions
 from highwater.model.catalogue import MODELS
 from highwater.model.language.declarations import action, invariant
 from highwater.model.language.domain import BOOLEAN, ArrayOf, Integers, Limit, Maybe, SequenceOf, SetOf, Struct
@@ -103,7 +103,10 @@ def test_workers_and_symmetry_change_nothing_that_is_told(
     expected, unreached = told(theirs), set()
     for workers, symmetry in ((1, False), (1, True), (2, True), (5, False)):
         outcome = breadth_first.explore(
-            system, budget, keep_going=keep_going, check_deadlock=True, workers=workers, symmetry=symmetry
+            system,
+            budget,
+            SearchOptions(keep_going=keep_going, workers=workers, symmetry=symmetry),
+            check_deadlock=True,
         )
         assert told(outcome) == expected, (workers, symmetry)
         unreached.add(frozenset((missed.of, missed.file, missed.line) for missed in outcome.unreached))
@@ -116,9 +119,7 @@ def test_a_budget_of_states_is_used_up_by_any_number_of_workers(workers: int, cr
     outcome = breadth_first.explore(
         tiny_system("reference", "truncate-to-high-watermark"),
         Budget(max_states=777),
-        workers=workers,
-        symmetry=False,
-        keep_going=True,
+        SearchOptions(workers=workers, symmetry=False, keep_going=True),
     )
     assert (outcome.reason, outcome.stored_states, outcome.distinct_states) == ("max-states", 777, 777)
 
@@ -139,7 +140,9 @@ def test_a_state_of_84_bits_never_takes_more_than_24_bytes(symmetry: bool) -> No
     protocol, definition = next((p, d) for name, p, d in variants(model) if name == "kip-320")
     system = build_system(definition, protocol, definition.bounds(3, 2, 2, 3), ())
     seen: list[Progress] = []
-    outcome = breadth_first.explore(system, Budget(max_states=300_000), on_progress=seen.append, symmetry=symmetry)
+    outcome = breadth_first.explore(
+        system, Budget(max_states=300_000), SearchOptions(on_progress=seen.append, symmetry=symmetry)
+    )
     assert outcome.bits == 84
     assert max(progress.memory / progress.stored_states for progress in seen if progress.stored_states > 8192) <= 24
 
@@ -481,7 +484,9 @@ def test_names_in_what_may_be_absent_are_exchanged_where_they_are(workers: int, 
     system = posts()
     expected = told(plain_python.explore(system, keep_going=True))
     for symmetry in (False, True):
-        outcome = breadth_first.explore(system, keep_going=True, workers=workers, symmetry=symmetry)
+        outcome = breadth_first.explore(
+            system, options=SearchOptions(keep_going=True, workers=workers, symmetry=symmetry)
+        )
         assert told(outcome) == expected
     assert outcome.stored_states * 5 < outcome.distinct_states
 
@@ -549,7 +554,10 @@ def test_names_that_are_taken_away_leave_nothing_behind(steps: tuple[Any, ...]) 
 
 
 def test_a_path_is_run_once_for_all_that_are_alike() -> None:
-    shared, alone = (breadth_first.explore(posts(), keep_going=True, symmetry=symmetry) for symmetry in (True, False))
+    shared, alone = (
+        breadth_first.explore(posts(), options=SearchOptions(keep_going=True, symmetry=symmetry))
+        for symmetry in (True, False)
+    )
     assert shared.compiled_paths * 2 < alone.compiled_paths
 
 
@@ -594,7 +602,9 @@ def test_an_invariant_that_tells_names_apart_is_refused() -> None:
 
 
 def test_what_is_refused_with_symmetry_is_explored_without() -> None:
-    outcome = breadth_first.explore(seats([arrive, the_first_leaves], [guest_one_is_never_alone]), symmetry=False)
+    outcome = breadth_first.explore(
+        seats([arrive, the_first_leaves], [guest_one_is_never_alone]), options=SearchOptions(symmetry=False)
+    )
     assert outcome.violations[0].trace_length == 1
 
 
@@ -610,14 +620,14 @@ def test_names_that_nobody_tells_apart_are_stored_once() -> None:
 
 def test_far_more_initial_states_than_the_budget_end_the_search() -> None:
     every = [Seats(taken, frozenset()) for taken in itertools.product(range(3), repeat=3)]
-    outcome = breadth_first.explore(seats([arrive], initial=every), Budget(max_states=1), symmetry=False)
+    outcome = breadth_first.explore(seats([arrive], initial=every), Budget(max_states=1), SearchOptions(symmetry=False))
     assert (outcome.verdict.value, outcome.reason, outcome.stored_states) == ("unknown", "max-states", 27)
 
 
 def test_initial_states_beyond_what_is_reserved_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(store, "RESERVED_ROWS", 2)
     every = [Seats(taken, frozenset()) for taken in itertools.product(range(3), repeat=3)]
-    outcome = breadth_first.explore(seats([arrive], initial=every), Budget(max_states=1), symmetry=False)
+    outcome = breadth_first.explore(seats([arrive], initial=every), Budget(max_states=1), SearchOptions(symmetry=False))
     assert (outcome.verdict.value, outcome.reason, outcome.stored_states) == ("unknown", "max-states", 3)
 
 
@@ -639,4 +649,4 @@ def take(lot: Lot) -> Lot | None:
 def test_as_many_initial_states_as_are_worth_a_filter_are_explored(workers: int) -> None:
     every = tuple(Lot(number, False) for number in range(engine.ROWS_WORTH_A_FILTER))
     system = System(domain_of(Lot, None), every, tuple(take.instances(None)))
-    assert breadth_first.explore(system, workers=workers).levels == (len(every), len(every))
+    assert breadth_first.explore(system, options=SearchOptions(workers=workers)).levels == (len(every), len(every))

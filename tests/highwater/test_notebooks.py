@@ -15,6 +15,7 @@ import pytest
 import highwater
 from highwater.explorer.analysis.plain_values import plain as plain_value
 from highwater.explorer.search.levels import breadth_first
+from highwater.explorer.verdict import SearchOptions
 from highwater.model.language.domain import ArrayOf, Integers, Maybe, OneOf, SequenceOf, SetOf, as_domain
 from highwater.notebooks import Coverage
 from highwater.spaces import column_type
@@ -104,7 +105,7 @@ def test_a_graph_has_the_states_of_the_model() -> None:
 def test_a_table_has_a_row_per_stored_state_and_counts_them_all(symmetry: bool) -> None:
     pytest.importorskip("pyarrow")
     table = highwater.states(small(), symmetry=symmetry)
-    outcome = breadth_first.explore(small().system(), symmetry=symmetry)
+    outcome = breadth_first.explore(small().system(), options=SearchOptions(symmetry=symmetry))
     assert table.num_rows == outcome.stored_states
     assert sum(table["orbit"].to_pylist()) == outcome.distinct_states
     by_depth = [0] * len(outcome.levels)

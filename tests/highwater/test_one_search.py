@@ -27,7 +27,7 @@ from highwater.explorer.search.keeping.durable import CheckpointError
 from highwater.explorer.search.keeping.fingerprint import Fingerprint, differences, engine_code, fingerprint
 from highwater.explorer.search.levels import breadth_first
 from highwater.explorer.system import System
-from highwater.explorer.verdict import Budget
+from highwater.explorer.verdict import Budget, SearchOptions
 from highwater.model.catalogue import MODELS
 from highwater.model.language.declarations import Invariant, action, invariant
 from highwater.model.language.domain import Integers
@@ -90,7 +90,9 @@ def model(request: pytest.FixtureRequest) -> str:
 def refusal(model: str, tmp_path: Path) -> Callable[[System], str]:
     """What is said of going on with another system from a checkpoint of the model."""
     breadth_first.explore(
-        system_of(model, toggles(model), sizes(model)), Budget(max_depth=0), checkpoint=tmp_path, symmetry=False
+        system_of(model, toggles(model), sizes(model)),
+        Budget(max_depth=0),
+        SearchOptions(checkpoint=tmp_path, symmetry=False),
     )
 
     def refuse(system: System) -> str:

@@ -16,6 +16,7 @@ from highwater.claims.resolving import build_system, resolve_model
 from highwater.explorer.search.levels.breadth_first import explore
 from highwater.explorer.search.plain import plain_python
 from highwater.explorer.system import System
+from highwater.explorer.verdict import SearchOptions
 from highwater.invariants.kraft_reference import liveness
 from highwater.model.catalogue import MODELS
 from highwater.model.kraft_reference.applying import apply_metadata
@@ -88,7 +89,7 @@ def verdicts(violated: set[str]) -> dict[str, str]:
 @pytest.mark.parametrize("rows", SEARCHES)
 def test_each_liveness_property_comes_out_as_tlc_says(rows: list[dict[str, str]]) -> None:
     system, (states,) = system_of(rows[0]), {int(row["distinct"]) for row in rows if row["distinct"]}
-    outcome = explore(system, keep_going=True)
+    outcome = explore(system, options=SearchOptions(keep_going=True))
     assert (outcome.distinct_states, outcome.bounds_cut) == (states, {})
     expected = {row["property"]: row["verdict"] for row in rows}
     assert verdicts({violation.property for violation in outcome.violations}) == expected

@@ -20,13 +20,14 @@ from highwater.explorer.compiler.tracing import Update
 from highwater.explorer.encoding import FIRST_EFFECT, NOTHING
 from highwater.explorer.search.keeping.kept_trees import KeptTrees
 from highwater.explorer.second_judge import SecondJudge
-from highwater.explorer.verdict import Auditing, Budget, Verdict
+from highwater.explorer.verdict import Auditing, Budget, SearchOptions, Verdict
 from highwater.spark.driver import audit
 from highwater.spark.driver.explore import explore
 from highwater.spark.levels import LevelFile, Levels
 
 SPECS = Path(__file__).parents[2] / "specs"
 KIP_320 = functools.partial(toys.reference, "kip-320", "weak_isr", brokers=2, log_length_max=2, leader_epoch_max=2)
+ALL = Budget()
 
 
 @pytest.fixture
@@ -35,8 +36,9 @@ def all_on_the_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(audit, "MOST_ROWS_IN_THE_DRIVER", 0)
 
 
-def in_the_driver(tmp_path: Path, make: Callable[[], Any] = KIP_320, **options: Any) -> Any:
-    return explore(make, spark=None, checkpoint=str(tmp_path / "c"), auditing=Auditing.QUICK, **options)
+def in_the_driver(tmp_path: Path, make: Callable[[], Any] = KIP_320, budget: Budget = ALL, **options: Any) -> Any:
+    options = SearchOptions(checkpoint=str(tmp_path / "c"), audit=Auditing.QUICK, **options)
+    return explore(make, budget, options, spark=None)
 
 
 @pytest.mark.parametrize("symmetry", [False, True])
@@ -61,7 +63,7 @@ def test_a_search_to_a_depth_is_audited(tmp_path: Path) -> None:
 
 def test_a_search_on_the_cluster_is_audited_by_one_more_job(spark: Any, all_on_the_cluster: None) -> None:
     """The paths that executors have learned are among those that are judged."""
-    outcome = explore(KIP_320, spark=spark, partitions=2, auditing=Auditing.QUICK)
+    outcome = explore(KIP_320, options=SearchOptions(audit=Auditing.QUICK), spark=spark, partitions=2)
     assert outcome.verdict is Verdict.HOLDS
     assert outcome.audit is not None
     assert outcome.audit.states == audit.FEWEST_STATES

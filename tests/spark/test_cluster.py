@@ -29,7 +29,7 @@ import toys
 from highwater.claims.spec import load_spec
 from highwater.explorer.kernels.making import code_cache
 from highwater.explorer.search.levels import breadth_first
-from highwater.explorer.verdict import Budget, Outcome, Progress
+from highwater.explorer.verdict import Budget, Outcome, Progress, SearchOptions
 from highwater.spark.driver.explore import explore
 
 pytestmark = pytest.mark.slow
@@ -295,9 +295,8 @@ def test_a_driver_killed_during_a_level_is_gone_on_from(
     go_on = functools.partial(
         explore,
         functools.partial(toys.gated, str(gate), 4),
+        options=SearchOptions(checkpoint=str(tmp_path / "levels"), resume=True),
         spark=spark,
-        checkpoint=str(tmp_path / "levels"),
-        resume=True,
     )
 
     def end_after_level_2(progress: Progress) -> None:
@@ -393,7 +392,7 @@ def test_executors_get_the_package_from_the_built_wheel_and_numba_and_numpy_from
     )
     assert done.returncode == 0, done.stdout + done.stderr
     found = json.loads((tmp_path / "found.json").read_text())["results"][0]
-    here = breadth_first.explore(load_spec(spec).system(), Budget(max_depth=13), symmetry=False)
+    here = breadth_first.explore(load_spec(spec).system(), Budget(max_depth=13), SearchOptions(symmetry=False))
     assert (found["distinct_states"], found["generated"]) == (here.distinct_states, here.generated)
     assert len(list((tmp_path / "levels" / "levels" / "00013").glob("*.parquet"))) == 2, (
         "the last level was explored in two partitions"

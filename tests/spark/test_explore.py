@@ -24,7 +24,7 @@ from highwater.explorer.search.keeping.durable import CheckpointError
 from highwater.explorer.search.levels import breadth_first
 from highwater.explorer.search.plain import plain_python
 from highwater.explorer.system import successor
-from highwater.explorer.verdict import Budget, Progress, Verdict
+from highwater.explorer.verdict import Budget, Progress, SearchOptions, Verdict
 from highwater.spark.driver import cluster
 from highwater.spark.driver.explore import explore
 from highwater.spark.driver.session import ClusterError
@@ -50,16 +50,26 @@ def test_everything_that_is_told_is_that_of_the_local_engine(
     spark: Any, told: Callable[..., Any], all_on_the_cluster: None, brokers: int, partitions: int, symmetry: bool
 ) -> None:
     make = functools.partial(toys.reference, "kip-320-first-try", brokers=brokers)
-    outcome = explore(make, spark=spark, partitions=partitions, symmetry=symmetry, keep_going=True, check_deadlock=True)
-    assert told(outcome) == told(breadth_first.explore(make(), symmetry=symmetry, keep_going=True, check_deadlock=True))
+    outcome = explore(
+        make,
+        options=SearchOptions(symmetry=symmetry, keep_going=True),
+        spark=spark,
+        partitions=partitions,
+        check_deadlock=True,
+    )
+    assert told(outcome) == told(
+        breadth_first.explore(make(), options=SearchOptions(symmetry=symmetry, keep_going=True), check_deadlock=True)
+    )
 
 
 def test_a_kind_of_domain_from_outside_the_house_is_searched_as_locally(
     spark: Any, told: Callable[..., Any], all_on_the_cluster: None
 ) -> None:
-    outcome = explore(cloakroom, Budget(max_depth=2), spark=spark, partitions=2, keep_going=True)
+    outcome = explore(cloakroom, Budget(max_depth=2), SearchOptions(keep_going=True), spark=spark, partitions=2)
     assert outcome.stored_states < outcome.distinct_states
-    assert told(outcome) == told(breadth_first.explore(cloakroom(), Budget(max_depth=2), keep_going=True))
+    assert told(outcome) == told(
+        breadth_first.explore(cloakroom(), Budget(max_depth=2), SearchOptions(keep_going=True))
+    )
 
 
 def test_the_same_is_told_where_shards_fold_their_rows(
@@ -67,8 +77,10 @@ def test_the_same_is_told_where_shards_fold_their_rows(
 ) -> None:
     properties = ("the_middle_is_not_reached", "nobody_goes_up_in_the_last_but_one_column")
     make = functools.partial(toys.grid, properties, wide=True)
-    outcome = explore(make, spark=spark, partitions=2, keep_going=True, check_deadlock=True)
-    assert told(outcome) == told(breadth_first.explore(make(), keep_going=True, check_deadlock=True))
+    outcome = explore(make, options=SearchOptions(keep_going=True), spark=spark, partitions=2, check_deadlock=True)
+    assert told(outcome) == told(
+        breadth_first.explore(make(), options=SearchOptions(keep_going=True), check_deadlock=True)
+    )
 
 
 def test_levels_move_from_the_driver_to_the_cluster_when_they_have_grown(
@@ -77,7 +89,7 @@ def test_levels_move_from_the_driver_to_the_cluster_when_they_have_grown(
     """With a violation at the end, whose trace leads back through both."""
     monkeypatch.setattr("highwater.spark.driver.explore.ROWS_WORTH_A_JOB", 300)
     seen: list[Progress] = []
-    outcome = explore(KIP_101, spark=spark, partitions=2, on_progress=seen.append)
+    outcome = explore(KIP_101, options=SearchOptions(on_progress=seen.append), spark=spark, partitions=2)
     expected = breadth_first.explore(KIP_101())
     assert told(outcome) == told(expected)
     assert outcome.violations[0].witness
@@ -101,11 +113,13 @@ def test_what_any_machine_has_learned_is_kept_and_shipped(
         learn_again(worker, examples)
 
     monkeypatch.setattr(PartitionWorker, "learn_again", noted)
-    first, second = (explore(KIP_101, spark=spark, partitions=2, keep_trees=True) for _ in range(2))
+    first, second = (
+        explore(KIP_101, options=SearchOptions(keep_trees=True), spark=spark, partitions=2) for _ in range(2)
+    )
     assert (learned[0] > 0, learned[1:]) == (True, [0])
     assert told(first) == told(second)
     monkeypatch.setattr(Program, "_trace", lambda *_: pytest.fail("something is learned"))
-    assert told(breadth_first.explore(KIP_101(), keep_trees=True)) == told(first)
+    assert told(breadth_first.explore(KIP_101(), options=SearchOptions(keep_trees=True))) == told(first)
 
 
 def test_what_runs_is_told_by_level_and_phase(
@@ -144,7 +158,7 @@ def test_what_runs_is_told_by_level_and_phase(
     monkeypatch.setattr("highwater.spark.driver.cluster.SECONDS_BETWEEN_REPORTS", 0.02)
     monkeypatch.setattr("highwater.spark.driver.cluster.expand_task", held("expand", expand_task, 1))
     monkeypatch.setattr("highwater.spark.driver.cluster.admit_task", held("admit", admit_task, 2))
-    explore(toys.grid, Budget(max_depth=2), spark=spark, partitions=2, name="a_claim", on_progress=tell)
+    explore(toys.grid, Budget(max_depth=2), SearchOptions(on_progress=tell), spark=spark, partitions=2, name="a_claim")
     assert told == set(expected)
     context = spark.sparkContext
     with urllib.request.urlopen(f"{context.uiWebUrl}/api/v1/applications/{context.applicationId}/jobs") as answer:
@@ -157,7 +171,7 @@ def test_what_runs_is_told_by_level_and_phase(
 
 def test_every_step_of_a_trace_is_a_step_of_the_model(spark: Any, all_on_the_cluster: None) -> None:
     make = functools.partial(toys.grid, ("the_middle_is_not_reached", "nobody_goes_up_in_the_last_but_one_column"))
-    outcome = explore(make, Budget(max_depth=6), spark=spark, partitions=3, keep_going=True)
+    outcome = explore(make, Budget(max_depth=6), SearchOptions(keep_going=True), spark=spark, partitions=3)
     expected = plain_python.explore(make(), Budget(max_depth=6), keep_going=True)
     assert {v.property: v.trace_length for v in outcome.violations} == {
         v.property: v.trace_length for v in expected.violations
@@ -171,7 +185,7 @@ def test_every_step_of_a_trace_is_a_step_of_the_model(spark: Any, all_on_the_clu
 
 
 def test_a_depth_limit_ends_it_there(told: Callable[..., Any], tmp_path: Path) -> None:
-    outcome = explore(toys.grid, Budget(max_depth=2), spark=None, checkpoint=str(tmp_path))
+    outcome = explore(toys.grid, Budget(max_depth=2), SearchOptions(checkpoint=str(tmp_path)), spark=None)
     assert told(outcome) == told(breadth_first.explore(toys.grid(), Budget(max_depth=2)))
     assert outcome.verdict is Verdict.HOLDS_TO_DEPTH
 
@@ -222,7 +236,7 @@ def test_spark_giving_up_is_one_error_that_says_how_to_go_on(
 ) -> None:
     monkeypatch.setattr("highwater.spark.driver.cluster.admit_task", lambda *_: lambda partition, _: 1 // partition)
     with pytest.raises(ClusterError, match=r"(?s)gave up on level 1: .*levels up to 0 are whole .*--resume"):
-        explore(toys.grid, spark=spark, checkpoint=str(tmp_path))
+        explore(toys.grid, options=SearchOptions(checkpoint=str(tmp_path)), spark=spark)
 
 
 def test_a_full_disk_is_named(
@@ -233,7 +247,7 @@ def test_a_full_disk_is_named(
 
     monkeypatch.setattr("highwater.spark.driver.cluster.admit_task", lambda *_: full)
     with pytest.raises(ClusterError, match=r"No space left on device; tasks keep .* in spark\.local\.dir, /.*spark"):
-        explore(toys.grid, spark=spark, checkpoint=str(tmp_path))
+        explore(toys.grid, options=SearchOptions(checkpoint=str(tmp_path)), spark=spark)
 
 
 def test_a_block_that_has_changed_on_its_way_is_refused() -> None:
@@ -251,16 +265,21 @@ def test_a_block_that_has_changed_on_its_way_is_refused() -> None:
 def test_small_searches_need_no_job(told: Callable[..., Any], tmp_path: Path, variant: str, symmetry: bool) -> None:
     make = functools.partial(toys.reference, variant)
     outcome = explore(
-        make, spark=None, checkpoint=str(tmp_path), symmetry=symmetry, keep_going=True, check_deadlock=True
+        make,
+        options=SearchOptions(checkpoint=str(tmp_path), symmetry=symmetry, keep_going=True),
+        spark=None,
+        check_deadlock=True,
     )
-    assert told(outcome) == told(breadth_first.explore(make(), symmetry=symmetry, keep_going=True, check_deadlock=True))
+    assert told(outcome) == told(
+        breadth_first.explore(make(), options=SearchOptions(symmetry=symmetry, keep_going=True), check_deadlock=True)
+    )
 
 
 @pytest.mark.parametrize("most", [1, 2, 5, 30, 34, 35, 36, 1000])
 def test_a_limit_of_states_ends_the_search_after_the_level_that_goes_beyond_it(tmp_path: Path, most: int) -> None:
     """The verdict is that of the local engine, also where the limit is just what there is."""
     assert breadth_first.explore(toys.grid()).distinct_states == 36
-    outcome = explore(toys.grid, Budget(max_states=most), spark=None, checkpoint=str(tmp_path))
+    outcome = explore(toys.grid, Budget(max_states=most), SearchOptions(checkpoint=str(tmp_path)), spark=None)
     expected = breadth_first.explore(toys.grid(), Budget(max_states=most))
     assert (outcome.verdict, outcome.reason) == (expected.verdict, expected.reason)
     whole = breadth_first.explore(toys.grid()).levels
@@ -274,7 +293,7 @@ def test_an_interrupt_ends_with_what_was_learned(tmp_path: Path) -> None:
         if progress.depth == 4:
             raise KeyboardInterrupt
 
-    outcome = explore(toys.grid, spark=None, checkpoint=str(tmp_path), on_progress=interrupt)
+    outcome = explore(toys.grid, options=SearchOptions(checkpoint=str(tmp_path), on_progress=interrupt), spark=None)
     assert (outcome.verdict, outcome.reason) == (Verdict.UNKNOWN, "interrupted")
     assert outcome.levels == breadth_first.explore(toys.grid()).levels[:5]
 
@@ -289,7 +308,7 @@ def test_levels_are_synced_to_the_disk_unless_they_go_with_the_search(
 
     synced: list[int] = []
     monkeypatch.setattr("os.fsync", synced.append)
-    explore(toys.grid, spark=OnThisMachine(), checkpoint=str(tmp_path) if kept else None)
+    explore(toys.grid, options=SearchOptions(checkpoint=str(tmp_path) if kept else None), spark=OnThisMachine())
     assert bool(synced) == kept
 
 

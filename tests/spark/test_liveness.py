@@ -14,7 +14,7 @@ from highwater.explorer.blame import ModelError
 from highwater.explorer.search.levels import breadth_first
 from highwater.explorer.search.states.store import Store
 from highwater.explorer.system import System
-from highwater.explorer.verdict import NO_PREMISE, Budget, Outcome, Verdict
+from highwater.explorer.verdict import NO_PREMISE, Budget, Outcome, SearchOptions, Verdict
 from highwater.spark.driver.explore import explore
 from highwater.spark.driver.tables import Rows, Waiting
 
@@ -51,7 +51,7 @@ def judged(outcome: Outcome) -> dict[str, Any]:
 
 
 def locally(make: Callable[[], System], symmetry: bool) -> dict[str, Any]:
-    return judged(breadth_first.explore(make(), symmetry=symmetry, keep_going=True))
+    return judged(breadth_first.explore(make(), options=SearchOptions(symmetry=symmetry, keep_going=True)))
 
 
 @pytest.mark.parametrize("symmetry", [True, False], ids=["up to symmetry", "every state"])
@@ -59,16 +59,22 @@ def locally(make: Callable[[], System], symmetry: bool) -> dict[str, Any]:
 def test_what_the_driver_has_room_for_it_judges_as_the_local_search_does(
     make: Callable[[], System], symmetry: bool, tmp_path: Path
 ) -> None:
-    found = explore(make, spark=None, checkpoint=str(tmp_path), symmetry=symmetry, keep_going=True)
+    found = explore(
+        make, options=SearchOptions(checkpoint=str(tmp_path), symmetry=symmetry, keep_going=True), spark=None
+    )
     assert judged(found) == locally(make, symmetry)
-    again = explore(make, spark=None, checkpoint=str(tmp_path), symmetry=symmetry, keep_going=True, resume=True)
+    again = explore(
+        make,
+        options=SearchOptions(checkpoint=str(tmp_path), symmetry=symmetry, keep_going=True, resume=True),
+        spark=None,
+    )
     assert judged(again) == judged(found)
 
 
 @pytest.mark.parametrize("name", PAIRS[1:3])
 def test_claims_of_the_gallery_are_judged_in_the_driver_as_the_local_search_does(name: str, tmp_path: Path) -> None:
     make = promises.of_gallery(name)
-    found = explore(make, spark=None, checkpoint=str(tmp_path), keep_going=True)
+    found = explore(make, options=SearchOptions(checkpoint=str(tmp_path), keep_going=True), spark=None)
     assert judged(found) == locally(make, symmetry=True)
 
 
@@ -95,19 +101,19 @@ TRIMMED = [
 def test_what_trimming_leaves_is_judged_as_the_local_search_does(
     spark: Any, trimming: None, make: Callable[[], System], symmetry: bool
 ) -> None:
-    found = explore(make, spark=spark, partitions=2, symmetry=symmetry, keep_going=True)
+    found = explore(make, options=SearchOptions(symmetry=symmetry, keep_going=True), spark=spark, partitions=2)
     assert judged(found) == locally(make, symmetry)
 
 
 def test_a_premise_that_is_never_true_is_found_by_the_executors(spark: Any, trimming: None) -> None:
-    found = explore(promises.lock_for_nobody, spark=spark, partitions=2, symmetry=False)
+    found = explore(promises.lock_for_nobody, options=SearchOptions(symmetry=False), spark=spark, partitions=2)
     assert (found.verdict, found.vacuous) == (Verdict.HOLDS, {"nothing_is_asked_of_it": NO_PREMISE})
 
 
 @pytest.mark.slow
 def test_the_same_is_judged_where_shards_fold_their_rows(spark: Any, trimming: None, shards_fold: None) -> None:
     make = promises.of_gallery(PAIRS[0])
-    found = explore(make, spark=spark, partitions=2, symmetry=False, keep_going=True)
+    found = explore(make, options=SearchOptions(symmetry=False, keep_going=True), spark=spark, partitions=2)
     assert judged(found) == locally(make, symmetry=False)
 
 
@@ -132,7 +138,7 @@ def test_a_trimming_that_takes_states_out_of_a_cycle_would_be_noticed(
 
     trimmed = Waiting.trimmed
     monkeypatch.setattr(Waiting, "trimmed", trimmed_too_much)
-    found = explore(make, spark=spark, partitions=2, keep_going=True)
+    found = explore(make, options=SearchOptions(keep_going=True), spark=spark, partitions=2)
     assert judged(found) != locally(make, symmetry=True)
 
 
@@ -153,14 +159,14 @@ def test_a_driver_without_room_for_what_is_left_says_so(
 
 def test_a_driver_without_room_for_the_graph_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Store, "room", 0)
-    outcome = explore(promises.lock_in_short, spark=None, checkpoint=str(tmp_path))
+    outcome = explore(promises.lock_in_short, options=SearchOptions(checkpoint=str(tmp_path)), spark=None)
     assert (outcome.verdict, outcome.reason) == (Verdict.UNKNOWN, "memory of the driver")
     assert outcome.warnings == ("liveness is not judged: the driver has no room for its graph",)
 
 
 def test_the_promises_are_broken_kept_and_held_back_and_some_states_stand_for_others() -> None:
     """So that the comparisons say something."""
-    to_all = breadth_first.explore(promises.lock_for_all(), keep_going=True)
+    to_all = breadth_first.explore(promises.lock_for_all(), options=SearchOptions(keep_going=True))
     assert to_all.stored_states < to_all.distinct_states
     assert {each.property: (each.back_to, each.trace_length) for each in to_all.violations} == {
         "it_is_counted_up": (0, 0),
@@ -169,13 +175,13 @@ def test_the_promises_are_broken_kept_and_held_back_and_some_states_stand_for_ot
         "the_lock_stays_taken": (0, 9),
     }
     assert to_all.held_back == {"it_was_taken_often": 20, "counting_ends": 20}
-    to_each = breadth_first.explore(promises.lock_for_each(), keep_going=True)
+    to_each = breadth_first.explore(promises.lock_for_each(), options=SearchOptions(keep_going=True))
     assert [each.property for each in to_each.violations] == ["who_asks_gets_in"]
 
 
 def test_liveness_is_not_judged_before_every_state_is_known(tmp_path: Path) -> None:
     make = promises.lock_for_all
-    outcome = explore(make, Budget(max_depth=2), spark=None, checkpoint=str(tmp_path))
+    outcome = explore(make, Budget(max_depth=2), SearchOptions(checkpoint=str(tmp_path)), spark=None)
     assert (outcome.verdict, outcome.violations) == (Verdict.HOLDS_TO_DEPTH, ())
-    outcome = explore(make, spark=None, checkpoint=str(tmp_path), resume=True)
+    outcome = explore(make, options=SearchOptions(checkpoint=str(tmp_path), resume=True), spark=None)
     assert judged(outcome) == locally(make, symmetry=True)

@@ -21,6 +21,7 @@ from highwater.explorer.analysis.plain_values import plain
 from highwater.explorer.blame import ModelError
 from highwater.explorer.compiler.layout import Layout
 from highwater.explorer.system import successor
+from highwater.explorer.verdict import SearchOptions
 from highwater.model.language.domain import BOOLEAN, ArrayOf, Integers, Maybe, OneOf, SequenceOf, SetOf
 from highwater.model.language.records import domain_of, within
 from highwater.spark.driver.explore import explore
@@ -107,7 +108,7 @@ def table(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
     """All states of KIP-320 within small bounds, one row for those that differ by broker names."""
     folder = str(tmp_path_factory.mktemp("levels"))
     make = functools.partial(toys.reference, "kip-320", "strong_isr")
-    explore(make, spark=spark, checkpoint=folder)
+    explore(make, options=SearchOptions(checkpoint=folder), spark=spark)
     return states(spark, Levels(folder), Layout(make().domain))
 
 

@@ -22,7 +22,7 @@ from pyarrow import fs
 
 from highwater.explorer.search.keeping.durable import LOCK, CheckpointError, Holder
 from highwater.explorer.search.levels import breadth_first
-from highwater.explorer.verdict import Budget
+from highwater.explorer.verdict import Budget, SearchOptions
 from highwater.spark import files
 from highwater.spark.driver.explore import explore
 from highwater.spark.levels import MANIFEST, Levels
@@ -34,12 +34,12 @@ KIP_320 = functools.partial(toys.reference, "kip-320", "strong_isr")
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A search that ended at depth 6."""
-    explore(KIP_320, Budget(max_depth=6), spark=None, checkpoint=str(tmp_path))
+    explore(KIP_320, Budget(max_depth=6), SearchOptions(checkpoint=str(tmp_path)), spark=None)
     return tmp_path
 
 
 def resumed(folder: Path, make: Callable[..., Any] = KIP_320, **how: Any) -> Any:
-    return explore(make, spark=None, checkpoint=str(folder), resume=True, **how)
+    return explore(make, options=SearchOptions(checkpoint=str(folder), resume=True, **how), spark=None)
 
 
 def refusal(folder: Path, make: Callable[..., Any] = KIP_320, **how: Any) -> str:
@@ -54,7 +54,7 @@ def test_a_search_cut_at_a_depth_goes_on_as_if_it_had_not_been(
 ) -> None:
     make = functools.partial(toys.reference, "kip-101")
     expected = breadth_first.explore(make())
-    explore(make, Budget(max_depth=depth), spark=None, checkpoint=str(tmp_path))
+    explore(make, Budget(max_depth=depth), SearchOptions(checkpoint=str(tmp_path)), spark=None)
     assert told(resumed(tmp_path, make)) == told(expected)
     assert told(resumed(tmp_path, make)) == told(expected), "also once more, after its end"
 
@@ -83,7 +83,7 @@ def explorer_of(make: Callable[..., Any]) -> Any:
 
 
 def test_a_manifest_names_the_spec_its_hashes_and_the_layout(tmp_path: Path) -> None:
-    explore(KIP_320, Budget(max_depth=1), spark=None, name="a_claim", checkpoint=str(tmp_path))
+    explore(KIP_320, Budget(max_depth=1), SearchOptions(checkpoint=str(tmp_path)), spark=None, name="a_claim")
     header = json.loads((tmp_path / MANIFEST).read_text())["data"]
     assert header["spec"] == "a_claim"
     assert header["fingerprint"]["properties"].keys() == {"strong_isr"}
@@ -123,7 +123,7 @@ def test_a_manifest_with_a_changed_count_is_refused(folder: Path) -> None:
 
 def test_levels_of_two_searches_are_refused(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     other = tmp_path_factory.mktemp("other")
-    explore(KIP_320, Budget(max_depth=6), spark=None, checkpoint=str(other))
+    explore(KIP_320, Budget(max_depth=6), SearchOptions(checkpoint=str(other)), spark=None)
     (folder / "levels" / "00004.json").write_bytes((other / "levels" / "00004.json").read_bytes())
     assert "levels/00004.json: does not follow from " in refusal(folder)
 
@@ -136,7 +136,7 @@ def test_the_levels_of_one_search_are_not_taken_under_the_manifest_of_another(
     """Of the same model within the same bounds: what differs is a rule, and with it which states there are."""
     variants = {variant: functools.partial(toys.reference, variant, "strong_isr") for variant in ("kip-320", "kip-101")}
     for variant, make in variants.items():
-        explore(make, Budget(max_depth=depth), spark=None, checkpoint=str(tmp_path / variant))
+        explore(make, Budget(max_depth=depth), SearchOptions(checkpoint=str(tmp_path / variant)), spark=None)
     if taken == "manifest.json":
         shutil.copy(tmp_path / "kip-101" / taken, tmp_path / "kip-320" / taken)
     else:
@@ -151,7 +151,7 @@ def test_the_levels_of_one_search_are_not_taken_under_the_manifest_of_another(
 
 def test_the_end_of_another_search_is_not_taken_for_its_own(tmp_path: Path) -> None:
     for name in ("one", "another"):
-        explore(KIP_320, spark=None, checkpoint=str(tmp_path / name))
+        explore(KIP_320, options=SearchOptions(checkpoint=str(tmp_path / name)), spark=None)
     levels = Levels(str(tmp_path / "one"))
     assert (len(levels.read()), levels.ended()) == (breadth_first.explore(KIP_320()).depth + 1, True)
     shutil.copy(tmp_path / "another" / "end.json", tmp_path / "one" / "end.json")
@@ -175,30 +175,30 @@ def test_a_search_is_not_overwritten_and_none_is_not_gone_on_with(
     folder: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     with pytest.raises(CheckpointError, match="holds a search already; continue it with --resume"):
-        explore(KIP_320, spark=None, checkpoint=str(folder))
+        explore(KIP_320, options=SearchOptions(checkpoint=str(folder)), spark=None)
     assert "holds no levels of a search" in refusal(tmp_path_factory.mktemp("empty"))
 
 
 def test_a_checkpoint_of_the_local_engine_is_refused(tmp_path: Path) -> None:
-    breadth_first.explore(KIP_320(), Budget(max_depth=3), checkpoint=tmp_path)
+    breadth_first.explore(KIP_320(), Budget(max_depth=3), SearchOptions(checkpoint=tmp_path))
     assert "was not written by this version of highwater with --engine spark" in refusal(tmp_path)
 
 
 @pytest.mark.parametrize("uri", ["nowhere://bucket/x", "s3://", "hdfs://"])
 def test_a_folder_that_cannot_be_reached_is_refused(uri: str) -> None:
     with pytest.raises(CheckpointError, match=uri):
-        explore(KIP_320, spark=None, checkpoint=uri)
+        explore(KIP_320, options=SearchOptions(checkpoint=uri), spark=None)
 
 
 def test_a_folder_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(CheckpointError, match="cannot be"):
-        explore(KIP_320, spark=None, checkpoint=str(tmp_path / "file" / "folder"))
+        explore(KIP_320, options=SearchOptions(checkpoint=str(tmp_path / "file" / "folder")), spark=None)
 
 
 def test_a_uri_is_as_good_as_a_path(tmp_path: Path, told: Callable[..., Any]) -> None:
     make = functools.partial(toys.reference, "kip-101")
-    explore(make, Budget(max_depth=4), spark=None, checkpoint=tmp_path.as_uri())
+    explore(make, Budget(max_depth=4), SearchOptions(checkpoint=tmp_path.as_uri()), spark=None)
     assert told(resumed(tmp_path, make)) == told(breadth_first.explore(make()))
 
 
@@ -259,7 +259,7 @@ def holder(folder: Path) -> Iterator[subprocess.Popen[str]]:
 def test_a_second_search_is_refused_with_who_writes_there(folder: Path, holder: subprocess.Popen[str]) -> None:
     assert f"{folder}: is in use by process {holder.pid} on {os.uname().nodename} since 20" in refusal(folder)
     with pytest.raises(CheckpointError, match=f"in use by process {holder.pid}"):
-        explore(KIP_320, spark=None, checkpoint=str(folder))
+        explore(KIP_320, options=SearchOptions(checkpoint=str(folder)), spark=None)
 
 
 def test_the_lock_of_a_process_that_was_killed_is_taken_over(folder: Path, holder: subprocess.Popen[str]) -> None:
@@ -312,7 +312,10 @@ def test_what_a_killed_process_left_is_removed(folder: Path) -> None:
 
 
 def test_a_search_that_went_deeper_is_not_taken_for_one_to_a_lesser_depth(tmp_path: Path) -> None:
-    explore(KIP_320, Budget(max_depth=4), spark=None, checkpoint=str(tmp_path))
+    explore(KIP_320, Budget(max_depth=4), SearchOptions(checkpoint=str(tmp_path)), spark=None)
     with pytest.raises(CheckpointError, match="the checkpoint is of depth 4, more than max_depth 3"):
-        explore(KIP_320, Budget(max_depth=3), spark=None, checkpoint=str(tmp_path), resume=True)
-    assert explore(KIP_320, Budget(max_depth=4), spark=None, checkpoint=str(tmp_path), resume=True).depth == 4
+        explore(KIP_320, Budget(max_depth=3), SearchOptions(checkpoint=str(tmp_path), resume=True), spark=None)
+    assert (
+        explore(KIP_320, Budget(max_depth=4), SearchOptions(checkpoint=str(tmp_path), resume=True), spark=None).depth
+        == 4
+    )

@@ -39,7 +39,7 @@ from highwater.explorer.verdict import (
     Budget,
     Found,
     Outcome,
-    Progress,
+    SearchOptions,
     Unreached,
     Verdict,
     Violation,
@@ -54,18 +54,10 @@ COMPILING = (
 def explore(
     system: System,
     budget: Budget = Budget(),  # noqa: B008 - frozen
+    options: SearchOptions = SearchOptions(),  # noqa: B008 - frozen
     *,
     check_deadlock: bool = False,
-    keep_going: bool = False,
-    on_progress: Callable[[Progress], None] = lambda progress: None,
     audit: int = 8,
-    workers: int | None = None,
-    symmetry: bool = True,
-    checkpoint: Path | None = None,
-    resume: bool = False,
-    coverage: bool = False,
-    keep_trees: bool = False,
-    auditing: Auditing = Auditing.NONE,
     on_found: Callable[[Found], None] | None = None,
 ) -> Outcome:
     """Explore every state that the system reaches, level by level; check each state's invariants and each step's
@@ -76,24 +68,10 @@ def explore(
     Args:
         system: what to explore.
         budget: when to stop early.
+        options: how to go about it.
         check_deadlock: treat a state without successors that no bound explains as a violation of `no_deadlock`.
-        keep_going: go on after the first level with a violation, until every state is seen.
-        on_progress: called after each level and now and then in between; a KeyboardInterrupt, from it or from the
-            keyboard, ends the search with what was learned so far and verdict UNKNOWN.
         audit: how many paths of each function to compare with plain Python on a random state, too; on its own state
             every path is.
-        workers: threads to explore with; as many as there are processors if None.
-        checkpoint: a folder for snapshots at the ends of levels, the last one when the search ends early; see
-            `highwater.explorer.search.keeping.checkpoint`.
-        resume: go on from the last snapshot in that folder.
-        symmetry: keep one state for all that differ by interchangeable names only, where the system declares any and no
-            prospect is about one of them.
-        coverage: find the statements of actions, too, that ran on no reached state, and which functions were called.
-            What earlier searches have learned is not used then.
-        keep_trees: begin with what an earlier search of the same has learned, and keep what this one does; see
-            `highwater.explorer.search.keeping.kept_trees`.
-        auditing: how much of what was found to judge a second time if nothing is violated; see
-            `highwater.explorer.search.audit`.
         on_found: called with all states if nothing is violated and every state was seen, or all to the given depth.
 
     Raises:
@@ -104,23 +82,15 @@ def explore(
     """
 
     def searched(*, begin_with_kept: bool) -> Outcome:
-        engine = Engine(system, budget, audit, workers or os.cpu_count() or 1, symmetry=symmetry)
-        search = _Search(
-            engine,
-            budget,
-            on_progress,
-            check_deadlock=check_deadlock,
-            keep_going=keep_going,
-            coverage=coverage,
-            auditing=auditing,
-        )
-        kept = KeptTrees(engine, audit) if keep_trees else None
+        engine = Engine(system, budget, audit, options.workers or os.cpu_count() or 1, symmetry=options.symmetry)
+        search = _Search(engine, budget, options, check_deadlock=check_deadlock)
+        kept = KeptTrees(engine, audit) if options.keep_trees else None
         if kept is not None and begin_with_kept:
             kept.load()
             engine.store.expect(*kept.size)
-        if checkpoint is not None:
-            options = {"check_deadlock": check_deadlock, "keep_going": keep_going}
-            search.keep(Snapshots(engine, checkpoint, options), resume=resume)
+        if options.checkpoint is not None:
+            about = {"check_deadlock": check_deadlock, "keep_going": options.keep_going}
+            search.keep(Snapshots(engine, Path(options.checkpoint), about), resume=options.resume)
         try:
             outcome = search.run()
         except JudgedOtherwise:
@@ -140,7 +110,7 @@ def explore(
         return outcome
 
     # a search for other properties may have learned in states that this one never sees
-    return searched(begin_with_kept=not coverage)
+    return searched(begin_with_kept=not options.coverage)
 
 
 def reach(
@@ -158,7 +128,7 @@ def reach(
         KeyboardInterrupt: the keyboard ended it.
     """
     engine = Engine(system, budget, 8, workers or os.cpu_count() or 1, symmetry=symmetry)
-    search = _Search(engine, budget, lambda progress: None, check_deadlock=False, keep_going=True, coverage=False)
+    search = _Search(engine, budget, SearchOptions(keep_going=True), check_deadlock=False)
     search.judges_graph = False
     outcome = search.run()
     if outcome.reason == "interrupted":
@@ -182,19 +152,16 @@ class _Search:
         self,
         engine: Engine,
         budget: Budget,
-        on_progress: Callable[[Progress], None],
+        options: SearchOptions,
         *,
         check_deadlock: bool,
-        keep_going: bool,
-        coverage: bool,
-        auditing: Auditing = Auditing.NONE,
     ) -> None:
         self.engine = engine
         self.store = engine.store
         self.budget = budget
         self.check_deadlock = check_deadlock
-        self.keep_going = keep_going
-        self.pace = Pace(engine, on_progress)
+        self.options = options
+        self.pace = Pace(engine, options.on_progress)
         self.expansion = Expansion(engine, self.pace)  # it must not refer back: memory is to go when the search ends
         self.violations: list[Violation] = []
         self.level_sizes: list[int] = []
@@ -202,8 +169,6 @@ class _Search:
         self.snapshots: Snapshots | None = None
         self.resumed: Snapshot | None = None
         self.saw_everything = True
-        self.coverage = coverage
-        self.auditing = auditing
         self.audit: Audit | None = None
         self.cut_short = ""
         self.judges_graph = True
@@ -240,7 +205,7 @@ class _Search:
         """Find and judge every state; what ended it early, if anything did."""
         reason = self._explore()
         self._snapshot(at_once=True)
-        every_state = not reason and (self.keep_going or not self.violations)
+        every_state = not reason and (self.options.keep_going or not self.violations)
         if every_state and self.judges_graph:
             known = {violation.property for violation in self.violations}
             found, self.held_back = hopeless_states(self.engine, known)
@@ -252,7 +217,8 @@ class _Search:
 
     def _judge_twice(self, reason: str) -> None:
         """Have some of what was found judged a second time, if that is wanted."""
-        if self.auditing is Auditing.NONE:
+        extent = self.options.audit or Auditing.NONE
+        if extent is Auditing.NONE:
             return
         ends = self.store.level_ends
 
@@ -262,7 +228,7 @@ class _Search:
 
         self.audit = audit_of(
             self.engine,
-            self.auditing,
+            extent,
             self.engine.counts((self.snapshots or self.engine).cut_steps()),
             tuple(self.level_sizes),
             expanded=ends[-2] if reason else ends[-1],
@@ -301,7 +267,7 @@ class _Search:
             self.engine.remember_first()
             resumed, self.resumed = self.resumed, None
             while resumed or self._end_level():
-                if self.violations and not self.keep_going:
+                if self.violations and not self.options.keep_going:
                     break
                 at_depth = self.budget.max_depth is not None and self.store.depth >= self.budget.max_depth
                 if resumed is None:
@@ -374,7 +340,7 @@ class _Search:
         engine = self.engine
         verdict = Verdict.after(reason, violated=bool(self.violations))
         looks = verdict is Verdict.HOLDS and self.saw_everything
-        covers = self.coverage and (self.saw_everything or bool(self.violations))
+        covers = self.options.coverage and (self.saw_everything or bool(self.violations))
         enabled: Counter[str] = Counter()
         cut_steps, ranks = (self.snapshots or engine).cut_steps(), engine.system.ranks
         for number, instance in enumerate(engine.system.actions):
@@ -409,5 +375,5 @@ class _Search:
 
     def _unreached(self) -> tuple[Unreached, ...]:
         engine = self.engine
-        programs = (each for each in engine.programs if self.coverage or each is not engine.actions)
+        programs = (each for each in engine.programs if self.options.coverage or each is not engine.actions)
         return tuple(missed for program in programs for missed in unreached(program))

@@ -17,7 +17,7 @@ import attrs
 from highwater.claims.resolving import no_names
 from highwater.claims.spec import Spec
 from highwater.explorer.memory import machine_memory
-from highwater.explorer.verdict import Budget, Outcome, Verdict
+from highwater.explorer.verdict import Budget, Outcome, SearchOptions, Verdict
 
 STATES_PER_PROBE = 500_000
 SECONDS = 10.0
@@ -153,7 +153,10 @@ class _Probes:
         try:
             system = attrs.evolve(self.spec.within(**{bound: value}), properties=()).system()
             outcome = explore(
-                system, Budget(max_states=STATES_PER_PROBE), workers=self.workers, symmetry=self.symmetry, audit=0
+                system,
+                Budget(max_states=STATES_PER_PROBE),
+                SearchOptions(workers=self.workers, symmetry=self.symmetry),
+                audit=0,
             )
         except Exception:  # nobody asked for these bounds, and the model need not make sense within them
             return None

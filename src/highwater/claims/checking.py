@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from enum import Enum
 from functools import cached_property
 from pathlib import Path
@@ -16,7 +15,7 @@ from highwater.explorer.blame import JudgedOtherwise, ModelError, blaming_the_mo
 from highwater.explorer.ranks import Ranks, in_words
 from highwater.explorer.search.keeping.durable import CheckpointError
 from highwater.explorer.system import System
-from highwater.explorer.verdict import Auditing, Budget, Found, Outcome, Progress, Verdict, Violation
+from highwater.explorer.verdict import Auditing, Budget, Found, Outcome, SearchOptions, Verdict, Violation
 
 
 class Engine(Enum):
@@ -102,30 +101,15 @@ class Result:
 
 
 @attrs.frozen(kw_only=True)
-class SearchOptions:
-    """How to search, whichever engine does.
+class CheckOptions(SearchOptions):
+    """How to check, whichever engine does. An audit is `QUICK` unless another is asked for.
 
     Attributes:
-        keep_going: after a violation, go on until every state is seen.
-        on_progress: called now and then.
-        workers, coverage: of the local engine, see `highwater.explorer.search.levels.breadth_first.explore`.
-        symmetry, keep_trees: of the local engine and of Spark, which the plain-Python engine has no use for.
-        checkpoint, resume: of both as well.
         certificate: of the local engine, where to write what the verdict rests on.
-        audit: of both, how much of what was found to judge a second time; `QUICK` if None.
         master, partitions: of Spark, see `highwater.claims.on_spark.explore`.
     """
 
-    keep_going: bool = False
-    on_progress: Callable[[Progress], None] = lambda progress: None
-    workers: int | None = None
-    symmetry: bool = True
-    checkpoint: Path | str | None = None
-    resume: bool = False
-    coverage: bool = False
     certificate: Path | None = None
-    keep_trees: bool = False
-    audit: Auditing | None = None
     master: str | None = None
     partitions: int | None = None
 
@@ -153,7 +137,7 @@ _OF_ENGINES = {
 }
 
 
-def _locally(spec: Spec, system: System, budget: Budget, options: SearchOptions) -> Outcome:
+def _locally(spec: Spec, system: System, budget: Budget, options: CheckOptions) -> Outcome:
     from highwater.explorer.search.levels import breadth_first  # imports llvmlite
 
     if "://" in str(options.checkpoint):
@@ -164,16 +148,12 @@ def _locally(spec: Spec, system: System, budget: Budget, options: SearchOptions)
     outcome = breadth_first.explore(
         system,
         budget,
+        attrs.evolve(
+            options,
+            symmetry=options.symmetry and not (options.certificate and system.liveness),  # its ranks are of every state
+            audit=options.audit or Auditing.QUICK,
+        ),
         check_deadlock=spec.check_deadlock,
-        keep_going=options.keep_going,
-        on_progress=options.on_progress,
-        workers=options.workers,
-        symmetry=options.symmetry and not (options.certificate and system.liveness),  # its ranks are of every state
-        checkpoint=None if options.checkpoint is None else Path(options.checkpoint),
-        resume=options.resume,
-        coverage=options.coverage,
-        keep_trees=options.keep_trees,
-        auditing=options.audit or Auditing.QUICK,
         on_found=found.append if options.certificate else None,
     )
     if options.certificate is None:
@@ -185,7 +165,7 @@ def _locally(spec: Spec, system: System, budget: Budget, options: SearchOptions)
     return outcome
 
 
-def _in_plain_python(spec: Spec, system: System, budget: Budget, options: SearchOptions) -> Outcome:
+def _in_plain_python(spec: Spec, system: System, budget: Budget, options: CheckOptions) -> Outcome:
     from highwater.explorer.search.plain import plain_python
 
     return plain_python.explore(
@@ -197,22 +177,11 @@ def _in_plain_python(spec: Spec, system: System, budget: Budget, options: Search
     )
 
 
-def _on_spark(spec: Spec, system: System, budget: Budget, options: SearchOptions) -> Outcome:
+def _on_spark(spec: Spec, system: System, budget: Budget, options: CheckOptions) -> Outcome:
     from highwater.claims import on_spark  # imports pyspark
 
-    return on_spark.explore(
-        spec,
-        budget,
-        master=options.master,
-        partitions=options.partitions,
-        checkpoint=None if options.checkpoint is None else str(options.checkpoint),
-        resume=options.resume,
-        keep_going=options.keep_going,
-        symmetry=options.symmetry,
-        keep_trees=options.keep_trees,
-        auditing=options.audit or Auditing.QUICK,
-        on_progress=options.on_progress,
-    )
+    options = attrs.evolve(options, audit=options.audit or Auditing.QUICK)
+    return on_spark.explore(spec, budget, options, master=options.master, partitions=options.partitions)
 
 
 _ENGINES = {Engine.LOCAL: _locally, Engine.PYTHON: _in_plain_python, Engine.SPARK: _on_spark}
@@ -227,14 +196,14 @@ def check_spec(
     """Explore one spec and compare with its claim.
 
     Args:
-        options: those of `SearchOptions`, by name.
+        options: those of `CheckOptions`, by name.
 
     Raises:
         SpecError: the model cannot be explored within these bounds, or is wrong in itself; or the engine has no use for
             an option.
         TypeError: there is no such option.
     """
-    how = SearchOptions(**options)
+    how = CheckOptions(**options)
     how.refuse_what_is_not_of(engine)
     if spec.file.max_depth is not None and (budget.max_depth is None or spec.file.max_depth < budget.max_depth):
         budget = attrs.evolve(budget, max_depth=spec.file.max_depth)

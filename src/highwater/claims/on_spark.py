@@ -23,7 +23,7 @@ from highwater.explorer.descriptions import Indescribable
 from highwater.explorer.search.keeping.durable import CheckpointError
 from highwater.explorer.search.keeping.fingerprint import fingerprint
 from highwater.explorer.system import System
-from highwater.explorer.verdict import DEADLOCK, Auditing, Budget, Outcome, Progress
+from highwater.explorer.verdict import DEADLOCK, Auditing, Budget, Outcome, Progress, SearchOptions
 from highwater.model.language.graph_properties import Prospect
 
 
@@ -81,16 +81,10 @@ def recipe(spec: Spec, check: tuple[str, ...] | None = None) -> Callable[[], Sys
 def explore(
     spec: Spec,
     budget: Budget,
+    options: SearchOptions,
     *,
     master: str | None = None,
     partitions: int | None = None,
-    checkpoint: str | None = None,
-    resume: bool = False,
-    keep_going: bool = False,
-    symmetry: bool = True,
-    keep_trees: bool = False,
-    auditing: Auditing = Auditing.QUICK,
-    on_progress: Callable[[Progress], None],
 ) -> Outcome:
     """Explore a spec on the running Spark session, or on one that is started and ends with this process.
 
@@ -102,9 +96,9 @@ def explore(
         raise SpecError(
             f"{spec.path}: by_order: --engine spark cannot go by the order of numbers alone; leave it out, or use local"
         )
-    if auditing is Auditing.FULL:
+    if options.audit is Auditing.FULL:
         raise SpecError("audit full has no meaning with the engine spark, which judges some states twice; use quick")
-    _try_out(master, checkpoint, resume=resume)
+    _try_out(master, None if options.checkpoint is None else str(options.checkpoint), resume=options.resume)
     with_spark = session(master)
     from highwater.spark.driver.explore import explore as explore_levels
     from highwater.spark.driver.session import ClusterError
@@ -113,17 +107,11 @@ def explore(
         return explore_levels(
             recipe(spec),
             budget,
+            options,
             spark=with_spark,
             name=spec.name,
-            checkpoint=checkpoint,
-            resume=resume,
-            check_deadlock=spec.check_deadlock,
-            keep_going=keep_going,
-            symmetry=symmetry,
             partitions=partitions,
-            keep_trees=keep_trees,
-            auditing=auditing,
-            on_progress=on_progress,
+            check_deadlock=spec.check_deadlock,
         )
     except ClusterError as error:
         raise SpecError(f"{spec.path}: {error}") from error
@@ -158,12 +146,9 @@ def explore_into(
     explore_levels(
         recipe(spec, (DEADLOCK,)),
         budget,
+        SearchOptions(checkpoint=folder, keep_going=True, symmetry=symmetry, on_progress=on_progress),
         spark=with_spark,
         name=spec.name,
-        checkpoint=folder,
-        keep_going=True,
-        symmetry=symmetry,
-        on_progress=on_progress,
     )
     return folder
 

@@ -13,7 +13,7 @@ import attrs
 
 from highwater.claims.spec import Spec, SpecError
 from highwater.explorer.blame import ModelError
-from highwater.explorer.verdict import Auditing, Budget, Outcome, Verdict
+from highwater.explorer.verdict import Auditing, Budget, Outcome, SearchOptions, Verdict
 from highwater.visible import counted
 
 STATES_MORE = 20
@@ -100,10 +100,8 @@ def with_bounds_raised(
             found = explore(
                 system,
                 budget,
+                SearchOptions(workers=workers, symmetry=symmetry, audit=audit or Auditing.QUICK),
                 check_deadlock=spec.check_deadlock,
-                workers=workers,
-                symmetry=symmetry,
-                auditing=audit or Auditing.QUICK,
             )
         except (ModelError, SpecError):  # nobody asked for these bounds, and the model need not make sense within them
             yield Raised(bound, value, None)

@@ -18,7 +18,7 @@ from highwater.explorer.blame import ModelError
 from highwater.explorer.kernels.making.compile_times import TIMES
 from highwater.explorer.search.plain import plain_python
 from highwater.explorer.system import Cut, System, successor
-from highwater.explorer.verdict import Budget, Outcome, Progress, Step, Verdict
+from highwater.explorer.verdict import Budget, Outcome, Progress, SearchOptions, Step, Verdict
 from highwater.exploring.expressions import ExpressionError, condition
 from highwater.model.language.declarations import Instance, Invariant, StepProperty
 from highwater.model.language.definition import Definition, Property
@@ -176,7 +176,9 @@ def _compiled(system: System, on_progress: Callable[[Progress], None]) -> Outcom
     from highwater.explorer.search.levels import breadth_first  # imports llvmlite
 
     try:
-        return breadth_first.explore(system, Budget(max_states=MOST_STATES), on_progress=on_progress, symmetry=False)
+        return breadth_first.explore(
+            system, Budget(max_states=MOST_STATES), SearchOptions(on_progress=on_progress, symmetry=False)
+        )
     except ModelError:
         return None
 
