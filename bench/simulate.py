@@ -20,6 +20,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from highwater.claims.resolving import build_system, resolve_model
 from highwater.explorer.analysis.simulate import Simulation, simulate
+from highwater.explorer.verdict import Walking
 from highwater.model.catalogue import MODELS
 
 BOUNDS = ("brokers", "log_length_max", "records_max", "leader_epoch_max")
@@ -35,7 +36,10 @@ def run(sizes: tuple[int, ...], walks: int, workers: int) -> tuple[Simulation, f
     noted = [(0, 0, 0.0)]
     system = build_system(definition, protocol, made, properties)
     found = simulate(
-        system, walks=walks, depth=DEPTH, seed=1, workers=workers, on_progress=lambda *progress: noted.append(progress)
+        system,
+        Walking(walks=walks, depth=DEPTH, seed=1),
+        workers=workers,
+        on_progress=lambda *progress: noted.append(progress),
     )
     assert found.violation is None
     _, steps, seconds = min(noted, key=lambda progress: abs(2 * progress[0] - walks))

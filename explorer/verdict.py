@@ -356,3 +356,22 @@ class SearchOptions:
     audit: Auditing | None = None
     workers: int | None = None
     coverage: bool = False
+
+
+@attrs.frozen(kw_only=True)
+class Walking:
+    """Which walks to make.
+
+    Attributes:
+        walks: how many; None where only the time is limited.
+        depth: how many steps each takes at most.
+        seed: what the random numbers follow from, 0 or larger.
+        seconds: when to stop; the walks begun are finished.
+        weights: by action, how likely its steps are compared to others; 1 for those that are left out, and 0 for never.
+    """
+
+    walks: int | None
+    depth: int
+    seed: int
+    seconds: float | None = None
+    weights: Mapping[str, float] = attrs.Factory(dict)

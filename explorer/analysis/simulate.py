@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -40,7 +40,7 @@ from highwater.explorer.search.engine.compiled import Compiled, as_arrays
 from highwater.explorer.search.levels.coverage import unreached
 from highwater.explorer.system import System, successor
 from highwater.explorer.trace import violation_at
-from highwater.explorer.verdict import Step, Unreached, Violation
+from highwater.explorer.verdict import Step, Unreached, Violation, Walking
 
 STEPS_PER_CHUNK = 1 << 15
 CHUNKS_PER_ROUND = 16
@@ -98,12 +98,8 @@ class Simulation:
 
 def simulate(
     system: System,
+    walking: Walking,
     *,
-    walks: int | None,
-    depth: int,
-    seed: int,
-    seconds: float | None = None,
-    weights: Mapping[str, float] | None = None,
     check_deadlock: bool = False,
     workers: int | None = None,
     audit: int = 8,
@@ -114,11 +110,7 @@ def simulate(
 
     Args:
         system: where to walk.
-        walks: how many walks to make; None where only the time is limited.
-        depth: how many steps each takes at most.
-        seed: what the random numbers follow from, 0 or larger.
-        seconds: when to stop; the walks begun are finished.
-        weights: by action, how likely its steps are compared to others; 1 for those that are left out, and 0 for never.
+        walking: how often, how far and until when.
         check_deadlock: treat a state without successors that no bound explains as a violation of `no_deadlock`.
         workers: threads; as many as there are processors if None.
         audit: how many paths of each function to compare with plain Python on a random state, too; on its own state
@@ -131,9 +123,9 @@ def simulate(
         ModelError: a function of the model is not a pure function of the state, raised, or gave what lies outside its
             domain.
     """
-    made = _Walks(system, depth, seed, weights or {}, audit, check_deadlock=check_deadlock, coverage=coverage)
+    made = _Walks(system, walking, audit, check_deadlock=check_deadlock, coverage=coverage)
     with refusing_what_is_never_equal(system):
-        return made.run(walks, seconds, workers or os.cpu_count() or 1, on_progress)
+        return made.run(walking, workers or os.cpu_count() or 1, on_progress)
 
 
 class _Walks(Compiled):
@@ -142,9 +134,7 @@ class _Walks(Compiled):
     def __init__(
         self,
         system: System,
-        depth: int,
-        seed: int,
-        weights: Mapping[str, float],
+        walking: Walking,
         audit: int,
         *,
         check_deadlock: bool,
@@ -154,16 +144,15 @@ class _Walks(Compiled):
         self.coverage = coverage
         self.interrupted = False
         super().__init__(system, Layout(system.domain), audit)
-        self.depth, self.seed, self.check_deadlock = depth, seed, check_deadlock
+        self.depth, self.seed, self.check_deadlock = walking.depth, walking.seed, check_deadlock
         self.initial = np.array([self.layout.pack(state) for state in system.initial], np.uint64)
-        self.weights = np.array([weights.get(action.of.name, 1.0) for action in system.actions], np.float64)
+        self.weights = np.array([walking.weights.get(action.of.name, 1.0) for action in system.actions], np.float64)
         self.unfiltered = {program: filter_of(program) for program in (self.invariants, self.steps)}
         self.filter = filter_of(self.actions)
 
-    def run(
-        self, walks: int | None, seconds: float | None, workers: int, on_progress: Callable[[int, int, float], None]
-    ) -> Simulation:
+    def run(self, walking: Walking, workers: int, on_progress: Callable[[int, int, float], None]) -> Simulation:
         """Round after round of chunks, each by all threads."""
+        walks, seconds = walking.walks, walking.seconds
         size = max(1, STEPS_PER_CHUNK // max(1, self.depth))
         done: list[tuple[Walker, int]] = []
         paths_at = [(0, 0)]

@@ -21,6 +21,7 @@ from highwater.explorer.partitioned.worker import PartitionWorker
 from highwater.explorer.search.levels import breadth_first
 from highwater.explorer.search.plain import plain_python
 from highwater.explorer.system import System
+from highwater.explorer.verdict import Walking
 from highwater.model.language.declarations import action, invariant, step_property
 from highwater.model.language.definition import Definition, Model
 from highwater.model.language.domain import Integers, Maybe, OneOf, SetOf
@@ -181,7 +182,7 @@ def test_a_comparison_that_may_be_true_is_answered(system_of: Systems, asked: An
 def test_walks_and_parts_of_levels_refuse_it_too(system_of: Systems) -> None:
     system = system_of([START], [turn, guarded(NEVER["a text"])])
     with pytest.raises(ModelError, match="which it never equals"):
-        simulate.simulate(system, walks=10, depth=3, seed=1, audit=0)
+        simulate.simulate(system, Walking(walks=10, depth=3, seed=1), audit=0)
     engine = PartitionWorker(system, symmetry=True, audit=0)
     with pytest.raises(ModelError, match="which it never equals"):
         list(engine.expand(engine.representative_rows(system.initial), owners=1))

@@ -15,7 +15,7 @@ from highwater.explorer.analysis import simulate
 from highwater.explorer.kernels.making import code_cache, entry_points
 from highwater.explorer.kernels.making.compile_times import TIMES
 from highwater.explorer.search.levels import breadth_first
-from highwater.explorer.verdict import SearchOptions
+from highwater.explorer.verdict import SearchOptions, Walking
 from highwater.reports import progress
 from highwater.reports.terminal import counts_line
 from tests.small_models import tiny_system
@@ -63,7 +63,7 @@ def test_walks_time_it_apart_as_well(uncompiled: dict[str, Any], monkeypatch: py
     clock = itertools.count()
     stub = SimpleNamespace(perf_counter=lambda: 100.0 * next(clock))
     monkeypatch.setattr("highwater.explorer.kernels.making.compile_times.time", stub)
-    made = simulate.simulate(tiny_system("reference", "kip-101"), walks=10, depth=5, seed=0, workers=1)
+    made = simulate.simulate(tiny_system("reference", "kip-101"), Walking(walks=10, depth=5, seed=0), workers=1)
     assert made.compile_seconds >= 100.0
     assert made.walk_seconds == made.seconds - made.compile_seconds
 

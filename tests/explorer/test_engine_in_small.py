@@ -31,7 +31,7 @@ from highwater.explorer.search.levels import breadth_first
 from highwater.explorer.search.plain import plain_python
 from highwater.explorer.search.states import scratch, store
 from highwater.explorer.system import Cut, System, successor
-from highwater.explorer.verdict import Budget, Outcome, SearchOptions, Verdict
+from highwater.explorer.verdict import Budget, Outcome, SearchOptions, Verdict, Walking
 from highwater.model.language.declarations import Instance, Transition, action, invariant, step_property
 from highwater.model.language.domain import BOOLEAN, ArrayOf, Integers, Limit, Maybe, SequenceOf, SetOf
 from highwater.model.language.graph_properties import prospect
@@ -458,11 +458,11 @@ def test_violations_are_counted_row_by_row() -> None:
 @pytest.mark.parametrize("long", [False, True], ids=["short", "long"])
 def test_random_walks_take_real_steps_and_count_them(long: bool) -> None:
     system = club_of(long)
-    one = simulate(system, walks=3, depth=40, seed=7, workers=1)
+    one = simulate(system, Walking(walks=3, depth=40, seed=7), workers=1)
     assert one.violation is None
     assert 0 < one.steps == sum(one.taken.values()) <= 3 * 40
     for broken in (seat_is_not_paid_twice, nobody_jumps_the_queue):
-        found = simulate(club_of(long, broken), walks=400, depth=40, seed=3, workers=1).violation
+        found = simulate(club_of(long, broken), Walking(walks=400, depth=40, seed=3), workers=1).violation
         assert found is not None and found.property == broken.name
         before = found.trace[0].state
         for step in found.trace[1:]:
@@ -476,7 +476,7 @@ def test_a_first_step_at_random_counts_what_is_enabled_and_cut() -> None:
     system = attrs.evolve(club_of(False), initial=(start,), interchangeable={})
     after = [(each.of.name, successor(each, start, system.domain)) for each in system.actions]
     enabled = Counter(name for name, found in after if found is not None and not isinstance(found, Cut))
-    made = simulate(system, walks=5, depth=1, seed=2, workers=1)
+    made = simulate(system, Walking(walks=5, depth=1, seed=2), workers=1)
     assert {name: count for name, count in made.enabled.items() if count} == {
         name: 5 * count for name, count in enabled.items()
     }

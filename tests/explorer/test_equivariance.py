@@ -17,7 +17,7 @@ from highwater.explorer.blame import ModelError
 from highwater.explorer.search.levels import breadth_first
 from highwater.explorer.search.plain import plain_python
 from highwater.explorer.system import System
-from highwater.explorer.verdict import Outcome, SearchOptions, Verdict
+from highwater.explorer.verdict import Outcome, SearchOptions, Verdict, Walking
 from highwater.model.language.declarations import Invariant, Quantified, StepProperty, action, invariant, step_property
 from highwater.model.language.domain import ArrayOf, Integers, Maybe, SequenceOf, SetOf
 from highwater.model.language.graph_properties import Prospect, prospect
@@ -274,7 +274,7 @@ def test_loops_over_names_are_no_reason_to_refuse(workers: int) -> None:
 
 def test_a_walk_is_made_short_without_symmetry_where_there_is_none() -> None:
     system = cluster([two_are_never_apart])
-    found = simulate(system, walks=200, depth=12, seed=1)
+    found = simulate(system, Walking(walks=200, depth=12, seed=1))
     shrunk = shrink(system, found.violation)
     assert (shrunk.violation.trace_length, shrunk.minimal) == (2, Minimal.GLOBALLY)
 

@@ -8,7 +8,7 @@ from highwater.explorer.analysis.shrink import Minimal, shrink
 from highwater.explorer.analysis.simulate import simulate
 from highwater.explorer.search.plain import plain_python
 from highwater.explorer.system import judge_end, successor
-from highwater.explorer.verdict import DEADLOCK
+from highwater.explorer.verdict import DEADLOCK, Walking
 from tests.explorer.test_simulate import field, slowly_at_the_end, stays_off_the_corner
 
 
@@ -18,7 +18,7 @@ from tests.explorer.test_simulate import field, slowly_at_the_end, stays_off_the
 )
 def test_with_enough_states_a_shrunk_trace_is_a_shortest_one(properties: tuple, seed: int) -> None:
     system = field(*properties)
-    found = simulate(system, walks=5000, depth=150, seed=seed, check_deadlock=not properties).violation
+    found = simulate(system, Walking(walks=5000, depth=150, seed=seed), check_deadlock=not properties).violation
     assert found is not None
     shrunk = shrink(system, found)
     shortest = plain_python.explore(system, check_deadlock=not properties).violations[0]
@@ -32,7 +32,7 @@ def test_with_enough_states_a_shrunk_trace_is_a_shortest_one(properties: tuple, 
 )
 def test_with_few_states_no_step_can_be_left_out(properties: tuple) -> None:
     system = field(*properties)
-    found = simulate(system, walks=5000, depth=150, seed=3, check_deadlock=not properties).violation
+    found = simulate(system, Walking(walks=5000, depth=150, seed=3), check_deadlock=not properties).violation
     assert found is not None
     shrunk = shrink(system, found, states=40)
     trace = shrunk.violation.trace
@@ -51,7 +51,7 @@ def test_with_few_states_no_step_can_be_left_out(properties: tuple) -> None:
 
 def test_without_time_the_trace_is_a_violation_all_the_same() -> None:
     system = field(stays_off_the_corner)
-    found = simulate(system, walks=5000, depth=150, seed=3).violation
+    found = simulate(system, Walking(walks=5000, depth=150, seed=3)).violation
     assert found is not None
     shrunk = shrink(system, found, seconds=0.0, states=40)
     assert shrunk.minimal is Minimal.NOT

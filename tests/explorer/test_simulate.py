@@ -13,7 +13,7 @@ from highwater.explorer.analysis.simulate import Simulation, simulate
 from highwater.explorer.compiler.layout import Layout
 from highwater.explorer.search.plain import plain_python
 from highwater.explorer.system import Cut, System, judge_end, successor
-from highwater.explorer.verdict import DEADLOCK, Budget
+from highwater.explorer.verdict import DEADLOCK, Budget, Walking
 from highwater.model.language.declarations import action, invariant, step_property
 from highwater.model.language.domain import Integers
 from highwater.model.language.records import domain_of, within
@@ -92,8 +92,8 @@ def told(found: Simulation) -> dict[str, object]:
 )
 def test_walks_are_the_same_for_any_number_of_threads(properties: tuple) -> None:
     system = field(*properties)
-    options = {"walks": 3000, "depth": 60, "seed": 5}
-    one, three = simulate(system, workers=1, **options), simulate(system, workers=3, **options)
+    walking = Walking(walks=3000, depth=60, seed=5)
+    one, three = simulate(system, walking, workers=1), simulate(system, walking, workers=3)
     assert told(one) == told(three)
     assert (one.violation is not None) == bool(properties)
     if one.violation is None:
@@ -104,14 +104,16 @@ def test_walks_are_the_same_for_any_number_of_threads(properties: tuple) -> None
 
 def test_how_walks_end_tells_weights_from_bounds() -> None:
     """With `right` ruled out, walks go up until `up` is not enabled any more, and `right` is what they lack."""
-    found = simulate(field(), walks=50, depth=3 * TOP, seed=0, weights={"right": 0.0})
+    found = simulate(field(), Walking(walks=50, depth=3 * TOP, seed=0, weights={"right": 0.0}))
     assert (found.steps, found.unweighted, found.at_rest, found.at_bound) == (50 * TOP, 50, 0, 0)
-    still = simulate(field(), walks=50, depth=3 * TOP, seed=0, weights={"right": 0.0, "up": 0.0})
+    still = simulate(field(), Walking(walks=50, depth=3 * TOP, seed=0, weights={"right": 0.0, "up": 0.0}))
     assert (still.steps, still.unweighted) == (0, 50)
 
 
 def test_another_seed_is_another_walk() -> None:
-    walks = [told(simulate(field(stays_off_the_corner), walks=5000, depth=90, seed=seed)) for seed in (1, 2, 1)]
+    walks = [
+        told(simulate(field(stays_off_the_corner), Walking(walks=5000, depth=90, seed=seed))) for seed in (1, 2, 1)
+    ]
     assert walks[0] == walks[2]
     assert walks[0] != walks[1]
 
@@ -121,31 +123,31 @@ def test_walks_begin_in_every_initial_state() -> None:
     def does_not_begin_at_one(state: Spot) -> bool:
         return state != Spot(1, 0)
 
-    found = simulate(field(does_not_begin_at_one), walks=200, depth=0 + 1, seed=0)
+    found = simulate(field(does_not_begin_at_one), Walking(walks=200, depth=0 + 1, seed=0))
     assert found.violation is not None
     assert found.violation.trace_length <= 1
 
 
 def test_weights_make_actions_rare_or_impossible() -> None:
-    plain = simulate(field(), walks=2000, depth=20, seed=0)
+    plain = simulate(field(), Walking(walks=2000, depth=20, seed=0))
     assert plain.taken["right"] > 2 * plain.taken["up"] > 0
-    rare = simulate(field(), walks=2000, depth=20, seed=0, weights={"right": 0.01})
+    rare = simulate(field(), Walking(walks=2000, depth=20, seed=0, weights={"right": 0.01}))
     assert 0 < rare.taken["right"] < 0.1 * rare.taken["up"]
-    none = simulate(field(), walks=2000, depth=90, seed=0, weights={"right": 0})
+    none = simulate(field(), Walking(walks=2000, depth=90, seed=0, weights={"right": 0}))
     assert (none.taken["right"], none.enabled["right"] > 0) == (0, True)
     assert none.unweighted == none.walks
 
 
 def test_a_state_at_rest_violates_when_asked() -> None:
-    found = simulate(field(), walks=100, depth=200, seed=0, check_deadlock=True)
+    found = simulate(field(), Walking(walks=100, depth=200, seed=0), check_deadlock=True)
     assert found.violation is not None
     assert found.violation.property == DEADLOCK
     assert found.violation.trace[-1].state == Spot(TOP, TOP)
-    assert simulate(field(), walks=100, depth=200, seed=0).at_rest == 100
+    assert simulate(field(), Walking(walks=100, depth=200, seed=0)).at_rest == 100
 
 
 def test_time_ends_it() -> None:
-    found = simulate(field(), walks=None, depth=50, seed=0, seconds=0.01)
+    found = simulate(field(), Walking(walks=None, depth=50, seed=0, seconds=0.01))
     assert found.walks > 0
     assert found.violation is None
 
@@ -154,7 +156,7 @@ def test_an_interrupt_ends_it_with_what_was_seen() -> None:
     def interrupt(walks: int, steps: int, seconds: float) -> None:
         raise KeyboardInterrupt
 
-    found = simulate(field(), walks=10**9, depth=50, seed=0, on_progress=interrupt)
+    found = simulate(field(), Walking(walks=10**9, depth=50, seed=0), on_progress=interrupt)
     assert 0 < found.walks < 10**9
     assert found.interrupted
 
@@ -162,7 +164,7 @@ def test_an_interrupt_ends_it_with_what_was_seen() -> None:
 @settings(max_examples=60)
 @given(NARROW, st.integers(0, 1000))
 def test_walks_in_random_systems_take_real_steps_and_meet_what_the_oracle_finds(system: System, seed: int) -> None:
-    found = simulate(system, walks=60, depth=12, seed=seed, workers=1, check_deadlock=True)
+    found = simulate(system, Walking(walks=60, depth=12, seed=seed), workers=1, check_deadlock=True)
     whole = plain_python.explore(system, Budget(max_depth=12, max_states=3000), check_deadlock=True, keep_going=True)
     if found.violation is None:
         assert all(count == 0 or whole.enabled[name] for name, count in found.enabled.items())
@@ -188,7 +190,7 @@ def test_walks_in_random_systems_take_real_steps_and_meet_what_the_oracle_finds(
 def test_counts_of_walks_are_those_of_plain_python(system: System, seed: int) -> None:
     """A walk of one step from the only initial state: enabled and cut steps are counted as plain evaluation does."""
     alone = attrs.evolve(system, initial=system.initial[:1], invariants=(), step_properties=(), prospects=())
-    found = simulate(alone, walks=3, depth=1, seed=seed, workers=1)
+    found = simulate(alone, Walking(walks=3, depth=1, seed=seed), workers=1)
     results = [successor(action, alone.initial[0], alone.domain) for action in alone.actions]
     cuts = [after for after in results if isinstance(after, Cut)]
     steps = [after for after in results if after is not None and not isinstance(after, Cut)]

@@ -26,7 +26,7 @@ from highwater.explorer.search import counterexamples
 from highwater.explorer.search.levels import breadth_first
 from highwater.explorer.search.plain import plain_python
 from highwater.explorer.system import System
-from highwater.explorer.verdict import Verdict
+from highwater.explorer.verdict import Verdict, Walking
 from highwater.model.language.declarations import Action, Invariant, action, invariant
 from highwater.model.language.domain import BOOLEAN, ArrayOf, Integers, Limit, SequenceOf, SetOf
 from highwater.model.language.graph_properties import (
@@ -348,7 +348,7 @@ def test_every_path_is_compared_in_random_walks_and_on_parts_of_levels_too(syste
     function, why = REFUSED["an exact type that nobody finds, late"]
     system = system_of([attrs.evolve(START, number=40)], [as_action(function)])
     with pytest.raises(ModelError, match=why):
-        simulate.simulate(system, walks=10, depth=3, seed=1, audit=0)
+        simulate.simulate(system, Walking(walks=10, depth=3, seed=1), audit=0)
     engine = PartitionWorker(system, symmetry=True, audit=0)
     with pytest.raises(ModelError, match=why):
         list(engine.expand(engine.representative_rows(system.initial), owners=1))
@@ -550,7 +550,7 @@ def test_a_counterexample_that_plain_python_does_not_replay_is_an_error(
     for module in (counterexamples, simulate):
         monkeypatch.setattr(module, "successor", lambda action, state, domain: None)
     with pytest.raises(Contradiction) as error:
-        simulate.simulate(system, walks=1, depth=5, seed=1) if walks else breadth_first.explore(system)
+        simulate.simulate(system, Walking(walks=1, depth=5, seed=1)) if walks else breadth_first.explore(system)
     assert "does not replay" in str(error.value)
     assert "this is a defect\n  of Highwater" in str(error.value)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import attrs
@@ -10,7 +10,7 @@ import attrs
 from highwater.claims.spec import Spec, SpecError
 from highwater.claims.tables import did_you_mean
 from highwater.explorer.blame import ModelError, blaming_the_model
-from highwater.explorer.verdict import Verdict, Violation
+from highwater.explorer.verdict import Verdict, Violation, Walking
 from highwater.model.language.graph_properties import GraphProperty
 
 
@@ -56,12 +56,8 @@ class Simulated:
 
 def simulate_spec(
     spec: Spec,
+    walking: Walking,
     *,
-    walks: int | None,
-    depth: int,
-    seed: int,
-    seconds: float | None = None,
-    weights: Mapping[str, float] | None = None,
     shrink: bool = True,
     workers: int | None = None,
     coverage: bool = False,
@@ -83,13 +79,17 @@ def simulate_spec(
         with blaming_the_model():
             system = spec.system()
             names = list(dict.fromkeys(action.of.name for action in system.actions))
-            if unknown := next((name for name in weights or {} if name not in names), None):
+            if unknown := next((name for name in walking.weights if name not in names), None):
                 allowed = f"{did_you_mean(unknown, names)}; allowed are {', '.join(names)}"
                 raise SpecError(f'{spec.path}: --weight: "{unknown}" is no action{allowed}')
             found = simulate(
-                system, walks=walks, depth=depth, seed=seed, seconds=seconds, weights=weights,
-                check_deadlock=spec.check_deadlock, workers=workers, coverage=coverage, on_progress=on_progress,
-            )  # fmt: skip
+                system,
+                walking,
+                check_deadlock=spec.check_deadlock,
+                workers=workers,
+                coverage=coverage,
+                on_progress=on_progress,
+            )
             return Simulated(
                 spec,
                 found,

@@ -78,6 +78,7 @@ def simulate(
     from highwater.claims.simulation import simulate_spec
     from highwater.claims.spec import SpecError, load_spec
     from highwater.cli.outputs import try_out
+    from highwater.explorer.verdict import Walking
     from highwater.files import ReportError, write_text
     from highwater.reports.progress import make_console
     from highwater.reports.results import simulation_report
@@ -95,9 +96,8 @@ def simulate(
                 "on_progress": live,
                 "on_shrinking": live.shrinking,
             }
-            found = simulate_spec(
-                spec, walks=limit, depth=depth, seed=seed, seconds=seconds, weights=dict(weights), **options
-            )
+            walking = Walking(walks=limit, depth=depth, seed=seed, seconds=seconds, weights=dict(weights))
+            found = simulate_spec(spec, walking, **options)
         show_simulation(make_console(), found, with_coverage=coverage)
         if json_path is not None:
             write_text(json_path, json.dumps(simulation_report(found), indent=1, ensure_ascii=False) + "\n")
