@@ -1154,7 +1154,7 @@ DEFECTS: tuple[Defect, ...] = (
     Defect(
         "what is owed at first is owed nowhere",
         "search/graph_properties/owed.py",
-        "engine.store.level_ends[1] if form.at_first else None",
+        "engine.store.level(0)[1] if form.at_first else None",
         "0 if form.at_first else None",
         (OWED,),
     ),

@@ -30,7 +30,7 @@ def violations_in(engine: Engine, level: int, known: Container[str]) -> list[Vio
     invariants = engine.system.invariants
     if all(instance.of.name in known for instance in invariants):
         return []
-    begin, end = engine.store.level_ends[level : level + 2]
+    begin, end = engine.store.level(level)
     wanted = mask_of(instance.of.name not in known for instance in invariants)
     counts = sum(
         engine.spread(lambda first, last: engine.count_violations(engine.invariants, wanted, first, last), begin, end)
@@ -55,7 +55,7 @@ def in_order(engine: Engine, violations: Iterable[Violation]) -> list[Violation]
 
 def deadlock_in(engine: Engine, level: int) -> Violation:
     """The first state at rest among the rows of a level that was expanded, and that has one."""
-    begin, end = engine.store.level_ends[level : level + 2]
+    begin, end = engine.store.level(level)
     marks = np.zeros(end, np.uint8)
     _learn_walks_from(engine, begin, end)
     engine.code.mark_at_rest(
@@ -70,7 +70,7 @@ def _violation(engine: Engine, name: str, level: int) -> Violation:
     """The violation of a property at the end of the first of the shortest traces to one, judged again in plain
     Python.
     """
-    begin, end = engine.store.level_ends[level : level + 2]
+    begin, end = engine.store.level(level)
     marks = np.zeros(end, np.uint8)
     numbers = [number for number, instance in enumerate(engine.system.invariants) if instance.of.name == name]
     wanted = mask_of(number in numbers for number in range(len(engine.system.invariants)))
@@ -87,7 +87,7 @@ def _broken_step(engine: Engine, name: str, level: int) -> Violation:
     plain Python.
     """
     system, store = engine.system, engine.store
-    begin, end = store.level_ends[level : level + 2]
+    begin, end = store.level(level)
     marks = np.zeros(end, np.uint8)
     wanted = np.array([each.of.name == name for each in system.step_properties])
     _learn_walks_from(engine, begin, end)
@@ -134,13 +134,13 @@ def first_trace(engine: Engine, marks: np.ndarray, depth: int) -> tuple[Step, ..
     """The first of the shortest traces to a marked row of the level at that depth, in the order of initial states and
     actions.
     """
-    system, ends = engine.system, engine.store.level_ends
+    system, store = engine.system, engine.store
     for level in range(depth - 1, -1, -1):
-        _mark_predecessors(engine, ends[level], ends[level + 1], ends[level + 2], marks)
+        _mark_predecessors(engine, *store.level(level), store.level(level + 1)[1], marks)
 
     def is_marked(state: Any, level: int) -> bool:
-        row = engine.row_of(state)
-        return ends[level] <= row < ends[level + 1] and bool(marks[row])
+        row, (begin, end) = engine.row_of(state), store.level(level)
+        return begin <= row < end and bool(marks[row])
 
     trace: list[Step] = [Step(None, state) for state in system.initial if is_marked(state, 0)][:1]
     if not trace:

@@ -25,7 +25,7 @@ class Marks:
             asked = 1 - false_in(engine, engine.premises, system.premises.index(of.premise))
         self._asks_to_return = form.asks_to_return
         self._stays, self._returns = (self._packed(where, asked, false) for where in (form.stays, form.returns))
-        self._born = self._packed(form.begins, asked, false, engine.store.level_ends[1] if form.at_first else None)
+        self._born = self._packed(form.begins, asked, false, engine.store.level(0)[1] if form.at_first else None)
 
     def _packed(self, where: Truths, asked: np.ndarray, false: np.ndarray, end: int | None = None) -> np.ndarray | None:
         """The rows before an end that are where it says; None if all are."""

@@ -62,7 +62,7 @@ def _mark_reaching(engine: Engine, prospect: Instance[Prospect], marks: np.ndarr
     Args:
         beyond: whether steps that bounds cut lead there, too; else they lead nowhere.
     """
-    store, end = engine.store, engine.store.level_ends[-1]
+    store, end = engine.store, engine.store.rows_of_levels
     along = np.array([action.of in prospect.of.along for action in engine.system.actions], np.uint8)
     while marked := engine.code.mark_reaching(
         store.visited, end, marks, along, _machine(engine, beyond=beyond), engine.works[0], store.units
@@ -82,8 +82,8 @@ def _machine(engine: Engine, *, beyond: bool) -> Machine:
 def _lost(engine: Engine, prospect: Instance[Prospect], marks: np.ndarray) -> Violation:
     """The first of the shortest traces to a state from which a prospect is lost."""
     store = engine.store
-    level = int(np.searchsorted(store.level_ends, int(np.argmin(marks)), side="right")) - 1
-    begin, level_end = store.level_ends[level : level + 2]
+    level = store.level_of(int(np.argmin(marks)))
+    begin, level_end = store.level(level)
     lost = np.zeros(level_end, np.uint8)
     lost[begin:] = marks[begin:level_end] == 0
     return violation_at(engine.system, prospect, first_trace(engine, lost, level))
@@ -91,7 +91,7 @@ def _lost(engine: Engine, prospect: Instance[Prospect], marks: np.ndarray) -> Vi
 
 def _reached(engine: Engine, number: int) -> np.ndarray:
     """The rows where a prospect is reality, marked."""
-    store, end = engine.store, engine.store.level_ends[-1]
+    store, end = engine.store, engine.store.rows_of_levels
     wanted = mask_of(each == number for each in range(len(engine.system.prospects)))
     engine.count_violations(engine.prospects, wanted, 0, end)  # so that all walks are known
     marks, room = np.zeros(end, np.uint8), np.zeros((1, engine.layout.words), np.uint64)

@@ -54,13 +54,13 @@ class RecomputedGraph:
 
     def _measure(self, born: np.ndarray, fairness: Fairness) -> None:
         """Breadth first, the distance of each row; what the steps of a row say is noted on the way."""
-        ends, distance = self._engine.store.level_ends, self.distance
+        store, distance = self._engine.store, self.distance
         self._spans: list[tuple[int, int]] = []  # where the rows of each distance are
         span = (0, 0)
-        while span[0] < span[1] or len(self._spans) + 1 < len(ends):
+        while span[0] < span[1] or len(self._spans) <= store.depth:
             level = len(self._spans)
-            if level + 1 < len(ends):
-                begin, end = ends[level : level + 2]
+            if level <= store.depth:
+                begin, end = store.level(level)
                 distance[begin:end][(born[begin:end] != 0) & (distance[begin:end] < 0)] = level
                 span = (min(begin, span[0]), max(end, span[1])) if span[0] < span[1] else (begin, end)
             self._spans.append(span)

@@ -118,7 +118,7 @@ class Snapshots:
         batches = ((int(work.counts[arrays.FIRST]), int(work.counts[arrays.LAST])) for work in engine.works)
         ranges = (*pending, *((first, last) for first, last in batches if first < last))
         broken = tuple(np.any([work.broken for work in engine.works], axis=0).astype(int).tolist())
-        cursor = min(int(engine.store.shared[arrays.CURSOR]), engine.store.level_ends[-1])
+        cursor = min(int(engine.store.shared[arrays.CURSOR]), engine.store.rows_of_levels)
         self._write(
             attrs.evolve(self._whole_levels, inside=Inside(engine.store.count, cursor, ranges, self._counts(), broken))
         )

@@ -7,7 +7,6 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator
-from itertools import pairwise
 from pathlib import Path
 from typing import cast
 
@@ -137,10 +136,10 @@ def reach(
 
 
 def _found(engine: Engine) -> Found:
-    ends, plain = engine.store.level_ends, PlainStates(engine.layout)
+    store, plain = engine.store, PlainStates(engine.layout)
     return Found(
-        states=(plain.unpacked(engine.store.words(row)) for row in range(engine.store.count)),
-        levels=tuple(end - begin for begin, end in pairwise(ends)),
+        states=(plain.unpacked(store.words(row)) for row in range(store.count)),
+        levels=tuple(end - begin for begin, end in map(store.level, range(store.depth + 1))),
         permutations=engine.permutations or [{}],
     )
 
@@ -220,7 +219,6 @@ class _Search:
         extent = self.options.audit or Auditing.NONE
         if extent is Auditing.NONE:
             return
-        ends = self.store.level_ends
 
         def tell(text: str) -> None:
             self.pace.more = text
@@ -231,7 +229,7 @@ class _Search:
             extent,
             self.engine.counts((self.snapshots or self.engine).cut_steps()),
             tuple(self.level_sizes),
-            expanded=ends[-2] if reason else ends[-1],
+            expanded=self.store.level(self.store.depth)[0] if reason else self.store.rows_of_levels,
             no_deadlock=self.check_deadlock,
             seconds=self.pace.watch.search_seconds,
             on_progress=tell,
@@ -299,9 +297,8 @@ class _Search:
 
     def _size_levels(self) -> None:
         """Count the states that the rows of new levels stand for."""
-        ends = self.store.level_ends
-        for level in range(len(self.level_sizes), len(ends) - 1):
-            self.level_sizes.append(self.engine.states_in(ends[level], ends[level + 1]))
+        for level in range(len(self.level_sizes), self.store.depth + 1):
+            self.level_sizes.append(self.engine.states_in(*self.store.level(level)))
 
     def _look_for_broken_steps(self) -> None:
         """Look for violated step properties in the level that was expanded last."""

@@ -126,8 +126,8 @@ def difference(before: Engine, after: Engine, depth: int | None = None) -> Diffe
 
 def _expanded(engine: Engine, depth: int | None) -> int:
     """The rows whose steps are known."""
-    ends = engine.store.level_ends
-    return ends[-1] if depth is None else ends[min(depth, len(ends) - 1)]
+    store = engine.store
+    return store.rows_of_levels if depth is None or depth > store.depth else store.level(depth)[0]
 
 
 def _actions(engine: Engine) -> dict[str, None]:

@@ -45,11 +45,12 @@ class Pace:
 
     def report(self, *, level_ended: bool) -> None:
         engine, store = self._engine, self._engine.store
+        begin, end = store.level(store.depth)
         store.watch_memory()
         self._on_progress(
             Progress(
                 depth=store.depth,
-                frontier=store.level_ends[-1] - store.level_ends[-2],
+                frontier=end - begin,
                 stored_states=store.count,
                 generated=engine.generated,
                 compiled_paths=engine.paths,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import itertools
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
@@ -62,6 +63,19 @@ class Rows:
         return len(self.level_ends) - 2
 
     @property
+    def rows_of_levels(self) -> int:
+        """How many rows the whole levels have."""
+        return self.level_ends[-1]
+
+    def level(self, depth: int) -> tuple[int, int]:
+        """Where the rows of a whole level begin and end."""
+        return self.level_ends[depth], self.level_ends[depth + 1]
+
+    def level_of(self, row: int) -> int:
+        """The depth of a row of a whole level."""
+        return bisect.bisect_right(self.level_ends, row) - 1
+
+    @property
     def is_folded(self) -> bool:
         return isinstance(self.rows, FoldedRows)
 
@@ -90,8 +104,9 @@ class Rows:
 
     def begin_level(self, cursor: int = 0) -> tuple[int, int]:
         """Set the cursor to the deepest level, the rows to expand, or to where the search was in it."""
-        self.shared[CURSOR] = max(cursor, self.level_ends[-2])
-        return self.level_ends[-2], self.level_ends[-1]
+        begin, end = self.level(self.depth)
+        self.shared[CURSOR] = max(cursor, begin)
+        return begin, end
 
     def resume(self) -> None:
         """Let threads run again after one has stopped them all."""
@@ -99,7 +114,7 @@ class Rows:
 
     def end_level(self) -> bool:
         """Note where the level ends; False if it added nothing."""
-        if self.count == self.level_ends[-1]:
+        if self.count == self.rows_of_levels:
             return False
         self.level_ends.append(self.count)
         return True
