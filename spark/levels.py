@@ -1,8 +1,8 @@
-"""Levels on durable storage: Parquet parts, and manifests that name the parts.
+"""Levels on durable storage: Parquet files, and manifests that name them.
 
     manifest.json                  the spec, its hashes and the layout; written first, never changed
     levels/00012/part-...parquet   rows: words, parent, action, depth, orbit
-    levels/00012.json              the level's parts with sizes and checksums, and all counts up to here
+    levels/00012.json              the level's files with sizes and checksums, and all counts up to here
     end.json                       exists if there are no more levels
 
 A level exists once its manifest does. Parts that no manifest names are leftovers of killed processes. Every file has a
@@ -32,7 +32,7 @@ from highwater.explorer.search.keeping.fingerprint import Fingerprint, differenc
 from highwater.explorer.search.states.counts import Counts
 from highwater.spark.files import Folder, RemoteLock, for_spark
 
-FORMAT, VERSION = "highwater-levels", 3
+FORMAT, VERSION = "highwater-levels", 4
 MANIFEST = "manifest.json"
 END = "end.json"
 PARQUET: dict[
@@ -50,7 +50,7 @@ PARQUET: dict[
 class LevelFile:
     """A file of a level: its name below `levels/`, its size, rows and checksum."""
 
-    file: str
+    name: str
     rows: int
     bytes: int
     sha256: str
@@ -58,11 +58,11 @@ class LevelFile:
 
 @attrs.frozen
 class Found:
-    """The row of a part of a level that violates a property."""
+    """The row of a file of a level that violates a property."""
 
     property: str
     depth: int
-    part: int
+    file: int
     row: int
 
 
@@ -72,7 +72,7 @@ class Level:
 
     Attributes:
         depth: the number of actions from an initial state.
-        parts: its files by partition; None for a partition without rows. A level that the driver explored has one file.
+        files: its files by partition; None for a partition without rows. A level that the driver explored has one file.
         states: the number of states that its rows stand for.
         counts: the counts of all expansions before it.
         found: the violations found so far, in the order of the report.
@@ -81,7 +81,7 @@ class Level:
     """
 
     depth: int
-    parts: tuple[LevelFile | None, ...]
+    files: tuple[LevelFile | None, ...]
     states: int
     counts: Counts
     found: tuple[Found, ...] = ()
@@ -90,11 +90,11 @@ class Level:
 
     @property
     def rows(self) -> int:
-        return sum(part.rows for part in self.parts if part)
+        return sum(file.rows for file in self.files if file)
 
     @property
     def bytes(self) -> int:
-        return sum(part.bytes for part in self.parts if part)
+        return sum(file.bytes for file in self.files if file)
 
 
 class Levels:
@@ -187,10 +187,10 @@ class Levels:
             raise CheckpointError(f"{self.uri}: is a checkpoint of another search: {in_one_line(different)}")
 
     def read(self) -> list[Level]:
-        """All whole levels, after a check that every part is complete.
+        """All whole levels, after a check that every file is complete.
 
         Raises:
-            CheckpointError: a manifest or a part is missing, cut short or damaged.
+            CheckpointError: a manifest or a file is missing, cut short or damaged.
         """
         levels: list[Level] = []
         self._last_hash = self._sealed(MANIFEST)[1]
@@ -212,9 +212,9 @@ class Levels:
             self._refuse_unless_whole(level)
         return levels
 
-    def parts_of(self, depth: int) -> tuple[LevelFile | None, ...]:
-        """The parts of one level."""
-        return _level_from(self._sealed(_level_file(depth))[0]).parts
+    def files_of(self, depth: int) -> tuple[LevelFile | None, ...]:
+        """The files of one level."""
+        return _level_from(self._sealed(_level_file(depth))[0]).files
 
     def commit(self, level: Level) -> None:
         """Make a level exist.
@@ -241,14 +241,14 @@ class Levels:
         return self._folder.holds(END) and self._sealed(END)[0].get("previous") == self._last_hash
 
     def remove_leftovers(self, depth: int) -> None:
-        """Remove parts of the level after the last whole one, and files that were not finished."""
+        """Remove files of the level after the last whole one, and files that were not finished."""
         self._folder.remove(f"levels/{depth:05d}")
         for below in ("", "levels"):
             self._folder.remove_temporary(below)
 
-    # Parts
+    # Files
 
-    def write_part(
+    def write_file(
         self,
         depth: int,
         name: str,
@@ -272,35 +272,35 @@ class Levels:
         self._folder.write(f"levels/{file}", data)
         return LevelFile(file, len(parents), len(data), hashlib.sha256(data).hexdigest())
 
-    def read_part(self, part: LevelFile, columns: Sequence[str]) -> list[np.ndarray]:
-        """Some columns of a part.
+    def read_file(self, file: LevelFile, columns: Sequence[str]) -> list[np.ndarray]:
+        """Some columns of a file.
 
         Raises:
             CheckpointError: the file is missing or damaged.
         """
-        data = self._folder.read(f"levels/{part.file}")
-        if hashlib.sha256(data).hexdigest() != part.sha256:
-            raise CheckpointError(f"{self.uri}/levels/{part.file}: is damaged: its checksum does not match")
+        data = self._folder.read(f"levels/{file.name}")
+        if hashlib.sha256(data).hexdigest() != file.sha256:
+            raise CheckpointError(f"{self.uri}/levels/{file.name}: is damaged: its checksum does not match")
         table = pq.read_table(pa.BufferReader(data), columns=list(columns))
         return [table.column(name).to_numpy() for name in columns]
 
-    def words_of(self, part: LevelFile, words: int) -> list[np.ndarray]:
-        """The columns of words of a part."""
-        return [column.view(np.uint64) for column in self.read_part(part, [f"w{number}" for number in range(words)])]
+    def words_of(self, file: LevelFile, words: int) -> list[np.ndarray]:
+        """The columns of words of a file."""
+        return [column.view(np.uint64) for column in self.read_file(file, [f"w{number}" for number in range(words)])]
 
     def locations(self, levels: Sequence[Level]) -> list[str]:
-        """The parts of levels as Spark's reader takes them: letters that are patterns to it are escaped."""
+        """The files of levels as Spark's reader takes them: letters that are patterns to it are escaped."""
         base = re.sub(r"([\\{}\[\]*?])", r"\\\1", for_spark(self.uri))
-        return [f"{base}/levels/{part.file}" for level in levels for part in level.parts if part]
+        return [f"{base}/levels/{file.name}" for level in levels for file in level.files if file]
 
     def _refuse_unless_whole(self, level: Level) -> None:
-        parts = [part for part in level.parts if part]
-        for part, size in zip(parts, self._folder.sizes([f"levels/{part.file}" for part in parts]), strict=True):
-            path = f"{self.uri}/levels/{part.file}"
+        files = [file for file in level.files if file]
+        for file, size in zip(files, self._folder.sizes([f"levels/{file.name}" for file in files]), strict=True):
+            path = f"{self.uri}/levels/{file.name}"
             if size is None:
                 raise CheckpointError(f"{path}: is missing from the checkpoint")
-            if size != part.bytes:
-                raise CheckpointError(f"{path}: is cut short: {size:,} of {part.bytes:,} bytes")
+            if size != file.bytes:
+                raise CheckpointError(f"{path}: is cut short: {size:,} of {file.bytes:,} bytes")
 
     # Manifests
 
@@ -321,7 +321,7 @@ def _level_file(depth: int) -> str:
 def _level_from(data: dict[str, Any]) -> Level:
     return Level(
         data["depth"],
-        tuple(LevelFile(**part) if part else None for part in data["parts"]),
+        tuple(LevelFile(**file) if file else None for file in data["files"]),
         data["states"],
         Counts.from_data(data["counts"]),
         tuple(Found(**found) for found in data["found"]),

@@ -21,7 +21,7 @@ from highwater.explorer.system import Cut, successor
 from highwater.explorer.verdict import Audit
 from highwater.spark.levels import Level, LevelFile, Levels
 
-FEWEST_PARTS = 8  # that are read to draw rows from
+FEWEST_FILES = 8  # that are read to draw rows from
 MOST_PATHS = 1 << 9
 MOST_ROWS_IN_THE_DRIVER = 1 << 21  # that it looks through by itself
 ACTIONS, INVARIANTS = range(2)  # the programs whose paths are judged, by their numbers in examples
@@ -102,19 +102,19 @@ def _paths(engine: PartitionWorker, learned: Iterable[Example]) -> list[Example]
 
 
 def _drawn(store: Levels, levels: Sequence[Level], words: int, chance: random.Random) -> Iterator[Words]:
-    """Rows at random: of some parts, of which those with many rows are likelier."""
-    parts = [part for level in levels for part in level.parts if part]
-    parts.sort(key=lambda part: chance.random() ** (1 / part.rows), reverse=True)
+    """Rows at random: of some files, of which those with many rows are likelier."""
+    files = [file for level in levels for file in level.files if file]
+    files.sort(key=lambda file: chance.random() ** (1 / file.rows), reverse=True)
     count = 0
     chosen: list[LevelFile] = []
-    while parts and (len(chosen) < FEWEST_PARTS or count < FEWEST_STATES):
-        chosen.append(parts.pop(0))
+    while files and (len(chosen) < FEWEST_FILES or count < FEWEST_STATES):
+        chosen.append(files.pop(0))
         count += chosen[-1].rows
     numbers = chance.sample(range(count), min(FEWEST_STATES, count))
-    for part in chosen:
-        inside = [number for number in numbers if number < part.rows]
-        numbers = [number - part.rows for number in numbers if number >= part.rows]
-        columns = store.words_of(part, words) if inside else []
+    for file in chosen:
+        inside = [number for number in numbers if number < file.rows]
+        numbers = [number - file.rows for number in numbers if number >= file.rows]
+        columns = store.words_of(file, words) if inside else []
         for number in inside:
             yield tuple(int(column[number]) for column in columns)
 
@@ -139,8 +139,8 @@ def _looking_through(store: Levels, levels: Sequence[Level], words: int) -> Look
     def look_up(first_words: Collection[int]) -> Iterator[Found]:
         wanted = np.array(sorted(first_words), np.uint64)
         for level in levels:
-            for part in filter(None, level.parts):
-                columns = store.read_part(part, names)
+            for file in filter(None, level.files):
+                columns = store.read_file(file, names)
                 for row in np.flatnonzero(np.isin(columns[0].view(np.uint64), wanted)).tolist():
                     *found, depth, orbit = (int(column[row]) for column in columns)
                     yield as_words(found), depth, orbit

@@ -100,7 +100,7 @@ class Cluster:
     def run(
         self, levels: Sequence[Level], known: Sequence[str], on_progress: Callable[[str], None]
     ) -> tuple[list[Expanded], list[Admitted], str]:
-        """Expand the last level and write the parts of the next one.
+        """Expand the last level and write the files of the next one.
 
         Args:
             levels: all levels so far.
@@ -230,7 +230,7 @@ class Cluster:
             self._shared.destroy()
 
     def _share(self, levels: Sequence[Level]) -> None:
-        """Broadcast once what every task needs, and note the parts of each partition."""
+        """Broadcast once what every task needs, and note the files of each partition."""
         if self._shared is None:
             search = Search(
                 self._group,
@@ -246,13 +246,13 @@ class Cluster:
             self._digests = [""] * self.partitions
         for level in levels[self._depth + 1 :]:
             self._digests = [
-                next_digest(digest, level.parts, p, self.partitions) for p, digest in enumerate(self._digests)
+                next_digest(digest, level.files, p, self.partitions) for p, digest in enumerate(self._digests)
             ]
             self._depth = level.depth
 
     def _collect(self, level: Level, known: Sequence[str]) -> list[str]:
         """Run the job and return the reports of its tasks."""
-        sources = [(number, part) for number, part in enumerate(level.parts) if part]
+        sources = [(number, file) for number, file in enumerate(level.files) if file]
         try:
             homes = self._homes_of_partitions()
             self._describe(

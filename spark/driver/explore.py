@@ -33,7 +33,7 @@ from highwater.spark.driver.cluster import Cluster, Made
 from highwater.spark.driver.liveness import NoRoom, lassos_on
 from highwater.spark.driver.traces import Traces, Violations
 from highwater.spark.levels import Level, Levels
-from highwater.spark.worker.level import Admitted, Expanded, admit_blocks, expand_part, write_rows
+from highwater.spark.worker.level import Admitted, Expanded, admit_blocks, expand_file, write_rows
 from highwater.spark.worker.tasks import prints_of
 
 ROWS_WORTH_A_JOB = 1 << 18
@@ -159,8 +159,8 @@ class _Search:
         if last.rows < ROWS_WORTH_A_JOB and sum(level.rows for level in self.levels) < ROWS_IN_THE_DRIVER:
             self.visited = Visited(self.engine.layout)
             for level in self.levels:
-                for part in filter(None, level.parts):
-                    self.visited.add(self.engine.rows_of(self.store.words_of(part, self.engine.layout.words)))
+                for file in filter(None, level.files):
+                    self.visited.add(self.engine.rows_of(self.store.words_of(file, self.engine.layout.words)))
 
     def run(self) -> Outcome:
         try:
@@ -269,10 +269,10 @@ class _Search:
         assert self.visited is not None
         blocks: list[Any] = []
         expanded: list[Expanded] = []
-        for source, part in enumerate(level.parts):
-            if part:
-                rows = self.engine.rows_of(self.store.words_of(part, self.engine.layout.words))
-                for found in expand_part(self.engine, rows, source, 1, known):
+        for source, file in enumerate(level.files):
+            if file:
+                rows = self.engine.rows_of(self.store.words_of(file, self.engine.layout.words))
+                for found in expand_file(self.engine, rows, source, 1, known):
                     if isinstance(found, Expanded):
                         expanded.append(found)
                     else:
@@ -286,10 +286,10 @@ class _Search:
         for learned in (*(each.learned for each in expanded), *(each.learned for each in admitted)):
             self.learned |= dict.fromkeys(learned)
         self.violations.add_of_steps(expanded, self.levels, check_deadlock=self.job.check_deadlock)
-        parts = {report.partition: report.part for report in admitted}
+        files = {report.partition: report.file for report in admitted}
         level = Level(
             depth,
-            tuple(parts.get(partition) for partition in range(partitions)),
+            tuple(files.get(partition) for partition in range(partitions)),
             sum(report.states for report in admitted),
             self.counts,
             paths=self.paths,

@@ -78,7 +78,7 @@ def lassos_on(
                 found = _Trimmed(worker, engine, Traces(worker, store), tables, run).lassos(instances)
                 return *found, run(lambda: _without_premise(worker.system, tables.premises()))
         on_progress("liveness is judged on the driver")
-        parts = (worker.rows_of(store.words_of(part, worker.layout.words)) for part in _parts(levels))
+        parts = (worker.rows_of(store.words_of(file, worker.layout.words)) for file in _files(levels))
         hold(engine, parts, [0, *np.cumsum([level.rows for level in levels]).tolist()])
         return *lassos_in(engine, known), holds_for_nothing(engine)
     except Stopped as stopped:
@@ -96,8 +96,8 @@ def _without_premise(system: System, premises: Sequence[bool]) -> dict[str, str]
     return {name: NO_PREMISE for name in of_premise.values() if name not in met}
 
 
-def _parts(levels: Sequence[Level]) -> Iterator[LevelFile]:
-    return (part for level in levels for part in level.parts if part)
+def _files(levels: Sequence[Level]) -> Iterator[LevelFile]:
+    return (file for level in levels for file in level.files if file)
 
 
 def hold(engine: Engine, parts: Iterable[np.ndarray], level_ends: Sequence[int]) -> None:

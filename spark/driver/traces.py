@@ -53,14 +53,14 @@ class Traces:
     def _ancestors(self, found: Found, levels: Sequence[Level]) -> list[tuple[int, ...]]:
         """The words of a state and of its ancestors, the initial one first."""
         names = [*(f"w{number}" for number in range(self._engine.layout.words)), "parent"]
-        number, row, chain = found.part, found.row, []
+        number, row, chain = found.file, found.row, []
         for level in levels[found.depth :: -1]:
-            part = level.parts[number]
-            if part is None or row >= part.rows:
+            file = level.files[number]
+            if file is None or row >= file.rows:
                 raise CheckpointError(
                     f"{self._store.uri}: level {level.depth} does not hold the state that level {level.depth + 1} names"
                 )
-            *words, parents = self._store.read_part(part, names)
+            *words, parents = self._store.read_file(file, names)
             chain.append(tuple(int(column.view(np.uint64)[row]) for column in words))
             number, row = int(parents[row]) >> 32, int(parents[row]) & 0xFFFFFFFF
         return chain[::-1]
@@ -127,7 +127,7 @@ class Violations:
 
 
 def _first(found: Iterable[tuple[int, dict[str, int]]]) -> dict[str, tuple[int, int]]:
-    """By property, the first part with a row that violates it, and that row."""
+    """By property, the first file with a row that violates it, and that row."""
     first: dict[str, tuple[int, int]] = {}
     for number, rows in sorted(found, key=lambda pair: pair[0]):
         for name, row in rows.items():

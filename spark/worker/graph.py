@@ -88,23 +88,23 @@ def states_task(shared: Any, shards: Shards, wanted: Wanted) -> Task:
 def _states(
     engine: PartitionWorker, shard: Shard, partition: int, wanted: Wanted, schema: pa.Schema
 ) -> Iterator[pa.RecordBatch]:
-    part = _Part(engine, shard, wanted)
-    for _ in engine.steps(part.sources, part.relied_on, part.notes, owners=0):
+    slice_ = _Slice(engine, shard, wanted)
+    for _ in engine.steps(slice_.sources, slice_.relied_on, slice_.notes, owners=0):
         pass
-    chosen = np.flatnonzero(part.sources)
+    chosen = np.flatnonzero(slice_.sources)
     levels = np.searchsorted(shard.level_ends, chosen, side="right") - 1
     for begin in range(0, len(chosen), ROWS_AT_ONCE):
         some = chosen[begin : begin + ROWS_AT_ONCE]
         rows = engine.chosen(some)
         columns: list[Any] = [some + (partition << 32), levels[begin : begin + len(some)], engine.orbits(rows)]
         columns += [column.view(np.int64) for column in engine.columns_of(rows)]
-        columns += [flags[some] for flags in part.flags()] + [[None] * len(some)]
+        columns += [flags[some] for flags in slice_.flags()] + [[None] * len(some)]
         yield pa.record_batch(
             [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)], schema=schema
         )
 
 
-class _Part:
+class _Slice:
     """The chosen rows of one shard, which the engine uses, and what properties say of them."""
 
     def __init__(self, engine: PartitionWorker, shard: Shard, wanted: Wanted) -> None:
@@ -139,9 +139,9 @@ def steps_task(shared: Any, shards: Shards, wanted: Wanted) -> Task:
     def steps(partition: int, nothing: Iterator[Any]) -> Iterator[bytes]:
         exhaust(nothing)
         with _opened(shared.value, shards, partition) as (engine, shard):
-            part, width = _Part(engine, shard, wanted), engine.record_width
+            slice_, width = _Slice(engine, shard, wanted), engine.record_width
             most = LARGEST_BLOCK // (4 * width) * width
-            for owner, records in engine.steps(part.sources, part.relied_on, part.notes, len(shards.digests)):
+            for owner, records in engine.steps(slice_.sources, slice_.relied_on, slice_.notes, len(shards.digests)):
                 for first in range(0, len(records), most):
                     yield from sent(owner, partition, 0, records[first : first + most].data.cast("B"))
 

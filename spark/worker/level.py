@@ -1,5 +1,5 @@
-"""From one level to the next, on executors and on the driver: expanding a part makes blocks of records, sorted by
-owner, and admitting blocks makes the next level's part.
+"""From one level to the next, on executors and on the driver: expanding a file makes blocks of records, sorted by
+owner, and admitting blocks makes the next level's file.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ LARGEST_BLOCK = 1 << 20
 
 @attrs.frozen
 class Block:
-    """Records for one owner, with their source: the expanded part, and the block's number there."""
+    """Records for one owner, with their source: the expanded file, and the block's number there."""
 
     owner: int
     source: int
@@ -30,7 +30,7 @@ class Block:
 
 @attrs.frozen
 class Expanded:
-    """The report of a task that has expanded a part.
+    """The report of a task that has expanded a file.
 
     Attributes:
         at_rest: the first row at rest, or -1.
@@ -51,7 +51,7 @@ class Admitted:
     """The report of a task that has admitted records.
 
     Attributes:
-        part: the file with the new rows, if there are any.
+        file: the file with the new rows, if there are any.
         states: the number of states that the new rows stand for.
         violated: by property, the first of the new rows that violates it.
         learned: the paths of functions that were learned meanwhile, by their examples.
@@ -60,7 +60,7 @@ class Admitted:
     """
 
     partition: int
-    part: LevelFile | None
+    file: LevelFile | None
     states: int
     violated: dict[str, int]
     learned: list[Example]
@@ -69,10 +69,10 @@ class Admitted:
     seconds: float
 
 
-def expand_part(
+def expand_file(
     engine: PartitionWorker, rows: np.ndarray, source: int, owners: int, known: Sequence[str]
 ) -> Iterator[Block | Expanded]:
-    """Yield the blocks of a part, then the report."""
+    """Yield the blocks of a file, then the report."""
     started, number = time.perf_counter(), 0
     most = LARGEST_BLOCK // 4
     for owner, records in engine.expand(rows, owners):
@@ -94,7 +94,7 @@ def admit_blocks(
     partition: int,
     known: Sequence[str],
 ) -> Admitted:
-    """Admit the records that are new, check them, and write them as a part of the level at that depth.
+    """Admit the records that are new, check them, and write them as a file of the level at that depth.
 
     The order of admission decides parents and positions, so blocks are always admitted in the same order.
     """
@@ -114,10 +114,10 @@ def write_rows(
     engine: PartitionWorker, rows: np.ndarray, parents: np.ndarray, actions: np.ndarray, levels: Levels, depth: int,
     partition: int, known: Sequence[str],
 ) -> Admitted:  # fmt: skip
-    """Check new rows, and write them as a part of the level at that depth."""
+    """Check new rows, and write them as a file of the level at that depth."""
     if not len(rows):
         return Admitted(partition, None, 0, {}, [], 0, 0, 0.0)
     words, orbits = engine.columns_of(rows), engine.orbits(rows)
     violated = engine.violated(rows, known)
-    part = levels.write_part(depth, f"part-{partition:05d}", words, parents, actions, orbits)
-    return Admitted(partition, part, int(orbits.sum()), violated, [], 0, 0, 0.0)
+    file = levels.write_file(depth, f"part-{partition:05d}", words, parents, actions, orbits)
+    return Admitted(partition, file, int(orbits.sum()), violated, [], 0, 0, 0.0)

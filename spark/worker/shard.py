@@ -1,8 +1,8 @@
 """The visited set of one partition as files on an executor's disk: a cache of the partition's rows in the committed
 levels.
 
-A shard notes for every level the committed parts that it has: a digest of their names. It may be behind or ahead of the
-committed levels, or have parts that were not committed, after a failed attempt or a task on another executor. A task
+A shard notes for every level the committed files that it has: a digest of their names. It may be behind or ahead of the
+committed levels, or have files that were not committed, after a failed attempt or a task on another executor. A task
 then goes back to the last level on which both agree, and reads the rest from storage. If a process is killed while it
 changes a shard, the shard drops what it has not noted. So the loss of a shard only costs time.
 
@@ -40,23 +40,23 @@ from highwater.spark.levels import LevelFile, Levels
 PAGE = 1 << 12  # bytes
 
 
-def names_for(parts: Sequence[LevelFile | None], partition: int, partitions: int) -> list[LevelFile]:
-    """The parts of a level with rows of a partition: its own, or all if the level had another number of partitions."""
-    own = parts[partition : partition + 1] if len(parts) == partitions else parts
-    return [part for part in own if part]
+def names_for(files: Sequence[LevelFile | None], partition: int, partitions: int) -> list[LevelFile]:
+    """The files of a level with rows of a partition: its own, or all if the level had another number of partitions."""
+    own = files[partition : partition + 1] if len(files) == partitions else files
+    return [file for file in own if file]
 
 
-def next_digest(before: str, parts: Sequence[LevelFile | None], partition: int, partitions: int) -> str:
+def next_digest(before: str, files: Sequence[LevelFile | None], partition: int, partitions: int) -> str:
     """The digest of all levels that a partition has, after one more."""
-    names = " ".join(part.file for part in names_for(parts, partition, partitions))
+    names = " ".join(file.name for file in names_for(files, partition, partitions))
     return hashlib.sha256(f"{before}/{names}".encode()).hexdigest()[:16]
 
 
-def digests_of(parts_of: Sequence[Sequence[LevelFile | None]], partition: int, partitions: int) -> list[str]:
+def digests_of(files_of: Sequence[Sequence[LevelFile | None]], partition: int, partitions: int) -> list[str]:
     """The digest after each of some levels, the first of which has depth 0."""
     digests = [""]
-    for parts in parts_of:
-        digests.append(next_digest(digests[-1], parts, partition, partitions))
+    for files in files_of:
+        digests.append(next_digest(digests[-1], files, partition, partitions))
     return digests[1:]
 
 
@@ -103,11 +103,11 @@ class Shard(Visited):
             The number of rows read from storage.
         """
         del self._noted[depth:]
-        parts_of: list[tuple[LevelFile | None, ...]] = []
+        files_of: list[tuple[LevelFile | None, ...]] = []
         digests: list[str] = []
         if not self._noted or len(self._noted) < depth or self._noted[-1][0] != last:
-            parts_of = [levels.parts_of(level) for level in range(depth)]
-            digests = digests_of(parts_of, partition, partitions)
+            files_of = [levels.files_of(level) for level in range(depth)]
+            digests = digests_of(files_of, partition, partitions)
             while self._noted and self._noted[-1][0] != digests[len(self._noted) - 1]:
                 self._noted.pop()
         end = self._noted[-1][1] if self._noted else 0
@@ -115,9 +115,9 @@ class Shard(Visited):
         if self.end > end:
             self.forget_after(end)
         for level in range(len(self._noted), depth):
-            for part in names_for(parts_of[level], partition, partitions):
-                rows = engine.rows_of(levels.words_of(part, engine.layout.words))
-                self.add(rows if len(parts_of[level]) == partitions else engine.owned(rows, partition, partitions))
+            for file in names_for(files_of[level], partition, partitions):
+                rows = engine.rows_of(levels.words_of(file, engine.layout.words))
+                self.add(rows if len(files_of[level]) == partitions else engine.owned(rows, partition, partitions))
             self.fold()
             self._noted.append((digests[level], self.end))
         return self.end - end
@@ -131,10 +131,10 @@ class Shard(Visited):
         """Note that nothing is changed before the shard is closed."""
         self._write_note(clean=True)
 
-    def note(self, before: str, part: LevelFile | None) -> None:
-        """Note that the shard has one more level as a whole. If its part is not committed, the digests differ."""
+    def note(self, before: str, file: LevelFile | None) -> None:
+        """Note that the shard has one more level as a whole. If its file is not committed, the digests differ."""
         self.fold()
-        self._noted.append((next_digest(before, [part], 0, 1), self.end))
+        self._noted.append((next_digest(before, [file], 0, 1), self.end))
         self._write_note(clean=True)
 
     def fold(self) -> None:

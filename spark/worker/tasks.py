@@ -1,8 +1,8 @@
 """A level as two tasks of Spark with one exchange of blocks between them.
 
-`expand_task` reads a part of the level, walks the trees and sends blocks of records to the partitions that own them; it
+`expand_task` reads a file of the level, walks the trees and sends blocks of records to the partitions that own them; it
 sends most equal records once. `admit_task` admits the records that its partition has not visited, checks the
-properties, and writes the next level's part. Both are pure functions of committed parts. Spark runs a task again if an
+properties, and writes the next level's file. Both are pure functions of committed files. Spark runs a task again if an
 executor is lost or a fetch fails. The second run makes the same blocks and rows in the same order, under new file
 names, and the driver commits the names that arrive.
 
@@ -41,7 +41,7 @@ from highwater.explorer.search.states.counts import Counts
 from highwater.explorer.sources import digest, files_of, forget_models
 from highwater.explorer.system import System
 from highwater.spark.levels import LevelFile, Levels
-from highwater.spark.worker.level import Admitted, Block, Expanded, admit_blocks, expand_part
+from highwater.spark.worker.level import Admitted, Block, Expanded, admit_blocks, expand_file
 from highwater.spark.worker.shard import Shard, forget_mapped
 
 LONG = struct.Struct("!q")  # as Java reads an owner
@@ -77,15 +77,15 @@ class Search:
 
 
 def expand_task(shared: Any, sources: Sequence[tuple[int, LevelFile]], owners: int, known: Sequence[str]) -> Task:
-    """A task that expands the part at its position, and yields owners and blocks in turn."""
+    """A task that expands the file at its position, and yields owners and blocks in turn."""
 
     def expand(position: int, nothing: Iterator[Any]) -> Iterator[bytes]:
         exhaust(nothing)
-        source, part = sources[position]
+        source, file = sources[position]
         try:
             search, engine = shared.value, engine_of(shared.value)
-            rows = engine.rows_of(search.levels.words_of(part, engine.layout.words))
-            for found in expand_part(engine, rows, source, owners, known):
+            rows = engine.rows_of(search.levels.words_of(file, engine.layout.words))
+            for found in expand_file(engine, rows, source, owners, known):
                 if isinstance(found, Expanded):
                     yield from sent(source % owners, source, REPORT, _as_json(found).encode())
                 else:
@@ -115,7 +115,7 @@ def received(block: bytes) -> tuple[int, int, memoryview]:
     """
     (source, number, checksum), content = PLACE.unpack_from(block), memoryview(block)[PLACE.size :]
     if zlib.crc32(content) != checksum:
-        raise DamagedBlock(f"block {number} of part {source} has changed on its way, on a disk or in a network")
+        raise DamagedBlock(f"block {number} of file {source} has changed on its way, on a disk or in a network")
     return source, number, content
 
 
@@ -146,7 +146,7 @@ def _admit(
     try:
         caught_up = shard.catch_up(engine, search.levels, depth, digests[partition], partition, len(digests))
         admitted = admit_blocks(engine, shard, blocks, search.levels, depth, partition, known)
-        shard.note(digests[partition], admitted.part)
+        shard.note(digests[partition], admitted.file)
         return attrs.evolve(admitted, caught_up=caught_up)
     finally:
         shard.close()
@@ -274,5 +274,5 @@ def read_report(text: str) -> Expanded | Admitted:
         raise ModelError(data) if kind == "error" else CheckpointError(data)
     data["learned"] = [(program, instance, tuple(words)) for program, instance, words in data["learned"]]
     if kind == "admitted":
-        return Admitted(**{**data, "part": LevelFile(**data["part"]) if data["part"] else None})
+        return Admitted(**{**data, "file": LevelFile(**data["file"]) if data["file"] else None})
     return Expanded(**{**data, "counts": Counts.from_data(data["counts"])})

@@ -71,13 +71,13 @@ def test_a_search_on_the_cluster_is_audited_by_one_more_job(spark: Any, all_on_t
 
 
 def test_a_row_that_is_lost_on_its_way_to_the_disk_is_missed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write_part = Levels.write_part
+    write_file = Levels.write_file
 
     def without_the_last(levels: Levels, depth: int, name: str, words: Any, *columns: Any) -> LevelFile:
         kept = slice(None, -1 if depth == 4 else None)
-        return write_part(levels, depth, name, [word[kept] for word in words], *(column[kept] for column in columns))
+        return write_file(levels, depth, name, [word[kept] for word in words], *(column[kept] for column in columns))
 
-    monkeypatch.setattr(Levels, "write_part", without_the_last)
+    monkeypatch.setattr(Levels, "write_file", without_the_last)
     with pytest.raises(JudgedOtherwise, match=r"the audit contradicts the search about (right|up)") as error:
         in_the_driver(tmp_path, toys.grid)
     assert "\n  plain Python: it leads to Grid(" in str(error.value)
@@ -85,15 +85,15 @@ def test_a_row_that_is_lost_on_its_way_to_the_disk_is_missed(tmp_path: Path, mon
 
 
 def test_a_row_that_is_stored_twice_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write_part = Levels.write_part
+    write_file = Levels.write_file
 
     def with_the_last_twice(levels: Levels, depth: int, name: str, words: Any, *columns: Any) -> LevelFile:
         def kept(column: Any) -> Any:
             return np.append(column, column[-1:]) if depth == 5 else column
 
-        return write_part(levels, depth, name, [kept(word) for word in words], *map(kept, columns))
+        return write_file(levels, depth, name, [kept(word) for word in words], *map(kept, columns))
 
-    monkeypatch.setattr(Levels, "write_part", with_the_last_twice)
+    monkeypatch.setattr(Levels, "write_file", with_the_last_twice)
     with pytest.raises(JudgedOtherwise, match="it is stored at the depths 5 and 5"):
         in_the_driver(tmp_path, toys.grid)
 

@@ -25,7 +25,7 @@ from highwater.explorer.search.states.rows import Rows
 from highwater.model.language.domain import ArrayOf, Integers
 from highwater.model.language.records import domain_of, within
 from highwater.spark.levels import Level, Levels
-from highwater.spark.worker.level import Block, Expanded, admit_blocks, expand_part
+from highwater.spark.worker.level import Block, Expanded, admit_blocks, expand_file
 from highwater.spark.worker.shard import Shard, _allocate, digests_of
 
 PARTITIONS = 3
@@ -43,13 +43,13 @@ def admit_level(
     engine: PartitionWorker, levels: Levels, shards: Path, committed: list[Level], partition: int, blocks: list[Block]
 ) -> Any:
     """What a task does: catch up, admit, note."""
-    parts_of = [level.parts for level in committed]
-    last = digests_of(parts_of, partition, PARTITIONS)[-1] if committed else ""
+    files_of = [level.files for level in committed]
+    last = digests_of(files_of, partition, PARTITIONS)[-1] if committed else ""
     shard = Shard(shards / str(partition), engine.layout)
     try:
         behind = shard.catch_up(engine, levels, len(committed), last, partition, PARTITIONS)
         found = admit_blocks(engine, shard, blocks, levels, len(committed), partition, ())
-        shard.note(last, found.part)
+        shard.note(last, found.file)
         return found, behind
     finally:
         shard.close()
@@ -85,7 +85,7 @@ def test_attempts_that_fail_repeat_or_move_change_nothing(
             for _ in range(choices.draw(st.integers(0, 2))):
                 attempt(engine, levels, choices.draw(st.sampled_from(executors)), committed, partition, own, choices)
             found, _ = admit_level(engine, levels, choices.draw(st.sampled_from(executors)), committed, partition, own)
-            parts.append(found.part)
+            parts.append(found.file)
             # a second attempt, too late, perhaps killed as soon as that is known
             for _ in range(choices.draw(st.integers(0, 1))):
                 attempt(engine, levels, choices.draw(st.sampled_from(executors)), committed, partition, own, choices)
@@ -106,7 +106,7 @@ def test_attempts_that_fail_repeat_or_move_change_nothing(
             found
             for source, some in enumerate(rows)
             if len(some)
-            for found in expand_part(engine, some, source, PARTITIONS, ())
+            for found in expand_file(engine, some, source, PARTITIONS, ())
         ]
         blocks = [block for block in blocks if not isinstance(block, Expanded)]
     assert len(seen) == 36
@@ -128,8 +128,8 @@ def attempt(
         case "lost":
             shutil.rmtree(shards / str(partition), ignore_errors=True)
         case "killed":
-            parts_of = [level.parts for level in committed]
-            last = digests_of(parts_of, partition, PARTITIONS)[-1] if committed else ""
+            files_of = [level.files for level in committed]
+            last = digests_of(files_of, partition, PARTITIONS)[-1] if committed else ""
             shard = Shard(shards / str(partition), engine.layout)
             shard.catch_up(engine, levels, len(committed), last, partition, PARTITIONS)
             half = [
@@ -152,7 +152,7 @@ def test_what_a_bad_disk_has_changed_is_made_anew(
         found = [
             admit_level(engine, levels, tmp_path / "a", committed, each, own[each])[0] for each in range(PARTITIONS)
         ]
-        parts = tuple(each.part for each in found)
+        parts = tuple(each.file for each in found)
         if not any(parts):
             break
         level = Level(len(committed), parts, 0, Counts.none(2))
@@ -161,13 +161,13 @@ def test_what_a_bad_disk_has_changed_is_made_anew(
         blocks = []
         for source, part in enumerate(parts):
             rows = engine.rows_of(levels.words_of(part, engine.layout.words)) if part else np.zeros(0, np.uint32)
-            found_here = expand_part(engine, rows, source, PARTITIONS, ()) if part else ()
+            found_here = expand_file(engine, rows, source, PARTITIONS, ()) if part else ()
             blocks += [each for each in found_here if not isinstance(each, Expanded)]
         for file in (tmp_path / "a").rglob(name):
             harmed += damage(file, harm)
     folds, of_folded = engine.layout.words > 1, name in ("folded", "parts", "index")
     assert (harmed > 0) == (name in ("table", "note.json") or folds == of_folded)
-    rows = sum(part.rows for level in committed for part in level.parts if part)
+    rows = sum(file.rows for level in committed for file in level.files if file)
     assert (rows, len(committed)) == (36, 9)
 
 
@@ -188,12 +188,12 @@ def damage(file: Path, harm: str) -> int:
 def test_a_shard_that_is_up_to_date_reads_nothing(engine: PartitionWorker, tmp_path: Path) -> None:
     levels, blocks = Levels(str(tmp_path / "levels")), initial_blocks(engine)
     found, _ = admit_level(engine, levels, tmp_path / "a", [], 0, blocks[:1])
-    level = Level(0, (found.part, None, None), 0, Counts.none(2))
+    level = Level(0, (found.file, None, None), 0, Counts.none(2))
     levels.commit(level)
     _, behind = admit_level(engine, levels, tmp_path / "a", [level], 0, [])
     assert behind == 0
     _, behind = admit_level(engine, levels, tmp_path / "b", [level], 0, [])
-    assert behind == (found.part.rows if found.part else 0)
+    assert behind == (found.file.rows if found.file else 0)
 
 
 @attrs.frozen
@@ -288,7 +288,7 @@ def test_a_shard_that_is_killed_while_it_folds_is_made_anew(tmp_path: Path, monk
     own = max(range(PARTITIONS), key=lambda partition: len(blocks[partition].records))
     count = len(blocks[own].records) // engine.record_width
     found, _ = admit_level(engine, levels, tmp_path / "a", [], own, [blocks[own]])
-    level = Level(0, tuple(found.part if each == own else None for each in range(PARTITIONS)), 0, Counts.none(2))
+    level = Level(0, tuple(found.file if each == own else None for each in range(PARTITIONS)), 0, Counts.none(2))
     levels.commit(level)
 
     def killed(shard: Shard) -> None:

@@ -63,7 +63,7 @@ def test_a_level_is_words_parent_action_depth_and_orbit(folder: Path) -> None:
     """Parents are where they say: a row's action leads from its parent's state to a state that the row stands for."""
     levels = Levels(str(folder)).read()
     engine = explorer_of(KIP_320)
-    tables = [pq.read_table(folder / "levels" / level.parts[0].file) for level in levels]
+    tables = [pq.read_table(folder / "levels" / level.files[0].name) for level in levels]
     columns = {f"w{n}": pa.int64() for n in range(engine.layout.words)} | {"parent": pa.int64()}
     assert tables[3].schema == pa.schema(columns | dict.fromkeys(("action", "depth", "orbit"), pa.int32()))
     for before, table in itertools.pairwise(tables):
@@ -207,11 +207,13 @@ import sys
 sys.path[:0] = sys.argv[2:]
 from pathlib import Path
 import test_store
+from highwater.explorer.verdict import SearchOptions
 from highwater.spark.driver.explore import explore
 from highwater.spark.levels import MANIFEST
 folder = Path(sys.argv[1])
 print("begin", flush=True)
-outcome = explore(test_store.KIP_320, spark=None, checkpoint=str(folder), resume=(folder / MANIFEST).exists())
+options = SearchOptions(checkpoint=folder, resume=(folder / MANIFEST).exists())
+outcome = explore(test_store.KIP_320, options=options, spark=None)
 print(outcome.distinct_states, outcome.generated, outcome.levels, end=" ")
 print(outcome.bounds_cut, outcome.stopped_at_bound, flush=True)
 """

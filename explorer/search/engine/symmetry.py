@@ -115,16 +115,16 @@ def tabulate(layout: Layout, every: Sequence[Image], ranks: Ranks | None = None)
     permutations = [image.permutation for image in every]
     moves = [image.moves for image in every]
     chunks = list(_chunks(layout))
-    places = [(chunk[0].word, chunk[0].shift, (1 << sum(part.width for part in chunk)) - 1) for chunk in chunks]
+    places = [(chunk[0].word, chunk[0].shift, (1 << sum(bits.width for bits in chunk)) - 1) for chunk in chunks]
     images = np.zeros((len(permutations) - 1, len(chunks), 1 << MOST_CHUNK_BITS, layout.words), np.uint64)
     values = np.arange(1 << MOST_CHUNK_BITS)
     for number, move in enumerate(moves[1:]):
         for position, chunk in enumerate(chunks):
-            for part in chunk:
-                target, codes = move[part.leaf]
-                image = _part_of_codes(part, codes) << np.uint64(target.shift + part.shift - part.leaf.shift)
+            for bits in chunk:
+                target, codes = move[bits.leaf]
+                image = _codes_in_place(bits, codes) << np.uint64(target.shift + bits.shift - bits.leaf.shift)
                 images[number, position, :, target.word] |= image[
-                    values >> (part.shift - chunk[0].shift) & ((1 << part.width) - 1)
+                    values >> (bits.shift - chunk[0].shift) & ((1 << bits.width) - 1)
                 ]
     names = max(permutations[0].items(), key=lambda item: len(item[1]))[0]
     positions = {name: position for position, name in enumerate(permutations[0][names])}
@@ -155,7 +155,7 @@ def _guards(layout: Layout, images: Sequence[Image]) -> tuple[np.ndarray, np.nda
 
 
 @attrs.frozen
-class _Part:
+class _Bits:
     """A leaf, or some bits of one that is wider than a table."""
 
     leaf: Leaf
@@ -164,28 +164,28 @@ class _Part:
     width: int
 
 
-def _parts(layout: Layout) -> Iterator[_Part]:
+def _bits_of(layout: Layout) -> Iterator[_Bits]:
     for leaf in sorted(layout.root.leaves(), key=lambda leaf: (leaf.word, leaf.shift)):
         for low in range(0, leaf.width, MOST_CHUNK_BITS):
-            yield _Part(leaf, leaf.word, leaf.shift + low, min(MOST_CHUNK_BITS, leaf.width - low))
+            yield _Bits(leaf, leaf.word, leaf.shift + low, min(MOST_CHUNK_BITS, leaf.width - low))
 
 
-def _part_of_codes(part: _Part, codes: Sequence[int]) -> np.ndarray:
-    """The packed images of the values of a part. Values of a leaf that is wider than a table are no names, and stay."""
-    found = np.arange(1 << part.width, dtype=np.uint64)
-    if part.width == part.leaf.width:
+def _codes_in_place(bits: _Bits, codes: Sequence[int]) -> np.ndarray:
+    """The packed images of the values of bits. Values of a leaf that is wider than a table are no names, and stay."""
+    found = np.arange(1 << bits.width, dtype=np.uint64)
+    if bits.width == bits.leaf.width:
         found[: len(codes)] = codes
     return found
 
 
-def _chunks(layout: Layout) -> Iterator[list[_Part]]:
+def _chunks(layout: Layout) -> Iterator[list[_Bits]]:
     """The leaves in runs of neighbouring bits."""
-    chunk: list[_Part] = []
-    for part in _parts(layout):
-        if chunk and (part.word != chunk[0].word or part.shift + part.width - chunk[0].shift > MOST_CHUNK_BITS):
+    chunk: list[_Bits] = []
+    for bits in _bits_of(layout):
+        if chunk and (bits.word != chunk[0].word or bits.shift + bits.width - chunk[0].shift > MOST_CHUNK_BITS):
             yield chunk
             chunk = []
-        chunk.append(part)
+        chunk.append(bits)
     if chunk:
         yield chunk
 

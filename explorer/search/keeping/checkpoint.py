@@ -1,9 +1,9 @@
 """Snapshots of a search on disk, from which it goes on after any end.
 
-A checkpoint is a folder with a manifest and the rows of the levels in parts. Parts are written, synced and renamed
+A checkpoint is a folder with a manifest and the rows of the levels in files. Files are written, synced and renamed
 before the manifest that names them replaces the one before, so that a kill at any moment leaves the newer or the older
 snapshot, whole. The manifest holds the counts up to its last level, those inside the level that was being expanded, a
-checksum per part, and the search's fingerprint: a checkpoint of another search is refused, and so is a damaged one. One
+checksum per file, and the search's fingerprint: a checkpoint of another search is refused, and so is a damaged one. One
 process at a time writes to the folder.
 """
 
@@ -31,9 +31,9 @@ from highwater.explorer.search.keeping.fingerprint import Fingerprint, differenc
 from highwater.explorer.search.states.counts import Counts
 from highwater.explorer.search.states.store import Stopped
 
-FORMAT, VERSION = "highwater-checkpoint", 3
+FORMAT, VERSION = "highwater-checkpoint", 4
 MANIFEST = "manifest.json"
-ROWS_A_PART = 1 << 20  # at most
+ROWS_A_FILE = 1 << 20  # at most
 
 
 @attrs.frozen
@@ -94,12 +94,12 @@ class Checkpoint:
         self._folder = folder
         self._prints = prints
         self._units = units
-        self._parts: list[dict[str, Any]] = []
+        self._files: list[dict[str, Any]] = []
         self._lock: Lock | None = None
 
     @property
     def rows_written(self) -> int:
-        return sum(part["rows"] for part in self._parts)
+        return sum(file["rows"] for file in self._files)
 
     def begin(self) -> None:
         """Make the folder, and keep others from writing there.
@@ -134,7 +134,7 @@ class Checkpoint:
     def _clean(self) -> None:
         """Remove what a process that was killed has left and no manifest names."""
         remove_temporary(self._folder)
-        remove_but(self._folder, "rows-*.bin", [part["file"] for part in self._parts])
+        remove_but(self._folder, "rows-*.bin", [file["file"] for file in self._files])
 
     def write(self, cells: Callable[[int, int], np.ndarray], snapshot: Snapshot) -> None:
         """Add a snapshot: the rows since the last one, then a new manifest.
@@ -145,23 +145,23 @@ class Checkpoint:
         Raises:
             CheckpointError: the disk does not take it; the last snapshot is still there.
         """
-        ends = [*range(self.rows_written, snapshot.rows, ROWS_A_PART), snapshot.rows]
+        ends = [*range(self.rows_written, snapshot.rows, ROWS_A_FILE), snapshot.rows]
         try:
-            parts = [*self._parts, *(self._write_part(cells, *each) for each in itertools.pairwise(ends))]
+            files = [*self._files, *(self._write_file(cells, *each) for each in itertools.pairwise(ends))]
             manifest = {
                 "format": FORMAT,
                 "version": VERSION,
                 "fingerprint": self._prints,
                 "units": self._units,
-                "parts": parts,
+                "files": files,
                 "snapshot": snapshot.as_data(),
             }
             write_whole(self._folder / MANIFEST, seal(manifest)[0])
         except OSError as error:
             raise CheckpointError(f"{self._folder}: cannot be written: {error.strerror}") from None
-        self._parts = parts
+        self._files = files
 
-    def _write_part(self, cells: Callable[[int, int], np.ndarray], first: int, end: int) -> dict[str, Any]:
+    def _write_file(self, cells: Callable[[int, int], np.ndarray], first: int, end: int) -> dict[str, Any]:
         data = cells(first, end).reshape(-1).data.cast("B")
         name = f"rows-{first:012d}-{end:012d}.bin"
         write_whole(self._folder / name, data)
@@ -171,7 +171,7 @@ class Checkpoint:
         """Read the last snapshot, and keep others from writing to the folder.
 
         Args:
-            add: takes its rows, one part after the other, and raises `Stopped` if there is no room for them.
+            add: takes its rows, one file after the other, and raises `Stopped` if there is no room for them.
 
         Raises:
             CheckpointError: there is none, it is damaged, it is of another search, there is no room for its rows, or
@@ -192,11 +192,11 @@ class Checkpoint:
             raise CheckpointError(f"{self._folder}: is a checkpoint of another search: {in_one_line(different)}")
         snapshot = Snapshot.from_data(manifest["snapshot"])
         try:
-            for part in manifest["parts"]:
-                add(self._part(part))
+            for file in manifest["files"]:
+                add(self._rows_in(file))
         except Stopped:
             raise self.too_large(snapshot) from None
-        self._parts = manifest["parts"]
+        self._files = manifest["files"]
         self._clean()
         return snapshot
 
@@ -214,16 +214,16 @@ class Checkpoint:
             raise CheckpointError(f"{path}: is no checkpoint of this version of highwater and this engine")
         return manifest
 
-    def _part(self, part: dict[str, Any]) -> np.ndarray:
-        path = self._folder / part["file"]
+    def _rows_in(self, file: dict[str, Any]) -> np.ndarray:
+        path = self._folder / file["file"]
         try:
             data = path.read_bytes()
         except FileNotFoundError:
             raise CheckpointError(f"{path}: is missing from the checkpoint") from None
         except OSError as error:
             raise CheckpointError(f"{path}: {error.strerror}") from None
-        if len(data) != 4 * self._units * part["rows"]:
-            raise CheckpointError(f"{path}: is cut short: {len(data):,} of {4 * self._units * part['rows']:,} bytes")
-        if hashlib.sha256(data).hexdigest() != part["sha256"]:
+        if len(data) != 4 * self._units * file["rows"]:
+            raise CheckpointError(f"{path}: is cut short: {len(data):,} of {4 * self._units * file['rows']:,} bytes")
+        if hashlib.sha256(data).hexdigest() != file["sha256"]:
             raise CheckpointError(f"{path}: is damaged: its checksum does not match")
         return np.frombuffer(data, np.uint32)
