@@ -45,7 +45,7 @@ def system(ordered: bool) -> System:
 
 @functools.cache
 def explored_plainly(ordered: bool) -> Outcome:
-    return plain_python.explore(system(ordered), keep_going=True)
+    return plain_python.explore(system(ordered), options=SearchOptions(keep_going=True))
 
 
 @BY_ORDER
@@ -70,7 +70,8 @@ def test_the_second_judge_agrees_on_every_state(ordered: bool) -> None:
 def test_it_is_the_same_in_folded_rows(kept: list[bool]) -> None:
     long = attrs.evolve(cloakroom(ballast=18), prospects=(), liveness=())
     agree(
-        breadth_first.explore(long, options=SearchOptions(keep_going=True)), plain_python.explore(long, keep_going=True)
+        breadth_first.explore(long, options=SearchOptions(keep_going=True)),
+        plain_python.explore(long, options=SearchOptions(keep_going=True)),
     )
     assert kept == [True]
 

@@ -70,7 +70,7 @@ def test_a_search_with_code_made_ahead_compiles_nothing_and_counts_the_same(
     brought(tmp_path, monkeypatch)
     monkeypatch.setattr(entry_points.EntryPoint, "_compile", refuse)
     outcome = breadth_first.explore(system, options=SearchOptions(workers=1, keep_going=True))
-    oracle = plain_python.explore(system, keep_going=True)
+    oracle = plain_python.explore(system, options=SearchOptions(keep_going=True))
     assert outcome.distinct_states == oracle.distinct_states > 100
     assert [found.property for found in outcome.violations] == [found.property for found in oracle.violations]
 

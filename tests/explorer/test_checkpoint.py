@@ -105,12 +105,14 @@ from highwater.explorer.search.keeping import snapshots
 from highwater.explorer.search.levels import breadth_first
 snapshots.SECONDS_BETWEEN_SNAPSHOTS = 0.0
 snapshots.MOST_OF_THE_TIME = 1e9
+from highwater.explorer.verdict import SearchOptions
 from test_checkpoint import system, told
 folder = Path(sys.argv[1])
 from highwater.explorer.search.keeping.checkpoint import MANIFEST
 print("begin", flush=True)
 resume = (folder / MANIFEST).exists()
-outcome = breadth_first.explore(system(leader_epoch_max=2), checkpoint=folder, resume=resume, symmetry=False)
+options = SearchOptions(checkpoint=folder, resume=resume, symmetry=False)
+outcome = breadth_first.explore(system(leader_epoch_max=2), options=options)
 print(outcome.distinct_states, outcome.generated, outcome.depth, end=" ")
 print(outcome.bounds_cut, outcome.stopped_at_bound, outcome.levels, flush=True)
 """

@@ -21,7 +21,7 @@ from highwater.explorer.partitioned.worker import PartitionWorker
 from highwater.explorer.search.levels import breadth_first
 from highwater.explorer.search.plain import plain_python
 from highwater.explorer.system import System
-from highwater.explorer.verdict import Walking
+from highwater.explorer.verdict import SearchOptions, Walking
 from highwater.model.language.declarations import action, invariant, step_property
 from highwater.model.language.definition import Definition, Model
 from highwater.model.language.domain import Integers, Maybe, OneOf, SetOf
@@ -232,7 +232,7 @@ def test_a_toggle_that_a_definition_compares_with_a_text_is_refused() -> None:
 
 def test_nothing_is_refused_outside_a_models_functions(system_of: Systems) -> None:
     for explore in ENGINES:
-        explore(system_of([START], [turn]), on_progress=lambda progress: Role.LEADER == "leader")
+        explore(system_of([START], [turn]), options=SearchOptions(on_progress=lambda progress: Role.LEADER == "leader"))
     assert (Role.LEADER == "leader") is False
     gc.collect()  # engines of earlier tests
     assert "__eq__" not in vars(Enum)

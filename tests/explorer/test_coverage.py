@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 from pathlib import Path
+from typing import Any
 
 import attrs
 import pytest
@@ -95,7 +96,7 @@ def goes_up_slowly(before: Counter, after: Counter) -> bool:
     return after.value <= before.value + 1
 
 
-def of(system_parts: tuple, budget: Budget | None = None) -> list[tuple[str, str]]:
+def of(system_parts: tuple, budget: Budget | None = None, **options: Any) -> list[tuple[str, str]]:
     actions, invariants, steps = system_parts
     system = System(
         domain=domain_of(Counter, None),
@@ -104,7 +105,7 @@ def of(system_parts: tuple, budget: Budget | None = None) -> list[tuple[str, str
         invariants=tuple(instance for each in invariants for instance in each.instances(None)),
         step_properties=tuple(instance for each in steps for instance in each.instances(None)),
     )
-    outcome = explore(system, budget or Budget(), SearchOptions(workers=1))
+    outcome = explore(system, budget or Budget(), SearchOptions(workers=1, **options))
     return [(missed.of, missed.text) for missed in outcome.unreached]
 
 

@@ -193,7 +193,9 @@ DEPTH = Budget(max_depth=7)
 
 @functools.cache
 def expected(long: bool, name: str, keep_going: bool = True, budget: Budget = DEPTH) -> Outcome:
-    return plain_python.explore(club_of(long, *SYSTEMS[name]), budget, check_deadlock=True, keep_going=keep_going)
+    return plain_python.explore(
+        club_of(long, *SYSTEMS[name]), budget, SearchOptions(keep_going=keep_going), check_deadlock=True
+    )
 
 
 @pytest.fixture(autouse=True)
@@ -312,7 +314,7 @@ def test_a_search_goes_on_from_a_snapshot(tmp_path: Path) -> None:
         SearchOptions(keep_going=True, checkpoint=tmp_path / "c", workers=1),
         check_deadlock=True,
     )
-    theirs = plain_python.explore(system, Budget(max_depth=6), keep_going=True, check_deadlock=True)
+    theirs = plain_python.explore(system, Budget(max_depth=6), SearchOptions(keep_going=True), check_deadlock=True)
     bare = attrs.evolve(theirs, violations=())
     ours = breadth_first.explore(
         system,
@@ -328,7 +330,7 @@ def test_as_many_states_are_kept_as_a_budget_allows() -> None:
     system = club_of(False, queue_is_present)
     for states in (1, 9, 100):
         ours, theirs = (
-            explore(system, Budget(max_states=states), **options)
+            explore(system, Budget(max_states=states), SearchOptions(**options))
             for explore, options in (
                 (breadth_first.explore, {"workers": 1, "symmetry": False}),
                 (plain_python.explore, {}),

@@ -191,7 +191,7 @@ def test_what_treats_a_name_in_its_own_way_is_refused(functions: list[Quantified
     assert re.fullmatch(r"  \(.*test_equivariance.py:\d+\)", at)
     assert "explore without symmetry" in str(refused.value)
     without = breadth_first.explore(system, options=SearchOptions(keep_going=True, symmetry=False))
-    assert told(without) == told(plain_python.explore(system, keep_going=True))
+    assert told(without) == told(plain_python.explore(system, options=SearchOptions(keep_going=True)))
 
 
 @pytest.mark.parametrize(
@@ -268,7 +268,7 @@ def somebody_can_lead(cluster: Cluster) -> bool:
 def test_loops_over_names_are_no_reason_to_refuse(workers: int) -> None:
     system = cluster([lead, resign, nobody_is_ahead_of_all, the_isr_shrinks_by_one, somebody_can_lead])
     ours = breadth_first.explore(system, options=SearchOptions(keep_going=True, workers=workers))
-    assert told(ours) == told(plain_python.explore(system, keep_going=True))
+    assert told(ours) == told(plain_python.explore(system, options=SearchOptions(keep_going=True)))
     assert ours.stored_states * 4 < ours.distinct_states
 
 

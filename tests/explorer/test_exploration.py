@@ -165,7 +165,7 @@ def test_the_search_ends_at_the_first_level_with_a_violation_unless_it_is_told_t
     explore: Explore, system_of: SystemOf
 ) -> None:
     system = system_of([Clock(12)], [tick], [it_is_never_six, the_hour_is_not])
-    stopped, kept_going = explore(system), explore(system, keep_going=True)
+    stopped, kept_going = explore(system), explore(system, options=SearchOptions(keep_going=True))
     assert (properties(stopped), stopped.levels, stopped.generated) == (["the_hour_is_not"], (1,) * 4, 3)
     assert properties(kept_going) == ["the_hour_is_not", "it_is_never_six"]
     assert [violation.trace_length for violation in kept_going.violations] == [3, 6]
@@ -186,7 +186,7 @@ def test_violations_at_one_depth_come_in_the_order_of_their_traces_from_the_firs
 
 
 def test_a_system_without_actions_is_its_initial_states(explore: Explore, system_of: SystemOf) -> None:
-    outcome = explore(system_of([Clock(1), Clock(6)], [], [it_is_never_six]), keep_going=True)
+    outcome = explore(system_of([Clock(1), Clock(6)], [], [it_is_never_six]), options=SearchOptions(keep_going=True))
     assert outcome.levels == (2,)
     assert (outcome.generated, outcome.enabled, outcome.deadlocks) == (0, {}, 2)
     assert properties(outcome) == ["it_is_never_six"]
@@ -352,7 +352,7 @@ def test_a_dead_end_is_told_after_the_other_violations_at_its_depth(explore: Exp
         return state.value < 3
 
     system = system_of([ZERO], [break_at_two, count_while_sound], [value_below_three], bounds=Most(5, 0))
-    outcome = explore(system, check_deadlock=True, keep_going=True)
+    outcome = explore(system, options=SearchOptions(keep_going=True), check_deadlock=True)
     assert [violation.trace_length for violation in outcome.violations] == [3, 3]
     assert properties(outcome) == ["value_below_three", "no_deadlock"]
 
@@ -428,7 +428,7 @@ def test_a_lock_that_is_seen_and_taken_in_two_steps_lets_both_in(explore: Explor
 
 
 def test_keeping_going_explores_what_lies_behind_a_violation(explore: Explore, system_of: SystemOf) -> None:
-    outcome = explore(system_of([IDLE], BROKEN_LOCK, [mutual_exclusion]), keep_going=True)
+    outcome = explore(system_of([IDLE], BROKEN_LOCK, [mutual_exclusion]), options=SearchOptions(keep_going=True))
     assert outcome.verdict is Verdict.VIOLATED
     assert outcome.levels == (1, 2, 3, 2, 1, 2, 2)
     assert outcome.generated == 24
@@ -617,7 +617,7 @@ def test_max_states_is_exact_in_wide_levels_too(odometer: System, most: int) -> 
 
 def test_progress_is_told_after_each_level(explore: Explore, odometer: System) -> None:
     told_of: list[Progress] = []
-    outcome = explore(odometer, Budget(max_depth=20), on_progress=told_of.append)
+    outcome = explore(odometer, Budget(max_depth=20), SearchOptions(on_progress=told_of.append))
     ends = [progress for progress in told_of if progress.level_ended]
     assert [progress.depth for progress in ends] == list(range(21))
     assert tuple(progress.frontier for progress in ends) == outcome.levels
@@ -632,7 +632,7 @@ def test_progress_is_told_within_wide_levels_without_changing_what_is_found(
     monkeypatch.setattr(progress, "ROWS_BETWEEN_REPORTS", 300)
     monkeypatch.setattr(plain_python, "STATES_BETWEEN_REPORTS", 300)
     told_of: list[Progress] = []
-    outcome = explore(odometer, Budget(max_depth=40), on_progress=told_of.append)
+    outcome = explore(odometer, Budget(max_depth=40), SearchOptions(on_progress=told_of.append))
     assert outcome.levels == tuple(simplices())[:41]
     assert any(not progress.level_ended for progress in told_of)
     states = [progress.stored_states for progress in told_of]
@@ -648,7 +648,7 @@ def test_an_interrupt_ends_with_what_was_learned_so_far(explore: Explore, odomet
         if len(told_of) == calls:
             raise KeyboardInterrupt
 
-    outcome = explore(odometer, on_progress=interrupt)
+    outcome = explore(odometer, options=SearchOptions(on_progress=interrupt))
     assert (outcome.verdict, outcome.reason) == (Verdict.UNKNOWN, "interrupted")
     assert outcome.levels == tuple(simplices())[:calls]
     assert outcome.generated == told_of[-1].generated == 3 * sum(outcome.levels[:-1])
@@ -665,7 +665,7 @@ def test_an_interrupt_within_a_level_keeps_its_part(
         if not progress.level_ended:
             raise KeyboardInterrupt
 
-    outcome = explore(odometer, on_progress=interrupt)
+    outcome = explore(odometer, options=SearchOptions(on_progress=interrupt))
     levels = tuple(simplices())
     assert (outcome.verdict, outcome.reason) == (Verdict.UNKNOWN, "interrupted")
     assert outcome.levels[:-1] == levels[: outcome.depth]
@@ -681,7 +681,7 @@ def test_an_interrupt_in_the_last_report_of_a_budget_that_ran_out_ends_like_any_
             raise KeyboardInterrupt
 
     try:
-        outcome = explore(odometer, Budget(max_states=1000), on_progress=interrupt)
+        outcome = explore(odometer, Budget(max_states=1000), SearchOptions(on_progress=interrupt))
     except KeyboardInterrupt:
         pytest.fail("the interrupt came through")
     assert outcome.verdict is Verdict.UNKNOWN
@@ -693,7 +693,9 @@ def test_a_violation_outlives_an_interrupt(explore: Explore, system_of: SystemOf
         if progress.depth == 9:
             raise KeyboardInterrupt
 
-    outcome = explore(system_of([Clock(12)], [tick], [it_is_never_six]), keep_going=True, on_progress=interrupt)
+    outcome = explore(
+        system_of([Clock(12)], [tick], [it_is_never_six]), options=SearchOptions(keep_going=True, on_progress=interrupt)
+    )
     assert (outcome.verdict, outcome.reason) == (Verdict.VIOLATED, "interrupted")
     assert outcome.levels == (1,) * 10
 
@@ -767,7 +769,7 @@ def test_the_size_of_batches_and_tables_changes_nothing(
     system = system_of([IDLE], BROKEN_LOCK, [mutual_exclusion])
     ours, theirs = (
         breadth_first.explore(system, options=SearchOptions(keep_going=True)),
-        plain_python.explore(system, keep_going=True),
+        plain_python.explore(system, options=SearchOptions(keep_going=True)),
     )
     assert (ours.levels, ours.generated, ours.enabled) == (theirs.levels, theirs.generated, theirs.enabled)
     assert ours.violations == theirs.violations

@@ -276,7 +276,7 @@ def test_a_search_with_folded_rows_finds_what_plain_python_finds(
 def test_as_many_folded_rows_are_kept_as_a_budget_allows(kept: list[bool]) -> None:
     for states in (100, 150, 333):
         ours, theirs = (
-            explore(club_of(True, *SYSTEMS["step"]), Budget(max_states=states), **options)
+            explore(club_of(True, *SYSTEMS["step"]), Budget(max_states=states), SearchOptions(**options))
             for explore, options in (
                 (breadth_first.explore, {"workers": 1, "symmetry": False}),
                 (plain_python.explore, {}),

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from highwater.explorer.analysis.graph import TooLarge, as_data, as_dot, as_graphml, diameter, reachable_graph, shape
 from highwater.explorer.search.plain.plain_python import explore
 from highwater.explorer.system import System
+from highwater.explorer.verdict import SearchOptions
 from highwater.model.language.declarations import action, invariant
 from highwater.model.language.domain import Integers
 from highwater.model.language.records import domain_of, within
@@ -89,7 +90,7 @@ def test_random_systems_have_the_graph_that_the_search_counts(system: System) ->
         graph = reachable_graph(system, MOST)
     except TooLarge:
         return
-    outcome = explore(system, keep_going=True)
+    outcome = explore(system, options=SearchOptions(keep_going=True))
     found = shape(graph)
     assert (found.states, found.steps, found.depth) == (outcome.distinct_states, outcome.generated, outcome.depth)
     assert found.steps_by_action == outcome.enabled

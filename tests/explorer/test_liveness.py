@@ -358,7 +358,9 @@ def test_a_form_from_outside_the_house_is_judged_by_every_engine(
     for name, premise in premises.items():
         for fair in ([], [count]):
             halves = until(premise, named(lambda counter: counter.count >= 2, "high"), fair)
-            found = explore(system_of([ZERO], [count, toggle], halves), keep_going=True).violations
+            found = explore(
+                system_of([ZERO], [count, toggle], halves), options=SearchOptions(keep_going=True)
+            ).violations
             broken[name, bool(fair)] = {each.property: each.trace_length for each in found}
     assert broken == {
         ("low", False): {"high": 0},
@@ -419,7 +421,7 @@ def test_what_is_true_again_and_again_need_not_stay_true(
         return counter.count >= 0
 
     system = system_of([ZERO], [toggle], [is_on_again, is_on_at_last, is_counted_at_last])
-    (violation,) = explore(system, keep_going=True).violations
+    (violation,) = explore(system, options=SearchOptions(keep_going=True)).violations
     assert (violation.property, violation.trace_length, violation.back_to) == ("is_on_at_last", 2, 0)
 
 

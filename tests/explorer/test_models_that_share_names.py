@@ -216,7 +216,7 @@ def told(outcome: Outcome) -> Any:
 
 def held_against_plain_python(system: System, **options: Any) -> Outcome:
     found = breadth_first.explore(system, options=SearchOptions(keep_going=True, workers=1, **options))
-    assert told(found) == told(plain_python.explore(system, keep_going=True))
+    assert told(found) == told(plain_python.explore(system, options=SearchOptions(keep_going=True)))
     assert found.warnings == ()
     return found
 

@@ -314,7 +314,10 @@ def refuses(explore: Explore, question: Any, message: str, kind: Any, groups: An
     KEPT.clear()
     actions, properties = kind(question)
     with pytest.raises(ModelError, match=message) as refused:
-        explore(abstracted(system_of((up, learn, write, *actions), properties), groups), keep_going=True)
+        explore(
+            abstracted(system_of((up, learn, write, *actions), properties), groups),
+            options=SearchOptions(keep_going=True),
+        )
     return str(refused.value)
 
 
@@ -759,7 +762,7 @@ def test_both_engines_refuse_the_same(system: System) -> None:
     found = []
     for explore in (plain_python.explore, breadth_first.explore):
         try:
-            outcome = explore(ranked, keep_going=True)
+            outcome = explore(ranked, options=SearchOptions(keep_going=True))
         except ModelError as error:
             assert "looks at more than the order" in str(error)
             found.append("refused")

@@ -132,7 +132,7 @@ def test_prospects_are_judged_after_other_violations_only_if_the_search_goes_on(
 ) -> None:
     system = system_of([START], [roll, fall, shake], [never_falls, can_reach_the_goal], Land())
     assert [violation.property for violation in explore(system).violations] == ["never_falls"]
-    both = explore(system, keep_going=True).violations
+    both = explore(system, options=SearchOptions(keep_going=True)).violations
     assert [violation.property for violation in both] == ["never_falls", "can_reach_the_goal"]
 
 
@@ -359,7 +359,7 @@ def rooms(draw: Any) -> System:
 def test_random_prospects_of_names_are_judged_as_in_plain_python(system: System) -> None:
     ours, theirs = (
         breadth_first.explore(system, options=SearchOptions(keep_going=True)),
-        plain_python.explore(system, keep_going=True),
+        plain_python.explore(system, options=SearchOptions(keep_going=True)),
     )
     event(f"{len(theirs.violations)} lost, {'fewer' if ours.stored_states < ours.distinct_states else 'all'} stored")
     assert (ours.levels, ours.violations, ours.vacuous) == (theirs.levels, theirs.violations, theirs.vacuous)

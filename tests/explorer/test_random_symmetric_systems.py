@@ -555,7 +555,9 @@ def test_symmetry_changes_nothing_that_is_reported(part: int) -> None:
     for seed in range(part, SYSTEMS, 10):
         system, budget, text = built(seed)
         keep_going, check_deadlock = seed % 3 > 0, seed % 2 > 0
-        theirs = plain_python.explore(system, budget, keep_going=keep_going, check_deadlock=check_deadlock)
+        theirs = plain_python.explore(
+            system, budget, SearchOptions(keep_going=keep_going), check_deadlock=check_deadlock
+        )
         options = SearchOptions(audit=Auditing.FULL, keep_going=keep_going)
         ours = breadth_first.explore(
             system, budget, options, check_deadlock=check_deadlock, audit=(0, 8, 1000)[seed % 7 % 3]
@@ -585,7 +587,9 @@ def is_right_or_refused(seed: int) -> str:
     return (
         "right"
         if told(ours)
-        == told(plain_python.explore(system, budget, keep_going=keep_going, check_deadlock=check_deadlock))
+        == told(
+            plain_python.explore(system, budget, SearchOptions(keep_going=keep_going), check_deadlock=check_deadlock)
+        )
         else f"wrong\n{text}"
     )
 
@@ -611,7 +615,7 @@ def test_the_random_systems_notice_names_that_are_left_behind(monkeypatch: pytes
 
     def agree(seed: int) -> bool:
         system, budget, _ = built(seed)
-        theirs = plain_python.explore(system, budget, keep_going=True)
+        theirs = plain_python.explore(system, budget, SearchOptions(keep_going=True))
         try:
             return told(breadth_first.explore(system, budget, SearchOptions(keep_going=True), audit=0)) == told(theirs)
         except (Contradiction, ModelError):  # a counterexample that cannot be replayed, or images that differ

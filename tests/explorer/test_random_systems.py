@@ -654,7 +654,7 @@ def test_both_engines_find_the_same(
     budget, states = finite(system)
     if shallow < 3:
         budget = Budget(max_depth=shallow)
-    theirs = plain_python.explore(system, budget, keep_going=keep_going, check_deadlock=check_deadlock)
+    theirs = plain_python.explore(system, budget, SearchOptions(keep_going=keep_going), check_deadlock=check_deadlock)
     options = SearchOptions(audit=Auditing.FULL, keep_going=keep_going)
     ours = breadth_first.explore(system, budget, options, audit=audit, check_deadlock=check_deadlock)
     event(f"verdict {theirs.verdict.value}")
@@ -674,7 +674,7 @@ def test_both_engines_keep_the_same_states_when_these_run_out(
     system = attrs.evolve(system, step_properties=())
     budget, states = finite(system)
     budget = attrs.evolve(budget, max_states=data.draw(st.integers(len(set(system.initial)), states + 1)))
-    theirs = plain_python.explore(system, budget, keep_going=keep_going)
+    theirs = plain_python.explore(system, budget, SearchOptions(keep_going=keep_going))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(scratch, "BATCH", batch)
         ours = breadth_first.explore(system, budget, SearchOptions(keep_going=keep_going), audit=100)

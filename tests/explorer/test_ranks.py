@@ -557,7 +557,7 @@ def test_classes_are_those_of_a_bounded_search(system: System) -> None:
 def test_both_engines_agree_on_classes_with_and_without_symmetry(system: System) -> None:
     ranked = abstracted(system, ["terms"])
     budget = Budget(max_states=1500)
-    plain = plain_python.explore(ranked, budget, keep_going=True)
+    plain = plain_python.explore(ranked, budget, SearchOptions(keep_going=True))
     assume(plain.reason == "")
     event(f"{len(plain.violations)} violations")
     for symmetry in (False, True):

@@ -170,8 +170,9 @@ def engine(request: pytest.FixtureRequest) -> Callable[..., Any]:
     return plain_python.explore if request.param == "plain" else _judged_twice
 
 
-def _judged_twice(concrete: System, **options: Any) -> Any:
-    return breadth_first.explore(concrete, options=SearchOptions(workers=1, audit=Auditing.FULL, **options))
+def _judged_twice(concrete: System, options: SearchOptions | None = None) -> Any:
+    options = attrs.evolve(options or SearchOptions(), workers=1, audit=Auditing.FULL)
+    return breadth_first.explore(concrete, options=options)
 
 
 # Names that are interchangeable
@@ -248,7 +249,7 @@ def test_a_map_that_treats_names_differently_is_refused() -> None:
 
 def test_a_mapped_state_outside_its_bounds_is_an_error_that_names_the_bound(engine: Callable[..., Any]) -> None:
     with pytest.raises(ModelError, match=r"refines.bounds: most of room is too small for what its_number returned"):
-        engine(locks(its_number), **({} if engine is plain_python.explore else {"symmetry": False}))
+        engine(locks(its_number), options=SearchOptions(symmetry=False))
 
 
 @pytest.mark.parametrize("wrong", [lambda lock: 1, lambda lock: lock, lambda lock: Room(-1)])

@@ -13,7 +13,7 @@ from highwater.explorer.analysis.simulate import Simulation, simulate
 from highwater.explorer.compiler.layout import Layout
 from highwater.explorer.search.plain import plain_python
 from highwater.explorer.system import Cut, System, judge_end, successor
-from highwater.explorer.verdict import DEADLOCK, Budget, Walking
+from highwater.explorer.verdict import DEADLOCK, Budget, SearchOptions, Walking
 from highwater.model.language.declarations import action, invariant, step_property
 from highwater.model.language.domain import Integers
 from highwater.model.language.records import domain_of, within
@@ -165,7 +165,9 @@ def test_an_interrupt_ends_it_with_what_was_seen() -> None:
 @given(NARROW, st.integers(0, 1000))
 def test_walks_in_random_systems_take_real_steps_and_meet_what_the_oracle_finds(system: System, seed: int) -> None:
     found = simulate(system, Walking(walks=60, depth=12, seed=seed), workers=1, check_deadlock=True)
-    whole = plain_python.explore(system, Budget(max_depth=12, max_states=3000), check_deadlock=True, keep_going=True)
+    whole = plain_python.explore(
+        system, Budget(max_depth=12, max_states=3000), SearchOptions(keep_going=True), check_deadlock=True
+    )
     if found.violation is None:
         assert all(count == 0 or whole.enabled[name] for name, count in found.enabled.items())
         return

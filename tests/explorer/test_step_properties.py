@@ -85,7 +85,8 @@ def test_of_a_state_and_a_step_at_one_depth_both_are_told(
     explore: Callable[..., Any], system_of: Callable[..., Any]
 ) -> None:
     outcome = explore(
-        system_of([Tank(5, True)], [turn, drain, fill], [never_overflows, never_falls_below_a_mark]), keep_going=True
+        system_of([Tank(5, True)], [turn, drain, fill], [never_overflows, never_falls_below_a_mark]),
+        options=SearchOptions(keep_going=True),
     )
     assert [(violation.property, violation.trace_length) for violation in outcome.violations] == [
         ("never_falls_below_a_mark", 1),

@@ -26,7 +26,7 @@ from highwater.explorer.search import counterexamples
 from highwater.explorer.search.levels import breadth_first
 from highwater.explorer.search.plain import plain_python
 from highwater.explorer.system import System
-from highwater.explorer.verdict import Verdict, Walking
+from highwater.explorer.verdict import SearchOptions, Verdict, Walking
 from highwater.model.language.declarations import Action, Invariant, action, invariant
 from highwater.model.language.domain import BOOLEAN, ArrayOf, Integers, Limit, SequenceOf, SetOf
 from highwater.model.language.graph_properties import (
@@ -87,7 +87,10 @@ def as_invariant(function: Callable[[State], bool]) -> Invariant:
 
 
 def of_both(system: System) -> tuple[Any, Any]:
-    ours, theirs = (explore(system, keep_going=True) for explore in (breadth_first.explore, plain_python.explore))
+    ours, theirs = (
+        explore(system, options=SearchOptions(keep_going=True))
+        for explore in (breadth_first.explore, plain_python.explore)
+    )
     return tuple(
         (each.verdict, each.levels, each.generated, [(found.property, found.trace_length) for found in each.violations])
         for each in (ours, theirs)

@@ -98,7 +98,7 @@ def test_workers_and_symmetry_change_nothing_that_is_told(
             system, invariants=tuple(each for each in system.invariants if each.of.name not in broken)
         )
     budget = Budget(max_depth=depth)
-    theirs = plain_python.explore(system, budget, keep_going=keep_going, check_deadlock=True)
+    theirs = plain_python.explore(system, budget, SearchOptions(keep_going=keep_going), check_deadlock=True)
     assert theirs.distinct_states > 500
     expected, unreached = told(theirs), set()
     for workers, symmetry in ((1, False), (1, True), (2, True), (5, False)):
@@ -482,7 +482,7 @@ def posts() -> System:
 @pytest.mark.parametrize("workers", [1, 3])
 def test_names_in_what_may_be_absent_are_exchanged_where_they_are(workers: int, crowded: None) -> None:
     system = posts()
-    expected = told(plain_python.explore(system, keep_going=True))
+    expected = told(plain_python.explore(system, options=SearchOptions(keep_going=True)))
     for symmetry in (False, True):
         outcome = breadth_first.explore(
             system, options=SearchOptions(keep_going=True, workers=workers, symmetry=symmetry)

@@ -94,7 +94,7 @@ def test_each_liveness_property_comes_out_as_tlc_says(rows: list[dict[str, str]]
     expected = {row["property"]: row["verdict"] for row in rows}
     assert verdicts({violation.property for violation in outcome.violations}) == expected
     if states < QUICK:
-        plain = plain_python.explore(system, keep_going=True)
+        plain = plain_python.explore(system, options=SearchOptions(keep_going=True))
         assert verdicts({violation.property for violation in plain.violations}) == expected
 
 

@@ -165,6 +165,7 @@ DRIVER = """
 import functools, json, sys
 sys.path[:0] = json.loads(sys.argv[1])
 import promises, toys
+from highwater.explorer.verdict import SearchOptions
 from highwater.spark.driver import explore, liveness, tables
 from highwater.spark.driver.session import session
 explore.ROWS_WORTH_A_JOB = liveness.ROWS_IN_THE_DRIVER = tables.STEPS_IN_THE_DRIVER = 0
@@ -177,7 +178,8 @@ for line in sys.stdin:
     folder, make, partitions = json.loads(line)
     tell = lambda progress: print("level", progress.depth, progress.level_ended, flush=True)
     make = functools.partial(getattr(toys, make[0], None) or getattr(promises, make[0]), *make[1:])
-    outcome = explore.explore(make, spark=spark, checkpoint=folder, partitions=partitions, on_progress=tell)
+    options = SearchOptions(checkpoint=folder, on_progress=tell)
+    outcome = explore.explore(make, options=options, spark=spark, partitions=partitions)
     counts = [outcome.levels, outcome.generated, outcome.bounds_cut, outcome.stopped_at_bound, outcome.held_back]
     counts += [[each.property, each.witness, each.back_to, each.trace_length] for each in outcome.violations]
     print("found", json.dumps(counts), flush=True)
@@ -292,12 +294,10 @@ def test_a_driver_killed_during_a_level_is_gone_on_from(
     (gate / "closed").unlink()
     assert not any(line.startswith("found") for line in driver.lines)
     monkeypatch.setattr("highwater.spark.driver.explore.ROWS_WORTH_A_JOB", 0)
-    go_on = functools.partial(
-        explore,
-        functools.partial(toys.gated, str(gate), 4),
-        options=SearchOptions(checkpoint=str(tmp_path / "levels"), resume=True),
-        spark=spark,
-    )
+
+    def go_on(partitions: int, on_progress: Callable[[Progress], None]) -> Outcome:
+        options = SearchOptions(checkpoint=str(tmp_path / "levels"), resume=True, on_progress=on_progress)
+        return explore(functools.partial(toys.gated, str(gate), 4), options=options, spark=spark, partitions=partitions)
 
     def end_after_level_2(progress: Progress) -> None:
         assert progress.depth >= 1, "the first levels are taken over"

@@ -172,7 +172,7 @@ def test_what_runs_is_told_by_level_and_phase(
 def test_every_step_of_a_trace_is_a_step_of_the_model(spark: Any, all_on_the_cluster: None) -> None:
     make = functools.partial(toys.grid, ("the_middle_is_not_reached", "nobody_goes_up_in_the_last_but_one_column"))
     outcome = explore(make, Budget(max_depth=6), SearchOptions(keep_going=True), spark=spark, partitions=3)
-    expected = plain_python.explore(make(), Budget(max_depth=6), keep_going=True)
+    expected = plain_python.explore(make(), Budget(max_depth=6), SearchOptions(keep_going=True))
     assert {v.property: v.trace_length for v in outcome.violations} == {
         v.property: v.trace_length for v in expected.violations
     }

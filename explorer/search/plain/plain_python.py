@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable
 from typing import Any
 
 from highwater.explorer.blame import interrupted_in
@@ -14,7 +13,17 @@ from highwater.explorer.compiler.questions import refuse_questions, refuse_steps
 from highwater.explorer.search.plain.plain_liveness import judge_liveness
 from highwater.explorer.system import Cut, System
 from highwater.explorer.trace import retrace, violation_at
-from highwater.explorer.verdict import DEADLOCK, NO_GOAL, NO_PREMISE, Budget, Outcome, Progress, Verdict, Violation
+from highwater.explorer.verdict import (
+    DEADLOCK,
+    NO_GOAL,
+    NO_PREMISE,
+    Budget,
+    Outcome,
+    Progress,
+    SearchOptions,
+    Verdict,
+    Violation,
+)
 from highwater.model.language.declarations import Instance, Transition
 from highwater.model.language.graph_properties import Prospect
 
@@ -24,15 +33,15 @@ STATES_BETWEEN_REPORTS = 1000
 def explore(
     system: System,
     budget: Budget = Budget(),  # noqa: B008 - frozen
+    options: SearchOptions = SearchOptions(),  # noqa: B008 - frozen
     *,
     check_deadlock: bool = False,
-    keep_going: bool = False,
-    on_progress: Callable[[Progress], None] = lambda progress: None,
 ) -> Outcome:
     """Breadth-first search with the same verdict, counts and traces as
-    `highwater.explorer.search.levels.breadth_first.explore`. Ignores the memory budget.
+    `highwater.explorer.search.levels.breadth_first.explore`. Ignores the memory budget, and of the options all but
+    `keep_going` and `on_progress`.
     """
-    return _Search(system, budget, on_progress, check_deadlock=check_deadlock, keep_going=keep_going).run()
+    return _Search(system, budget, options, check_deadlock=check_deadlock).run()
 
 
 class _Search:
@@ -53,16 +62,15 @@ class _Search:
         self,
         system: System,
         budget: Budget,
-        on_progress: Callable[[Progress], None],
+        options: SearchOptions,
         *,
         check_deadlock: bool,
-        keep_going: bool,
     ) -> None:
         refuse_questions(system, of_views=False)
         refuse_steps_that_never_happen(system.actions)
         self.started = time.perf_counter()
-        self.system, self.budget, self.on_progress = system, budget, on_progress
-        self.check_deadlock, self.keep_going = check_deadlock, keep_going
+        self.system, self.budget, self.on_progress = system, budget, options.on_progress
+        self.check_deadlock, self.keep_going = check_deadlock, options.keep_going
         self.parents: dict[Any, Any] = dict.fromkeys(map(system.class_of, system.initial))
         self.level = list(self.parents)
         self.levels: list[int] = []

@@ -168,13 +168,7 @@ def _locally(spec: Spec, system: System, budget: Budget, options: CheckOptions) 
 def _in_plain_python(spec: Spec, system: System, budget: Budget, options: CheckOptions) -> Outcome:
     from highwater.explorer.search.plain import plain_python
 
-    return plain_python.explore(
-        system,
-        budget,
-        check_deadlock=spec.check_deadlock,
-        keep_going=options.keep_going,
-        on_progress=options.on_progress,
-    )
+    return plain_python.explore(system, budget, options, check_deadlock=spec.check_deadlock)
 
 
 def _on_spark(spec: Spec, system: System, budget: Budget, options: CheckOptions) -> Outcome:

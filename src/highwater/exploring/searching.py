@@ -140,7 +140,9 @@ def way_to(asked: Question, system: System, start: tuple[Any, ...], cancelled: C
     searched = _searched_for(asked, system, start)
     try:
         with cancelled.heard():
-            outcome = plain_python.explore(searched, Budget(max_states=IN_PLAIN_PYTHON), on_progress=cancelled)
+            outcome = plain_python.explore(
+                searched, Budget(max_states=IN_PLAIN_PYTHON), SearchOptions(on_progress=cancelled)
+            )
             if outcome.verdict is Verdict.UNKNOWN and outcome.reason == "max-states":
                 outcome = _compiled(searched, cancelled) or outcome
     except ModelError as error:

@@ -14,6 +14,7 @@ from highwater.claims.resolving import build_system
 from highwater.explorer.search.levels import breadth_first
 from highwater.explorer.search.plain import plain_python
 from highwater.explorer.system import System
+from highwater.explorer.verdict import SearchOptions
 from highwater.model import controller
 from highwater.model.controller.bounds import ControllerBounds
 from highwater.model.controller.brokers import Kind, Role
@@ -306,7 +307,7 @@ OLDER = ("kafka-0.8.2", "kafka-2.1", "kafka-2.7", "kafka-3.4.1")
 )
 def test_both_engines_see_the_same_cluster(preset: str, given: dict[str, int]) -> None:
     whole = system(preset, **given)
-    both = [engine.explore(whole, keep_going=True) for engine in (breadth_first, plain_python)]
+    both = [engine.explore(whole, options=SearchOptions(keep_going=True)) for engine in (breadth_first, plain_python)]
     for name in ("verdict", "levels", "generated", "enabled", "bounds_cut", "violations"):
         assert getattr(both[0], name) == getattr(both[1], name)
 
