@@ -72,18 +72,13 @@ class PlainStates:
     def _pack(self, slot: Slot, before: Any, after: Any, words: list[int], cut: set[str]) -> None:
         if after is before:
             return
-        match slot:
-            case Fields() if type(after) is type(before) is slot.domain.cls:
-                for name, of in slot.slots.items():
-                    self._pack(of, getattr(before, name), getattr(after, name), words, cut)
-            case Elements() if type(after) is type(before) is tuple and (slot.length is None) <= (
-                len(after) == len(before)
-            ):
-                self._pack_elements(slot, before, after, words, cut)
-            case Leaf() | Members() | Elements() | Fields() | Presence():
-                self._pack_whole(slot, after, words, cut)
-            case _:
-                assert_never(slot)
+        if isinstance(slot, Fields) and type(after) is type(before) is slot.domain.cls:
+            for name, of in slot.slots.items():
+                self._pack(of, getattr(before, name), getattr(after, name), words, cut)
+        elif isinstance(slot, Elements) and _are_alike(before, after, of_one_length=slot.length is None):
+            self._pack_elements(slot, before, after, words, cut)
+        else:
+            self._pack_whole(slot, after, words, cut)  # which every kind of slot has
 
     def _pack_elements(
         self, slot: Elements, before: tuple[Any, ...], after: tuple[Any, ...], words: list[int], cut: set[str]
@@ -124,3 +119,7 @@ class PlainStates:
                 masks[leaf.word] = masks.get(leaf.word, 0) | leaf.mask << leaf.shift
             found = self._met[slot] = list(masks.items()), {}
         return found
+
+
+def _are_alike(before: Any, after: Any, *, of_one_length: bool) -> bool:
+    return type(after) is type(before) is tuple and (not of_one_length or len(after) == len(before))

@@ -14,6 +14,7 @@ from typing import Any, assert_never
 
 from pyspark.sql import DataFrame, SparkSession
 
+from highwater.explorer.analysis.plain_values import plain
 from highwater.explorer.blame import ModelError
 from highwater.explorer.compiler.layout import Elements, Fields, Layout, Leaf, Members, Presence, Slot
 from highwater.model.language.domain import Integers, Maybe
@@ -79,22 +80,17 @@ def _scalar(domain: Any, raw: str) -> str:
 
 def literal(domain: Domain, value: Any) -> str:
     """A value of a domain in SQL, of the type that `decoded` gives it."""
-    parts = [literal(of, part) for of, part in domain.in_order(value)]
-    match domain.shape:
-        case Shape.NUMBER:
-            return str(int(value))
-        case Shape.TRUTH:
-            return str(value).upper()
-        case Shape.NAME:
-            return "NULL" if value is None else _text(domain.show(value))
-        case Shape.OPTION:
-            return parts[0] if parts else "NULL"
-        case Shape.RECORD:
-            fields = (f"{_text(name)}, {part}" for name, part in zip(domain.inside(), parts, strict=True))
-            return f"named_struct({', '.join(fields)})"
-        case Shape.SET | Shape.LIST:
-            return f"array({', '.join(parts)})"
-    assert_never(domain.shape)
+    return _sql(plain(domain, value))
+
+
+def _sql(value: Any) -> str:
+    if isinstance(value, dict):
+        return f"named_struct({', '.join(f'{_text(name)}, {_sql(part)}' for name, part in value.items())})"
+    if isinstance(value, list):
+        return f"array({', '.join(map(_sql, value))})"
+    if value is None or isinstance(value, bool):
+        return "NULL" if value is None else str(value).upper()
+    return _text(value) if isinstance(value, str) else str(int(value))
 
 
 def quoted(name: str) -> str:
