@@ -12,7 +12,7 @@ import attrs
 
 from highwater.model.kraft.partition import UNCHANGED, Brokers, PartitionChange, PartitionRegistration, Unchanged
 from highwater.model.kraft.reassignment import Completion, Reassignment, completed
-from highwater.model.partition_rules import elr_after
+from highwater.model.partition_rules import elr_after, last_known_leader_may_lead, may_lead_if_active
 
 NOBODY = -1
 """What Kafka until 4.1.0 notes as the last known leader of a partition that had none. Until 4.0 it is elected, too."""
@@ -206,8 +206,7 @@ def elected(
     """
 
     def may_be_elected(replica: int | None) -> bool:
-        in_sync = replica in draft.isr or (not draft.isr and replica in draft.elr)
-        return replica is not None and in_sync and is_active(replica)
+        return replica is not None and may_lead_if_active(replica, draft.isr, draft.elr) and is_active(replica)
 
     leads = (draft.partition.leader,)
     wished = (draft.replicas[0], *leads) if election is ElectionKind.PREFERRED else leads
@@ -225,9 +224,10 @@ def elected(
 def _may_elect_last_known_leader(draft: _Draft, is_active: Callable[[int], bool], rules: Rules) -> bool:
     """Source: #canElectLastKnownLeader."""
     known = draft.partition.last_known_elr
-    if not rules.elr or not rules.elects_last_known_leader or draft.elr or draft.isr or len(known) != 1:
+    if not rules.elr or not rules.elects_last_known_leader or len(known) != 1:
         return False
-    return is_active(known[0]) or not rules.last_known_leader_must_be_active
+    must_be_active = rules.last_known_leader_must_be_active
+    return last_known_leader_may_lead(draft.isr, draft.elr, lambda: is_active(known[0]), must_be_active=must_be_active)
 
 
 def _with_bump_for_shrink(draft: _Draft, rules: Rules) -> _Draft:

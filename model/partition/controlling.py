@@ -18,7 +18,7 @@ from highwater.model.partition.high_watermark import min_isr
 from highwater.model.partition.messages import Election
 from highwater.model.partition.protocol import PartitionProtocol, ShrinkStartsEpoch
 from highwater.model.partition.state import Partition, Quorum, Standing
-from highwater.model.partition_rules import elr_after
+from highwater.model.partition_rules import elr_after, may_lead_if_active
 
 
 def election_of(quorum: Quorum) -> Election:
@@ -82,7 +82,7 @@ def may_lead(quorum: Quorum, broker: int) -> bool:
     """
     if quorum.registrations[broker].standing is not Standing.ACTIVE:
         return False
-    return broker in quorum.isr or (broker in quorum.elr and not quorum.isr and broker in quorum.assignment)
+    return may_lead_if_active(broker, quorum.isr, quorum.elr) and (broker in quorum.isr or broker in quorum.assignment)
 
 
 def elected(quorum: Quorum, leader: int | None, protocol: PartitionProtocol, bounds: PartitionBounds) -> Quorum:

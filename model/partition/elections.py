@@ -9,24 +9,18 @@ from highwater.model.partition.bounds import PartitionBounds
 from highwater.model.partition.controlling import elected, may_lead, published
 from highwater.model.partition.protocol import LastKnownLeader, PartitionProtocol
 from highwater.model.partition.state import Partition, Quorum, Standing
+from highwater.model.partition_rules import last_known_leader_may_lead
 
 
 def may_lead_again(quorum: Quorum, broker: int, protocol: PartitionProtocol) -> bool:
-    """Whether the controller may elect a broker as the last known leader: ISR and ELR are empty, and it led last.
-
-    This needs no unclean.leader.election.enable. Releases before 4.1.0 do not check whether the broker is active.
-    Source: org.apache.kafka.controller.PartitionChangeBuilder#canElectLastKnownLeader (3.8.0; 4.0.0; 4.1.0).
-    """
-    if (
-        protocol.last_known_leader is LastKnownLeader.NEVER
-        or quorum.last_known_leader != broker
-        or quorum.isr
-        or quorum.elr
-    ):
+    """Whether the controller may elect a broker as the last known leader, without unclean.leader.election.enable."""
+    if protocol.last_known_leader is LastKnownLeader.NEVER or quorum.last_known_leader != broker:
         return False
-    return (
-        protocol.last_known_leader is LastKnownLeader.UNCHECKED
-        or quorum.registrations[broker].standing is Standing.ACTIVE
+    return last_known_leader_may_lead(
+        quorum.isr,
+        quorum.elr,
+        lambda: quorum.registrations[broker].standing is Standing.ACTIVE,
+        must_be_active=protocol.last_known_leader is LastKnownLeader.ACTIVE,
     )
 
 
