@@ -145,7 +145,7 @@ class Explorer(App[None]):
 
     # Ways, other rules, names and files
 
-    def action_way(self, *, from_here: bool) -> None:
+    def action_way(self, from_here: bool) -> None:  # noqa: FBT001 - a binding gives arguments by position
         """Ask for a condition, an action or a property, and go to the nearest state of that kind."""
         start = "here" if from_here else "the start"
 
