@@ -69,7 +69,7 @@ from highwater.explorer.search.keeping import tree_names
 from highwater.claims.spec import load_spec
 from highwater.distribution import gallery
 for path in sorted(gallery().rglob("kip_101_fails_*.toml")) + sorted(gallery().rglob("a_fenced_broker_*.toml")):
-    names = tree_names.names_of(engine.Engine(load_spec(path).system(), None, 8, 1, True), 8)
+    names = tree_names.names_of(engine.Engine(load_spec(path).system(), None, 8, 1, symmetry=True), 8)
     print(path.stem, names.actions, names.properties, names.family)
 """
 

@@ -99,7 +99,7 @@ def goes_on(folder: Path) -> bool:
     """Whether there is a snapshot to go on from; if so, the search ends as it should."""
     if not (folder / MANIFEST).exists():
         return False
-    assert told(explore(folder, options=SearchOptions(resume=True))) == expected()
+    assert told(explore(folder, resume=True)) == expected()
     assert not {path.name for path in folder.iterdir() if path.suffix == ".tmp" or path.name == LOCK}
     return True
 
@@ -233,7 +233,7 @@ def test_memory_that_runs_out_in_the_model_or_in_a_report_keeps_what_was_learned
         if progress.depth == 3:
             raise MemoryError
 
-    outcome = explore(tmp_path, options=SearchOptions(on_progress=report))
+    outcome = explore(tmp_path, on_progress=report)
     assert (outcome.verdict, outcome.reason) == (Verdict.UNKNOWN, "memory")
     assert goes_on(tmp_path)
 
@@ -295,13 +295,13 @@ def test_an_interrupt_at_any_line_of_learning_leaves_no_trees_that_are_wrong(
     """The next search begins with the trees that the interrupted one has kept."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "whole"))
     with Interrupt(None) as none:
-        whole = explore(options=SearchOptions(keep_trees=True))
+        whole = explore(keep_trees=True)
     places = [place for place, times in none.passed.items() if times >= 3]
     assert len(places) > 100
     for number, place in enumerate(places):
         monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / str(number)))
         with suppress(KeyboardInterrupt), Interrupt(place):
-            assert explore(options=SearchOptions(keep_trees=True)).reason == "interrupted"
-        again = explore(options=SearchOptions(keep_trees=True))
+            assert explore(keep_trees=True).reason == "interrupted"
+        again = explore(keep_trees=True)
         assert told(again) == expected()
         assert again.compiled_paths == whole.compiled_paths

@@ -100,7 +100,7 @@ def test_one_batch_of_successors_always_finds_room(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(worker, "FEWEST_SUCCESSORS", 1)
     monkeypatch.setattr(worker, "MOST_SUCCESSORS", 1)
     system = tiny_system("reference", "kip-101")
-    levels, counts, _ = explore(system, options=SearchOptions(symmetry=False), owners=2, warm=False)
+    levels, counts, _ = explore(system, symmetry=False, owners=2, warm=False)
     found = breadth_first.explore(system, options=SearchOptions(symmetry=False, keep_going=True))
     assert (levels, counts.generated) == (list(found.levels), found.generated)
 

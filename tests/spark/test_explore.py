@@ -253,7 +253,7 @@ def test_a_full_disk_is_named(
 def test_a_block_that_has_changed_on_its_way_is_refused() -> None:
     _, block = sent(3, 5, 7, b"records")
     assert (*received(block)[:2], bytes(received(block)[2])) == (5, 7, b"records")
-    with pytest.raises(DamagedBlock, match="block 7 of part 5 has changed on its way"):
+    with pytest.raises(DamagedBlock, match="block 7 of file 5 has changed on its way"):
         received(block[:-1] + b"z")
 
 

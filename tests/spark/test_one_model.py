@@ -151,7 +151,7 @@ from highwater.explorer.partitioned.worker import PartitionWorker
 from highwater.explorer.sources import HOUSE
 from highwater.claims.on_spark import system_of
 bounds = {"brokers": 2, "log_length_max": 1, "records_max": 1, "leader_epoch_max": 1}
-engine = PartitionWorker(system_of("reference", {"variant": "kip-320"}, bounds, ("weak_isr",)), True)
+engine = PartitionWorker(system_of("reference", {"variant": "kip-320"}, bounds, ("weak_isr",)), symmetry=True)
 highwater.spark.worker.tasks.prints_of(engine, {})
 rows = engine.representative_rows(engine.system.initial)
 engine.columns_of(rows), engine.violated(rows, ()), [*engine.expand(rows, 2)], engine.take_trees({})
