@@ -204,14 +204,17 @@ PAGES = {
     "spec.schema.json": spec_schema,
     "cli.md": cli,
     "spec_reference.md": spec_reference,
-    "properties.md": properties,
     "concepts.md": concepts,
 }
 
 
+ON_THE_SITE = {"properties.md": properties}
+"""Pages that docs/site.py adds, and that no repository holds."""
+
+
 def page(name: str) -> str:
     """The text of a page."""
-    return re.sub(r"\n{3,}", "\n\n", "\n".join(PAGES[name]())).rstrip() + "\n"
+    return re.sub(r"\n{3,}", "\n\n", "\n".join((PAGES | ON_THE_SITE)[name]())).rstrip() + "\n"
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from contextlib import chdir
 from pathlib import Path
 
 import click
+import generate
 from mkdocs.commands.build import build
 from mkdocs.config import load_config
 
@@ -96,6 +97,8 @@ def gather(folder: Path, counterexamples: Path) -> None:
         write(folder / page.relative_to(ROOT), text)
     for claims in listed:
         write(folder / claims.relative_to(ROOT) / "index.md", "\n".join(list_of(claims, folder, counterexamples)))
+    for name in generate.ON_THE_SITE:
+        write(folder / "docs" / name, generate.page(name))
     write(folder / "style.css", STYLE)
 
 
