@@ -12,6 +12,7 @@ from typing import Any
 
 import attrs
 
+from highwater.claims.expressions import ExpressionError, condition
 from highwater.claims.resolving import same_name
 from highwater.claims.tables import did_you_mean
 from highwater.explorer.blame import ModelError
@@ -19,7 +20,6 @@ from highwater.explorer.kernels.making.compile_times import TIMES
 from highwater.explorer.search.plain import plain_python
 from highwater.explorer.system import Cut, System, successor
 from highwater.explorer.verdict import Budget, Outcome, Progress, SearchOptions, Step, Verdict
-from highwater.exploring.expressions import ExpressionError, condition
 from highwater.model.language.declarations import Instance, Invariant, StepProperty
 from highwater.model.language.definition import Definition, Property
 from highwater.model.language.graph_properties import Liveness, Prospect

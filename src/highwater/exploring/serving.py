@@ -11,8 +11,8 @@ from werkzeug.exceptions import HTTPException, NotFound
 from werkzeug.serving import BaseWSGIServer, WSGIRequestHandler, make_server
 from werkzeug.wrappers import Request, Response
 
+from highwater.claims.expressions import ExpressionError
 from highwater.explorer.blame import ModelError
-from highwater.exploring.expressions import ExpressionError
 from highwater.exploring.opening import switched
 from highwater.exploring.page import session_page, session_part
 from highwater.exploring.saving import saved

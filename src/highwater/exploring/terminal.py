@@ -13,9 +13,9 @@ from textual.binding import Binding
 from textual.containers import Horizontal, VerticalScroll
 from textual.widgets import DataTable, Footer, Static
 
+from highwater.claims.expressions import ExpressionError
 from highwater.claims.positions import in_repository
 from highwater.explorer.blame import ModelError
-from highwater.exploring.expressions import ExpressionError
 from highwater.exploring.nodes import Choice
 from highwater.exploring.opening import switched
 from highwater.exploring.page import rules_of, tree_rows

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from highwater.exploring.expressions import ExpressionError, condition
+from highwater.claims.expressions import ExpressionError, condition
 from highwater.exploring.session import Session
 
 

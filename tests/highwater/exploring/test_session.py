@@ -14,13 +14,13 @@ from click.testing import Result
 import highwater as front_door
 from highwater.claims import own
 from highwater.claims.checking import Engine, check_spec
+from highwater.claims.expressions import ExpressionError
 from highwater.claims.spec import Spec, load_spec
 from highwater.explorer.kernels.making.compile_times import TIMES
 from highwater.explorer.search.plain.plain_python import explore
 from highwater.explorer.system import Cut, successor
 from highwater.explorer.verdict import Budget
 from highwater.exploring import searching
-from highwater.exploring.expressions import ExpressionError
 from highwater.exploring.opening import open_path, open_spec, switched
 from highwater.exploring.saving import saved
 from highwater.exploring.session import Session, SessionError
