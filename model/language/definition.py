@@ -10,6 +10,7 @@ import attrs
 
 from highwater.model.language.declarations import Action, Invariant, StepProperty
 from highwater.model.language.graph_properties import GraphProperty
+from highwater.model.language.picture import Drawing
 
 Property = Invariant | StepProperty | GraphProperty
 
@@ -94,6 +95,7 @@ class Model:
         presets: protocols by name, such as those of past releases.
         releases: the releases of each preset that models some, oldest first.
         last_releases: by mode, the last release of the newest preset of that mode.
+        drawing: what its states look like in traces; drawn from their domains if None.
     """
 
     name: str
@@ -103,6 +105,7 @@ class Model:
     presets: Mapping[str, Any] = attrs.field(factory=dict)
     releases: Mapping[str, Release] = attrs.field(factory=dict)
     last_releases: Mapping[str, str] = attrs.field(factory=dict)
+    drawing: Drawing | None = None
 
     def __repr__(self) -> str:
         return f"<Model {self.name}>"

@@ -1,6 +1,7 @@
-"""Conditions on a state, as people type them: Python expressions of which only a safe part is allowed.
+"""Expressions over a state, as people type them: Python's, of which only a safe part is allowed.
 
     b1.leader == b1 and len(b1.log) < len(b2.log)
+    b1.log_end_offset - b0.high_watermark
 
 A name is a field of the state, `state` itself, or an element as traces name it: `b1.log` is the log of the element 1
 of the array with the label b, and `b1` alone is the number 1. Enums are called by the names of their classes. Methods
@@ -12,14 +13,17 @@ from __future__ import annotations
 import ast
 import builtins
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import Enum
 from typing import Any
 
 import attrs
 
-from highwater.claims.tables import did_you_mean
-from highwater.model.language.domain import ArrayOf, OneOf, Struct, classes_in, domains_in
+from highwater.claims.tables import Findings, did_you_mean, shown
+from highwater.explorer.blame import RAISED
+from highwater.model.language.domain import ArrayOf, Maybe, OneOf, Struct, classes_in, domains_in
+from highwater.model.language.records import domain_of
+from highwater.model.language.shape import Domain
 
 LONGEST = 2_000
 DEEPEST = 60
@@ -71,7 +75,7 @@ class Names:
     """
 
     fields: tuple[str, ...]
-    elements: dict[str, list[tuple[str, Struct]]]
+    elements: dict[str, list[tuple[str, ArrayOf]]]
     labels: frozenset[str]
     enums: dict[str, type[Enum]]
     attributes: frozenset[str]
@@ -85,10 +89,10 @@ class Names:
 def names_of(domain: Struct) -> Names:
     """What an expression over the states of a domain may name."""
     parts = list(domains_in(domain))
-    elements: dict[str, list[tuple[str, Struct]]] = {}
+    elements: dict[str, list[tuple[str, ArrayOf]]] = {}
     for name, of in domain.fields.items():
         if isinstance(of, ArrayOf) and of.label and isinstance(of.of, Struct):
-            elements.setdefault(of.label, []).append((name, of.of))
+            elements.setdefault(of.label, []).append((name, of))
     members = [member for part in parts if isinstance(part, OneOf) for member in part.members]
     enums = {type(member).__name__: type(member) for member in members if isinstance(member, Enum)}
     known = {name for cls in classes_in(domain) for name in dir(cls) if not name.startswith("_")}
@@ -103,14 +107,63 @@ def names_of(domain: Struct) -> Names:
     )
 
 
-def condition(text: str, domain: Struct) -> Callable[[Any], bool]:
-    """A condition on a state from an expression.
+@attrs.frozen
+class Expression:
+    """An expression over the states of a domain.
+
+    Attributes:
+        text: as typed.
+        of: its value in a state.
+        domain: of its values, where the expression is the name of a part of the state; None if it computes something.
+    """
+
+    text: str
+    of: Callable[[Any], Any]
+    domain: Domain | None = None
+
+    def shown(self, state: Any) -> str:
+        """Its value in a state as traces show it; `undefined` where it has none, such as that of None - 1."""
+        try:
+            value = self.of(state)
+            return self.domain.show(value) or '""' if self.domain else _in_words(value)
+        except RAISED:
+            return UNDEFINED
+
+
+UNDEFINED = "undefined"
+
+
+def watched(texts: Sequence[str], state: type, bounds: Any) -> tuple[Expression, ...]:
+    """The expressions that a claim watches.
+
+    Args:
+        state: the class of the states.
+
+    Raises:
+        Wrong: some cannot be read; names each.
+    """
+    try:
+        domain = domain_of(state, bounds)
+    except TypeError:
+        return ()  # what is wrong with the domain is said where the system is built
+    findings, found = Findings(), []
+    for text in dict.fromkeys(texts):
+        try:
+            found.append(expression(text, domain))
+        except ExpressionError as error:
+            findings.add(f"watch: {shown(text)}: {error}")
+    findings.raise_if_any()
+    return tuple(found)
+
+
+def expression(text: str, domain: Struct) -> Expression:
+    """An expression over the states of a domain.
 
     Raises:
         ExpressionError: it cannot be read, or uses a name or a form that is not allowed.
     """
     if not text.strip():
-        raise ExpressionError("type a condition, such as len(b1.log) > 1")
+        raise ExpressionError("type an expression, such as len(b1.log) > 1")
     if len(text) > LONGEST:
         raise ExpressionError(f"the expression has {len(text):,} characters; at most {LONGEST:,} are read")
     try:
@@ -125,10 +178,41 @@ def condition(text: str, domain: Struct) -> Callable[[Any], bool]:
     function = ast.fix_missing_locations(ast.Expression(ast.Lambda(arguments, body)))
     allowed = {"__builtins__": {}, **{name: getattr(builtins, name) for name in FUNCTIONS}, **names.enums}
     try:
-        asked: Callable[[Any], bool] = eval(compile(function, "<condition>", "eval"), allowed)
+        of: Callable[[Any], Any] = eval(compile(function, "<expression>", "eval"), allowed)
     except (RecursionError, MemoryError):
         raise ExpressionError("the expression is nested too deeply") from None
-    return asked
+    return Expression(text.strip(), of, _domain_of(body, domain))
+
+
+def _domain_of(tree: ast.AST, state: Domain) -> Domain | None:
+    """The domain of the part of a state that an expression names."""
+    match tree:
+        case ast.Name(id="state"):
+            return state
+        case ast.Attribute(value, name):
+            of = _domain_of(value, state)
+            inner = of.of if isinstance(of, Maybe) else of
+            return inner.fields.get(name) if isinstance(inner, Struct) else None
+        case ast.Subscript(value, ast.Constant()):
+            of = _domain_of(value, state)
+            return of.of if isinstance(of, ArrayOf) else None
+    return None
+
+
+def _in_words(value: Any) -> str:
+    """A value that no domain shows."""
+    match value:
+        case None:
+            return "none"
+        case bool():
+            return "yes" if value else "no"
+        case Enum():
+            return str(value.value)
+        case frozenset() | set():
+            return "{" + " ".join(sorted(map(_in_words, value))) + "}"
+        case list() | tuple():
+            return "[" + " ".join(map(_in_words, value)) + "]"
+    return str(value)
 
 
 def _refuse(tree: ast.AST, names: Names, depth: int = 0) -> None:
@@ -137,7 +221,7 @@ def _refuse(tree: ast.AST, names: Names, depth: int = 0) -> None:
         raise ExpressionError(f"the expression is nested more than {DEEPEST} deep")
     if not isinstance(tree, ALLOWED):
         raise ExpressionError(
-            f"{_words(tree)} is not allowed; conditions compare fields with and, or, not, len, any, all"
+            f"{_words(tree)} is not allowed; expressions compare and add fields, with and, or, not, len, any, all"
         )
     if isinstance(tree, ast.Constant):
         if not (tree.value is None or isinstance(tree.value, bool | int | str)):
@@ -214,8 +298,11 @@ class _Resolve(ast.NodeTransformer):
         if match is None:
             return None
         arrays = self.names.elements.get(match[1], [])
-        for field, struct in sorted(arrays, key=lambda each: not hasattr(each[1].cls, attribute)):
+        for field, of in sorted(arrays, key=lambda each: not hasattr(each[1].of.cls, attribute)):
             array = ast.Attribute(ast.Name("state", ast.Load()), field, ast.Load())
-            if hasattr(struct.cls, attribute) or attribute in struct.fields:
+            if hasattr(of.of.cls, attribute) or attribute in of.of.fields:
+                if int(match[2]) >= of.length:
+                    last = f"{match[1]}{of.length - 1}"
+                    raise ExpressionError(f"there is no {name}; the last is {last}")
                 return ast.Subscript(array, ast.Constant(int(match[2])), ast.Load())
         return None

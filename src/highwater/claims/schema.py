@@ -35,6 +35,7 @@ def schema() -> dict[str, Any]:
         "source": {"type": "string"},
         "mutate": _closed({"undefended": TEXTS}, Mutations),
         "refines": _refinement(),
+        "watch": TEXTS,
     }
     checks = {"required": ["check"], "properties": {"check": {"minItems": 1}}}
     return {

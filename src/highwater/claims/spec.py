@@ -16,6 +16,7 @@ import attrs
 
 from highwater.claims import gallery, own
 from highwater.claims.changing import Changes
+from highwater.claims.expressions import watched
 from highwater.claims.positions import comment_of, may_be_spec, text_of
 from highwater.claims.refining import refinement_of
 from highwater.claims.resolving import (
@@ -113,6 +114,8 @@ class SpecFile:
         mutate: what becomes of the claim where one toggle is changed.
         refines: an abstract model, and the map to its states: every step of this model is one there, or changes nothing
             there.
+        watch: expressions over the state, such as `len(b1.log) - b0.high_watermark`, whose values stand beside the
+            steps of a trace.
     """
 
     model: str = attrs.field(metadata={"choices": (*MODELS, "package.module:NAME of a model of your own")})
@@ -126,6 +129,7 @@ class SpecFile:
     source: str = ""
     mutate: Mutations = attrs.field(factory=Mutations)
     refines: dict[str, Any] = attrs.field(factory=dict)
+    watch: tuple[str, ...] = ()
 
 
 @attrs.frozen
@@ -305,6 +309,8 @@ def _resolve(path: Path, data: dict[str, Any]) -> Spec:
             findings.get(resolve_model, model, protocol, tables[1], check, refines) if protocol is not None else None
         )
     expect = findings.get(_expectation, file, resolved) if file else None
+    if file and file.watch and resolved:
+        findings.get(watched, file.watch, resolved[1].state, resolved[2])
     findings.raise_if_any()
     assert model is not None and resolved is not None
     protocol, definition, bounds, properties = resolved

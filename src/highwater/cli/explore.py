@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from highwater.cli.options import PATH, USAGE, Count, complain, model_path
+from highwater.cli.options import PATH, USAGE, WATCH, Count, complain, model_path
 
 
 @click.command()
@@ -20,15 +20,24 @@ from highwater.cli.options import PATH, USAGE, Count, complain, model_path
     "--port", type=Count(0, 65535), default=0, metavar="N", help="Listen on this port.  [default: a free one]"
 )
 @click.option("--open", "open_browser", is_flag=True, help="Open the page in the browser.")
+@WATCH
 @model_path
 def explore(
-    path: Path, name: str | None, step: int | None, *, interactive: bool, port: int, open_browser: bool
+    path: Path,
+    name: str | None,
+    step: int | None,
+    watch: tuple[str, ...],
+    *,
+    interactive: bool,
+    port: int,
+    open_browser: bool,
 ) -> None:
     """Explore a model by hand: what can happen, what it changes, which guard refuses the rest, and what becomes false.
 
     SPEC is a spec file, or a counterexample: a report written by `check --json`, or a page written by `check --html`.
     The page is served on 127.0.0.1 only, at an address with a token; Ctrl-C ends it.
     """
+    from highwater.claims.expressions import ExpressionError
     from highwater.claims.spec import SpecError
     from highwater.explorer.blame import ModelError, blaming_the_model
     from highwater.exploring.opening import open_path
@@ -39,10 +48,15 @@ def explore(
             raise ReportError("--port and --open are for the page; leave them out with --interactive")
         with blaming_the_model():
             session = open_path(path, name, step)
+        for text in watch:
+            session.watch(text)
         if interactive:
             in_terminal(session)
         else:
             _serve(session, port, open_browser=open_browser)
+    except ExpressionError as error:
+        complain(SpecError(f"--watch: {error}"))
+        sys.exit(USAGE)
     except ModelError as error:
         complain(SpecError(f"{path}: {error}"))
         sys.exit(USAGE)

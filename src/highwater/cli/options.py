@@ -27,6 +27,12 @@ class Place(click.Path):
 
 
 PATH = Place(path_type=Path)
+WATCH = click.option(
+    "--watch",
+    multiple=True,
+    metavar="EXPR",
+    help="Show the value of an expression beside each step: 'b1.log_end_offset - b0.high_watermark'.",
+)
 
 
 class Count(click.IntRange):

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from highwater.cli.options import PATH, USAGE, Count, Place, complain, model_path
+from highwater.cli.options import PATH, USAGE, WATCH, Count, Place, complain, model_path
 
 _OUT = Place(path_type=Path, allow_dash=True)
 
@@ -76,6 +76,7 @@ def _first_words(docstring: str) -> str:
     metavar="RELEASE",
     help="The release whose test classes --junit-test uses.  [default: the preset's]",
 )
+@WATCH
 @model_path
 def trace(
     path: Path,
@@ -87,6 +88,7 @@ def trace(
     interactive: bool,
     against: tuple[str, ...],
     release: str | None,
+    watch: tuple[str, ...],
     **outputs: Path | None,
 ) -> None:
     """Show the counterexamples in FILE, a report written by `check --json`. Every step is executed again first.
@@ -108,7 +110,7 @@ def trace(
             changes=changes,
         )
         _refuse_to_overwrite(path, files)
-        entries = _chosen(path, name, read_report(path))
+        entries = [_watching(entry, watch) for entry in _chosen(path, name, read_report(path))]
         if (files or interactive) and len(entries) > 1:
             raise ReportError(
                 f"{path}: holds several traces; choose one with --spec: {', '.join(entry['name'] for entry in entries)}"
@@ -137,6 +139,12 @@ def _chosen(path: Path, name: str | None, entries: list[dict[str, Any]]) -> list
     if not found:
         raise ReportError(f"{path}: holds no trace" + (f" of a spec named {name}" if name else ""))
     return found
+
+
+def _watching(entry: dict[str, Any], more: tuple[str, ...]) -> dict[str, Any]:
+    """The entry, with more expressions that are watched."""
+    given = entry.get("watch", [])
+    return entry | {"watch": [*given, *more]} if more and isinstance(given, list) else entry
 
 
 def _refuse_contradictions(files: dict[str, Path], modes: dict[str, bool], step: int | None, *, changes: bool) -> None:

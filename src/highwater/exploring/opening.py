@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from highwater.claims.expressions import watched
 from highwater.claims.resolving import build_system
 from highwater.claims.spec import Spec, SpecError, load_spec
 from highwater.explorer.blame import ModelError
@@ -45,7 +46,8 @@ def open_spec(spec: Spec) -> Session:
         system = build_system(spec.definition, spec.protocol, spec.bounds, spec.properties)
     except ModelError as error:
         raise SpecError(f"{spec.path}: {error}") from None
-    return Session(about_spec(spec), Subject(spec.model, spec.definition, spec.protocol, spec.bounds, system))
+    watch = watched(spec.file.watch, spec.definition.state, spec.bounds)
+    return Session(about_spec(spec), Subject(spec.model, spec.definition, spec.protocol, spec.bounds, system, watch))
 
 
 def open_entry(entry: Mapping[str, Any], step: int | None = None) -> Session:

@@ -8,7 +8,6 @@ import attrs
 
 from highwater.exploring.nodes import Choice, Node, in_words
 from highwater.exploring.session import Session
-from highwater.viewer.drawings import drawing_of
 from highwater.viewer.pages import arrows_of, render, track_of
 from highwater.viewer.showing import shown_trace
 from highwater.viewer.wording import bounds_in_words, protocol_in_words
@@ -27,7 +26,7 @@ def session_part(session: Session, **more: Any) -> str:
 def _values(session: Session) -> dict[str, Any]:
     path = session.tip.path
     steps = [node.step for node in path]
-    trace = shown_trace(session.system, steps, drawing_of(session.system), "", session.others)
+    trace = shown_trace(session.system, steps, subject=session.subject)
     choices = session.choices()
     subject = session.subject
     return {

@@ -28,7 +28,7 @@ def entry_of(session: Session) -> dict[str, Any]:
     """What a report says of the branch, named as it is named, with the property that is false at its end among those
     that are checked.
     """
-    about = ("file", "model", "preset", "protocol", "bounds", "source")
+    about = ("file", "model", "preset", "protocol", "bounds", "source", "watch")
     found = session.violation.property
     check = list(session.entry["check"])
     if found and same_name(found) not in map(same_name, check):
@@ -81,6 +81,8 @@ def as_spec(session: Session) -> str:
     spec["protocol"] = _inline({key: value for key, value in entry["protocol"].items() if value is not None})
     spec["bounds"] = _inline(entry["bounds"])
     spec["check"] = entry["check"]
+    if entry["watch"]:
+        spec["watch"] = entry["watch"]
     spec["expect"] = _inline({"verdict": "violated", "property": found.property})
     return tomlkit.dumps(spec)
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import attrs
 
-from highwater.claims.expressions import ExpressionError, condition
+from highwater.claims.expressions import ExpressionError, expression
 from highwater.claims.resolving import same_name
 from highwater.claims.tables import did_you_mean
 from highwater.explorer.blame import ModelError
@@ -111,10 +111,10 @@ def question(text: str, system: System, definition: Definition) -> Question:
     if name.isidentifier() and "_" in name and name not in system.domain.fields:
         hint = did_you_mean(name, [*actions, *properties], same_name)
         raise ExpressionError(f"{name} is no action and no property of this model{hint}")
-    asked = condition(text, system.domain)
+    asked = expression(text, system.domain)
 
     def is_not_so(state: Any) -> bool:
-        return not asked(state)
+        return not asked.of(state)
 
     (instance,) = Invariant(is_not_so, {}).instances(system.bounds)
     return Question(name, (instance,))

@@ -121,6 +121,8 @@ class Site:
                 self.session.name(text)
             case {"verb": "find", "what": str(text), "from": ("here" | "start") as where}:
                 said = self.session.find(text, from_here=where == "here").says
+            case {"verb": "watch", "what": str(text)}:
+                self.session.watch(text)
             case {"verb": "compare", "rule": str(rule)}:
                 comparison, _, _ = self.session.compare([rule])
             case {"verb": "switch", "rule": str(rule)}:

@@ -10,6 +10,7 @@ from typing import Any, cast
 
 import attrs
 
+from highwater.claims.expressions import expression
 from highwater.claims.resolving import same_name
 from highwater.explorer.analysis.refusals import refusal
 from highwater.explorer.outlook import is_deadlock, outlook
@@ -202,6 +203,17 @@ class Session:
         if text and any(node.name == text for node in self.nodes if node is not self.at):
             raise SessionError(f"another branch is called {text}")
         self.at.name = text
+
+    def watch(self, text: str) -> None:
+        """Show the value of an expression beside each step; of one that is watched, no more.
+
+        Raises:
+            ExpressionError: it cannot be read, or names what there is not.
+        """
+        asked, now = expression(text, self.system.domain), self.subject.watch
+        kept = tuple(each for each in now if each.text != asked.text)
+        self.subject = attrs.evolve(self.subject, watch=kept if len(kept) < len(now) else (*now, asked))
+        self.entry = {**self.entry, "watch": [each.text for each in self.subject.watch]}
 
     def find(self, text: str, *, from_here: bool) -> Way:
         """The shortest way to a state that is asked for, from here or from an initial state, and go there.

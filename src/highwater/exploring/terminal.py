@@ -25,10 +25,9 @@ from highwater.exploring.searching import Way
 from highwater.exploring.session import Session, SessionError
 from highwater.files import ReportError, write_text
 from highwater.viewer.comparison import Comparison
-from highwater.viewer.drawings import drawing_of
 from highwater.viewer.lanes import lane_words, unbroken
 from highwater.viewer.showing import shown_trace
-from highwater.viewer.shown import ShownStep
+from highwater.viewer.shown import ShownStep, ShownTrace
 from highwater.visible import counted, visible
 
 REFUSALS = (SessionError, ExpressionError, ReportError, ModelError)
@@ -50,6 +49,7 @@ class Explorer(App[None]):
         Binding("t", "tree", "branches"),
         Binding("w", "way(True)", "way from here"),
         Binding("W", "way(False)", "way from the start", show=False),
+        Binding("e", "watch", "watch"),
         Binding("r", "replay", "other rule"),
         Binding("m", "name", "name"),
         Binding("s", "save", "save"),
@@ -107,7 +107,7 @@ class Explorer(App[None]):
 
     def action_again(self) -> None:
         """Go to the next step that the search finds."""
-        steps = self._shown_steps()
+        steps = self._shown().steps
         texts = [f"{s.name} {s.shown_arguments} {s.actor} {'; '.join(map(str, s.changes))}".lower() for s in steps]
         order = [(self.session.at.depth + by) % len(texts) for by in range(1, len(texts) + 1)]
         found = next((number for number in order if self._wanted and self._wanted in texts[number]), None)
@@ -155,6 +155,11 @@ class Explorer(App[None]):
                 self._find(text, from_here=from_here)
 
         self.push_screen(Ask(f"shortest way from {start} to where: a condition, an action, or a property"), search)
+
+    def action_watch(self) -> None:
+        """Ask for an expression, and show its value beside each step, or no more."""
+        ask = Ask("watch an expression, or one that is watched no more: b1.log_end_offset - b0.high_watermark")
+        self.push_screen(ask, lambda text: self._do(lambda: self.session.watch(text)) if text else None)
 
     @work(thread=True, exclusive=True)
     def _find(self, text: str, *, from_here: bool) -> None:
@@ -224,27 +229,30 @@ class Explorer(App[None]):
     def _pick(self, title: str, names: Sequence[str], then: Callable[[int], Any], would: Sequence[str] = ()) -> None:
         self.push_screen(Pick(title, names, would), lambda at: None if at is None else self._do(lambda: then(at)))
 
-    def _shown_steps(self) -> tuple[ShownStep, ...]:
+    def _shown(self) -> ShownTrace:
         steps = [node.step for node in self.session.tip.path]
-        return shown_trace(self.session.system, steps, drawing_of(self.session.system), "").steps
+        return shown_trace(self.session.system, steps, subject=self.session.subject)
 
     def _show(self) -> None:
         """Show the branch as it is now."""
-        table, at = self.query_one("#steps", Steps), self.session.at
+        table, at, trace = self.query_one("#steps", Steps), self.session.at, self._shown()
         with self.prevent(DataTable.RowHighlighted):
             table.clear(columns=True)
-            table.add_columns("", "who", "step")
-            for step, node in zip(self._shown_steps(), self.session.tip.path, strict=True):
-                style = "red" if step.violated else "magenta" if node.name else ""
+            table.add_columns("", "who", "step", *map(visible, trace.watch))
+            for step, node in zip(trace.steps, self.session.tip.path, strict=True):
+                style = "red" if trace.false_after(step) else "magenta" if node.name else ""
                 what = f"{step.name} {step.shown_arguments}".rstrip() or "initial state"
                 name = f"  ({node.name})" if node.name else ""
-                table.add_row(Text(str(step.number)), Text(visible(step.actor)), Text(visible(what + name), style))
+                watched = (Text(visible(value)) for value in step.watched.values())
+                table.add_row(
+                    Text(str(step.number)), Text(visible(step.actor)), Text(visible(what + name), style), *watched
+                )
             table.move_cursor(row=at.depth)
         self._show_state()
 
     def _show_state(self) -> None:
         session = self.session
-        step = self._shown_steps()[session.at.depth]
+        step = self._shown().steps[session.at.depth]
         judged = session.judged()
         false = next((each for each in judged if each.checked and each.holds is False), None)
         verdict = f"{false.name} is false: {false.why}" if false else f"{counted(len(session.nodes), 'state')} tried"

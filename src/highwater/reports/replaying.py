@@ -14,6 +14,7 @@ from typing import Any, cast
 import attrs
 from cattrs.errors import ClassValidationError
 
+from highwater.claims.expressions import Expression, watched
 from highwater.claims.positions import text_of
 from highwater.claims.refining import refinement_of
 from highwater.claims.resolving import build_system, find_model, resolve_model
@@ -134,6 +135,7 @@ class Subject:
     protocol: Any
     bounds: Any
     system: System
+    watch: tuple[Expression, ...] = ()
 
 
 def subject_of(entry: Mapping[str, Any], model: Model | None = None) -> Subject:
@@ -155,6 +157,9 @@ def subject_of(entry: Mapping[str, Any], model: Model | None = None) -> Subject:
     by_order = entry.get("by_order", [])
     if not isinstance(by_order, list) or not all(isinstance(group, str) for group in by_order):
         raise Wrong(f"by_order: is damaged: {shown(by_order)}")
+    watch = entry.get("watch", [])
+    if not isinstance(watch, list) or not all(isinstance(text, str) for text in watch):
+        raise Wrong(f"watch: is damaged: {shown(watch)}")
     model = model or _model_of(entry)
     also = [refinement_of(entry["refines"])] if entry.get("refines") else []
     protocol, definition, bounds, properties = resolve_model(
@@ -164,7 +169,7 @@ def subject_of(entry: Mapping[str, Any], model: Model | None = None) -> Subject:
         system = build_system(definition, protocol, bounds, properties, by_order)
     except ModelError as error:
         raise Wrong(str(error)) from None
-    return Subject(model, definition, protocol, bounds, system)
+    return Subject(model, definition, protocol, bounds, system, watched(watch, definition.state, bounds))
 
 
 def _model_of(entry: Mapping[str, Any]) -> Model:

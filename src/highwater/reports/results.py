@@ -173,6 +173,7 @@ def about_spec(spec: Spec) -> dict[str, Any]:
         "check": list(spec.file.check),
         "refines": spec.file.refines or None,
         "by_order": list(spec.file.by_order),
+        "watch": list(spec.file.watch),
         "source": spec.file.source,
         "comment": readable(spec.comment),
         "changes": list(spec.changes),

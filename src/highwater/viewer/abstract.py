@@ -9,7 +9,7 @@ import attrs
 from highwater.explorer.refinement import AbstractStep, refinement_in
 from highwater.explorer.system import System
 from highwater.explorer.verdict import Step
-from highwater.viewer.picture import Badge, Picture, Tone
+from highwater.model.language.picture import Badge, Picture, Tone
 from highwater.viewer.pictures.of_any_model import STATE, draw
 
 

@@ -10,7 +10,7 @@ import attrs
 
 from highwater.explorer.verdict import Step
 from highwater.model.language.declarations import Instance
-from highwater.viewer.picture import Badge, Block, Drawing, Fact, Lane, Log, NameSet, Picture
+from highwater.model.language.picture import Badge, Block, Drawing, Fact, Lane, Log, NameSet, Picture
 from highwater.viewer.shown import Arrow, Cell, Delivery, ShownLog, ShownOffset
 
 
@@ -20,9 +20,14 @@ def lane_of(drawing: Drawing, action: Instance, before: Any, lanes: Sequence[str
     return next(place for place in places if place is not None and place in lanes)
 
 
-def lane_of_part(part: str, lanes: Sequence[str]) -> str:
-    """The lane that a part of the state belongs to, by its name; the first where none is named."""
-    return next((lane for lane in lanes if re.search(rf"(?<!\w){re.escape(lane)}(?!\w)", part)), lanes[0])
+def lane_of_part(part: str, since: int, pictures: Sequence[Picture]) -> str:
+    """The lane that a part of the state belongs to, by its name; where none is named, the only one that changed in the
+    step which last wrote the part, or the first one.
+    """
+    before, after = pictures[max(0, since - 1)].lanes, pictures[since].lanes
+    changed = [lane for lane in after if before[lane] != after[lane]]
+    named = (lane for lane in after if re.search(rf"(?<!\w){re.escape(lane)}(?!\w)", part))
+    return next(named, changed[0] if len(changed) == 1 else next(iter(after)))
 
 
 def pictures_alike(pictures: Sequence[Picture]) -> list[Picture]:

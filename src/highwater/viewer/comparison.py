@@ -19,11 +19,11 @@ from highwater.explorer.trace import changes
 from highwater.explorer.verdict import Step
 from highwater.files import ReportError
 from highwater.model.language.declarations import Instance
+from highwater.model.language.picture import Drawing
 from highwater.reports.replaying import Subject, replay, subject_of
 from highwater.reports.results import as_data
 from highwater.viewer.drawings import drawing_of
-from highwater.viewer.picture import Drawing
-from highwater.viewer.showing import counterexample_of, other_properties, shown_trace
+from highwater.viewer.showing import counterexample_of, shown_trace
 from highwater.viewer.shown import Counterexample, ShownStep, ShownTrace
 from highwater.viewer.wording import in_words, protocol_in_words
 
@@ -143,9 +143,9 @@ def compared(
             f"--against: {in_words(toggles)} has states of another kind ({other.definition.state.__name__}); nothing "
             "to compare"
         )
-    drawing = drawing_of(system)
+    drawing = drawing_of(system, subject.model)
     steps, outcomes = _schedule(other.system, drawing, trace)
-    shown = shown_trace(other.system, steps, drawing, name, other_properties(other))
+    shown = shown_trace(other.system, steps, name, subject=other)
     rows = tuple(
         Row(
             outcome,

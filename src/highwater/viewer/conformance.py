@@ -16,7 +16,6 @@ from highwater.conformance.seen import as_seen
 from highwater.explorer.system import System
 from highwater.explorer.verdict import Step
 from highwater.viewer.cells import cell_of, pictures_alike
-from highwater.viewer.drawings import drawing_of
 from highwater.viewer.pages import render
 from highwater.viewer.showing import shown_trace
 from highwater.viewer.shown import Cell, ShownStep, ShownTrace
@@ -107,7 +106,7 @@ def page(found: Conformance) -> str:
 
 def _shown(found: Conformance, system: System, each: Divergence) -> Shown:
     spec = found.spec
-    trace = shown_trace(system, (*each.trace, Step(each.action, each.expected)), drawing_of(system), "")
+    trace = shown_trace(system, (*each.trace, Step(each.action, each.expected)))
     fields = both_sides(each.expected, each.executed.seen, spec.protocol, spec.bounds)
     apart = {name: [side for side in sides if side.model != side.kafka] for name, sides in fields.items()}
     return Shown(

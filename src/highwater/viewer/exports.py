@@ -156,9 +156,10 @@ def steps_csv(trace: Counterexample) -> str:
     """The steps as comma-separated values, one row each (RFC 4180)."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\r\n")
-    writer.writerow(COLUMNS)
+    writer.writerow([*COLUMNS, *map(_harmless, trace.watch)])
     for step in trace.steps:
-        writer.writerow([_harmless(value) for value in (*_row(step), "for ever" if trace.repeats(step) else "")])
+        row = (*_row(step), "for ever" if trace.repeats(step) else "", *step.watched.values())
+        writer.writerow([_harmless(value) for value in row])
     return out.getvalue()
 
 

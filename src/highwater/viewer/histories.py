@@ -15,11 +15,11 @@ from highwater.conformance.explaining import Explained
 from highwater.conformance.history import Event
 from highwater.conformance.learning import named
 from highwater.conformance.state_changes import Learned
+from highwater.model.language.picture import Badge, Block, Fact, Lane, Log, NameSet, Picture, Tone
 from highwater.model.partition.state import Standing
 from highwater.reports.explaining import lines_of, moment, summary, words_of, words_of_learned
 from highwater.viewer.cells import cell_of, pictures_alike
 from highwater.viewer.pages import render
-from highwater.viewer.picture import Badge, Block, Fact, Lane, Log, NameSet, Picture, Tone
 from highwater.viewer.shown import Cell
 
 CONTROLLER = "controller"

@@ -22,12 +22,13 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from highwater.claims.expressions import UNDEFINED
+from highwater.model.language.picture import Badge, Fact, NameSet, Tone
 from highwater.reports.terminal import goes_on
-from highwater.viewer.picture import Badge, Fact, NameSet, Tone
 from highwater.viewer.shown import Cell, Counterexample, Delivery, ShownLog, ShownStep
 from highwater.visible import visible
 
-WIDTH, LONGEST_ACTION = 100, 26
+WIDTH, LONGEST_ACTION, LONGEST_HEAD = 100, 26, 10
 COLOURS = ("blue", "dark_orange", "green", "magenta", "yellow", "cyan", "red", "bright_black")
 ROLES = {Tone.LEADS: "bold blue", Tone.STALE: "bold red", Tone.DOWN: "red", Tone.IDLE: "dim"}
 HARD_SPACE = "\ue000"  # holds together what belongs to one log or set while lines are broken; a space in the end
@@ -55,12 +56,20 @@ def show_lanes(console: Console, trace: Counterexample, last: int | None = None)
     table.add_column("step", no_wrap=True, max_width=LONGEST_ACTION, overflow="ellipsis")
     for lane in trace.lanes:
         table.add_column(visible(lane), overflow="fold", min_width=4)
+    heads = [visible(each) if len(each) <= LONGEST_HEAD else f"({n})" for n, each in enumerate(trace.watch, 1)]
+    for head in heads:
+        table.add_column(head, overflow="fold", min_width=max(len(head), len(UNDEFINED)))
     table.add_column("", overflow="fold", style="red")
     coloured = console.color_system is not None
     for step in trace.steps[: None if last is None else last + 1]:
         cells = [_cell(step, lane, coloured=coloured) for lane in trace.lanes]
         table.add_row(
-            str(step.number), "*" if step.distance == 1 else "", _action(step), *cells, _falsehood(trace, step)
+            str(step.number),
+            "*" if step.distance == 1 else "",
+            _action(step),
+            *cells,
+            *(_watched(trace, step, text) for text in trace.watch),
+            _falsehood(trace, step),
         )
     if last is None and trace.violation.back_to is not None:
         table.add_row("↺", "", goes_on(len(trace.steps) - 1, trace.violation.back_to))
@@ -78,6 +87,9 @@ def show_lanes(console: Console, trace: Counterexample, last: int | None = None)
     lines = [line.rstrip() for line in text.getvalue().replace(HARD_SPACE, " ").splitlines()]
     for line in lines:
         console.print(Text.from_ansi(line) if coloured else Text(line))
+    for head, watched in zip(heads, trace.watch, strict=True):
+        if head != visible(watched):
+            console.print(Text(f"{head} {visible(watched)}", "dim"))
     for line in legend(Text.from_ansi("\n".join(lines[1:])).plain, coloured=coloured):
         console.print(Text(line, "dim"))
 
@@ -108,6 +120,10 @@ def _action(step: ShownStep) -> Text:
     room = LONGEST_ACTION - len(rest) - 1
     short = name if len(name) <= room else name[: max(8, room - 1)] + "…"
     return Text.assemble((short, "bold"), f" {rest}".rstrip())
+
+
+def _watched(trace: Counterexample, step: ShownStep, text: str) -> Text:
+    return Text(visible(step.watched[text]), "bold" if trace.has_new(step, text) else "dim")
 
 
 def _falsehood(trace: Counterexample, step: ShownStep) -> str:

@@ -17,12 +17,12 @@ from highwater.explorer.trace import changes
 from highwater.explorer.verdict import DEADLOCK, Step, Violation
 from highwater.model.language.declarations import Instance, Quantified
 from highwater.model.language.graph_properties import GraphProperty, Liveness, Prospect
+from highwater.model.language.picture import Drawing, Picture
 from highwater.model.language.shape import Domain
 from highwater.reports.replaying import Subject
 from highwater.viewer.abstract import with_abstract
 from highwater.viewer.cells import arrows_of, cell_of, lane_of, lane_of_part, pictures_alike
-from highwater.viewer.drawings import drawing_of
-from highwater.viewer.picture import Drawing
+from highwater.viewer.drawings import drawing_of, drawn
 from highwater.viewer.shown import Counterexample, LookedAt, Meaning, ShownStep, ShownTrace, worth_showing
 from highwater.viewer.wording import meaning_of, settings_in_words
 
@@ -43,7 +43,7 @@ def counterexample_of(
         entry: the report's entry.
         system, violation: as replayed.
         subject: what the entry speaks of; without it, only what was checked is followed along the trace.
-        drawing: how states are drawn; as the catalogue says if None.
+        drawing: how states are drawn; as the model says if None.
     """
     trace = violation.trace
     violated = instance_of(system, violation.property, violation.arguments, trace, violation.back_to)
@@ -57,9 +57,9 @@ def counterexample_of(
             unexplained = "too many states lie ahead of the last one"
     except ModelError:  # a model that only plain Python can explore
         unexplained = "its functions cannot be traced"
-    followed = other_properties(subject) if subject else ()
-    drawing = drawing or drawing_of(system)
-    shown = shown_trace(system, trace, drawing, violation.property, followed, why, violation.facts)
+    shown = shown_trace(
+        system, trace, violation.property, subject=subject, drawing=drawing, why=why, facts=violation.facts
+    )
     protocol, bounds = settings_in_words(entry, subject)
     if violated is not None and violation.back_to is not None:
         shown = _with_waiting(
@@ -80,35 +80,37 @@ def counterexample_of(
 def shown_trace(
     system: System,
     trace: Sequence[Step],
-    drawing: Drawing,
-    watched: str,
-    followed: Sequence[Instance] = (),
+    about: str = "",
+    *,
+    subject: Subject | None = None,
+    drawing: Drawing | None = None,
     why: Causes | None = None,
     facts: Mapping[str, Any] | None = None,
 ) -> ShownTrace:
     """The steps and messages of a trace.
 
     Args:
-        watched: the property that the counterexample is about: where it is a prospect or `no_deadlock`, it is judged
+        about: the property that the counterexample is about: where it is a prospect or `no_deadlock`, it is judged
             after each step, too.
-        followed: instances of properties that were not checked.
+        subject: what the trace is of; its other properties are followed along the trace, and what it watches.
+        drawing: how states are drawn; as the model says if None.
         why, facts: where the trace ends in a violation, what depends on what, and what the witness speaks of.
     """
-    drawn = [drawing.draw(system.domain, step.state) for step in trace]
-    pictures = pictures_alike(with_abstract(system, trace, drawn))
+    drawing = drawing or drawing_of(system, subject.model if subject else None)
+    followed = other_properties(subject) if subject else ()
+    watch = subject.watch if subject else ()
+    pictures = pictures_alike(with_abstract(system, trace, drawn(drawing, system, trace)))
     lanes = tuple(pictures[0].lanes)
     arrows = tuple(arrows_of(drawing, trace, pictures))
-    instances = (*instances_of(system, watched), *system.safety, *followed)
-    looked_at = tuple(_looked_at(system, trace, why, lanes)) if why else ()
+    instances = (*instances_of(system, about), *system.safety, *followed)
+    looked_at = tuple(_looked_at(system, trace, why, pictures)) if why else ()
     offsets = frozenset(value for name, value in (facts or {}).items() if "offset" in name and isinstance(value, int))
     steps = []
     for number, step in enumerate(trace):
         before, after = pictures[max(0, number - 1)], pictures[number]
         is_last = number == len(trace) - 1
         witnesses = {found.lane for found in worth_showing(looked_at)} if is_last else set()
-        violated, unjudged = _judged(
-            system, watched, instances, trace[number - 1].state if number else None, step.state
-        )
+        violated, unjudged = _judged(system, about, instances, trace[number - 1].state if number else None, step.state)
         steps.append(
             ShownStep(
                 number=number,
@@ -125,17 +127,19 @@ def shown_trace(
                 ended=tuple(arrow for arrow in arrows if arrow.ended == number),
                 violated=violated,
                 unjudged=unjudged,
+                watched={each.text: each.shown(step.state) for each in watch},
             )
         )
     checked = system.properties
-    names = dict.fromkeys(filter(None, (watched, *(instance.of.name for instance in instances))))
+    names = dict.fromkeys(filter(None, (about, *(instance.of.name for instance in instances))))
     return ShownTrace(
         drawing=drawing,
         lanes=lanes,
         steps=tuple(steps),
         arrows=arrows,
         properties=tuple(names),
-        checked=frozenset(filter(None, (watched, *(each.of.name for each in checked)))),
+        watch=tuple(each.text for each in watch),
+        checked=frozenset(filter(None, (about, *(each.of.name for each in checked)))),
         looked_at=looked_at,
     )
 
@@ -162,7 +166,7 @@ def other_properties(subject: Subject) -> list[Instance]:
 
 
 def _judged(
-    system: System, watched: str, instances: Sequence[Instance], before: Any, after: Any
+    system: System, about: str, instances: Sequence[Instance], before: Any, after: Any
 ) -> tuple[frozenset[str], frozenset[str]]:
     """The properties that are false after a step, and those of which that takes the graph of all states to be
     judged.
@@ -179,14 +183,14 @@ def _judged(
         for each in instances
         if (hopes[each] if each in hopes else not judge_end(system, each, before, after))
     }
-    if watched == DEADLOCK and is_deadlock(system, after):
+    if about == DEADLOCK and is_deadlock(system, after):
         false.add(DEADLOCK)
     return frozenset(false), frozenset(
         unjudged | {each.of.name for each, lost in hopes.items() if lost is None}
     ) - false
 
 
-def _looked_at(system: System, trace: Sequence[Step], why: Causes, lanes: Sequence[str]) -> Iterator[LookedAt]:
+def _looked_at(system: System, trace: Sequence[Step], why: Causes, pictures: Sequence[Picture]) -> Iterator[LookedAt]:
     """What the property looked at, the parts that changed last coming last."""
     values = dict(part_values(system.domain, trace[-1].state))
     for part, writers in sorted(why.looked_at.items(), key=lambda item: item[1][-1]):
@@ -194,7 +198,7 @@ def _looked_at(system: System, trace: Sequence[Step], why: Causes, lanes: Sequen
         if len(value) > LONGEST_VALUE and since:
             made = changes(system.domain, trace[since - 1].state, trace[since].state)
             value = next((f"… + {change.gained}" for change in made if change.path == part and change.gained), value)
-        yield LookedAt(part, value, since, lane_of_part(part, lanes))
+        yield LookedAt(part, value, since, lane_of_part(part, since, pictures))
 
 
 def value_at(values: Mapping[str, str], part: str) -> str:

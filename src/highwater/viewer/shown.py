@@ -15,7 +15,7 @@ import attrs
 from highwater.explorer.system import System
 from highwater.explorer.trace import Change
 from highwater.explorer.verdict import Violation
-from highwater.viewer.picture import Badge, Block, Drawing, Fact, Lane, Log, Message, NameSet
+from highwater.model.language.picture import Badge, Block, Drawing, Fact, Lane, Log, Message, NameSet
 
 MOST_UNCHANGED = 8  # parts that a property looked at and no step changed; if there are more, only their number is shown
 
@@ -131,6 +131,7 @@ class ShownStep:
         violated: the properties that are false after it; a prospect is once it is lost, a liveness property while it
             waits for ever.
         unjudged: properties that cannot be judged without the graph of all states.
+        watched: the values of the expressions that are watched, after it.
     """
 
     number: int
@@ -147,6 +148,7 @@ class ShownStep:
     ended: tuple[Arrow, ...]
     violated: frozenset[str]
     unjudged: frozenset[str]
+    watched: Mapping[str, str] = attrs.field(factory=dict)
 
     @property
     def sent_together(self) -> list[list[Arrow]]:
@@ -191,6 +193,7 @@ class ShownTrace:
         properties: those that are followed along the trace: the violated one first, then the others that were checked,
             then all others.
         checked: those that were checked; what is false of the others is no violation.
+        watch: the expressions that are watched, as typed.
         looked_at: what the violated property looked at.
     """
 
@@ -200,6 +203,7 @@ class ShownTrace:
     arrows: tuple[Arrow, ...]
     properties: tuple[str, ...]
     checked: frozenset[str] = frozenset()
+    watch: tuple[str, ...] = ()
     looked_at: tuple[LookedAt, ...] = ()
 
     @property
@@ -212,6 +216,10 @@ class ShownTrace:
         for lane in lanes:
             names += [each.name for each in lane.name_sets] + [each.name for each in lane.facts]
         return list(dict.fromkeys(names))
+
+    def has_new(self, step: ShownStep, text: str) -> bool:
+        """Whether a step gave a watched expression another value."""
+        return step.number > 0 and step.watched[text] != self.steps[step.number - 1].watched[text]
 
     def false_after(self, step: ShownStep) -> list[str]:
         """The properties that were checked and are false after a step."""

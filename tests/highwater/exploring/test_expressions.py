@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from highwater.claims.expressions import ExpressionError, condition
+from highwater.claims.expressions import ExpressionError, expression
 from highwater.exploring.session import Session
 
 
@@ -35,9 +35,9 @@ def test_a_condition_says_of_a_state_what_python_says(
     state = take(session, *steps[:5]).at.step.state
     if expected is None:
         with pytest.raises(ExpressionError, match="cannot be called"):
-            condition(text, session.system.domain)
+            expression(text, session.system.domain)
     else:
-        assert condition(text, session.system.domain)(state) is expected
+        assert expression(text, session.system.domain).of(state) is expected
 
 
 @pytest.mark.parametrize(
@@ -77,15 +77,15 @@ def test_a_condition_says_of_a_state_what_python_says(
 )
 def test_what_is_no_condition_is_refused_in_one_line(session: Session, text: str) -> None:
     if text == "range":
-        assert condition(text, session.system.domain)(session.at.step.state) is range
+        assert expression(text, session.system.domain).of(session.at.step.state) is range
         return
     with pytest.raises(ExpressionError) as caught:
-        condition(text, session.system.domain)
+        expression(text, session.system.domain)
     assert "\n" not in str(caught.value)
 
 
 def test_a_misspelt_name_is_answered_with_the_nearest(session: Session) -> None:
     with pytest.raises(ExpressionError, match='did you mean "quorum"'):
-        condition("qorum.leader == b0", session.system.domain)
+        expression("qorum.leader == b0", session.system.domain)
     with pytest.raises(ExpressionError, match='did you mean "log"'):
-        condition("b0.lgo == 0", session.system.domain)
+        expression("b0.lgo == 0", session.system.domain)

@@ -16,8 +16,8 @@ from highwater.explorer.trace import violation_at
 from highwater.explorer.verdict import Step, Violation
 from highwater.model.language.declarations import Witness, action, invariant
 from highwater.model.language.domain import BOOLEAN, ArrayOf, Integers, Maybe, OneOf, SequenceOf, SetOf, Struct
+from highwater.model.language.picture import Badge, Drawing, Lane, Message, NameSet, Picture, Tone
 from highwater.model.language.records import bound, domain_of, evolve, records, replaced, within
-from highwater.viewer.picture import Badge, Drawing, Lane, Message, NameSet, Picture, Tone
 from highwater.viewer.pictures.of_any_model import log_of, role
 from highwater.viewer.showing import counterexample_of
 from highwater.viewer.shown import Counterexample

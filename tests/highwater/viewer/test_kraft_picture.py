@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from highwater.model.kraft.releases import PRESETS
 from highwater.model.kraft.state import Cluster
+from highwater.model.language.picture import Picture
 from highwater.model.language.records import domain_of
-from highwater.viewer.picture import Picture
 from highwater.viewer.pictures.kraft import draw
 from tests.model.kraft.story import bounds_of, told
 

@@ -20,10 +20,10 @@ from highwater.claims.checking import check_spec
 from highwater.explorer.system import System
 from highwater.explorer.verdict import Violation
 from highwater.files import ReportError
+from highwater.model.language.picture import Block, Fact, Lane, Log, Message, Picture
 from highwater.reports.results import entry_of
 from highwater.viewer.index import counterexample_in, write_pages
 from highwater.viewer.pages import IndexRow, index_page, page_name, search_page, trace_page
-from highwater.viewer.picture import Block, Fact, Lane, Log, Message, Picture
 from highwater.viewer.showing import counterexample_of
 from highwater.viewer.shown import Counterexample
 from highwater.visible import visible
@@ -158,7 +158,7 @@ def test_hostile_text_shows_as_text(toy: Callable[..., tuple[System, Violation]]
         lane = Lane(logs=(Log((Block(text, 0),), 0, room=2, name=text),), facts=(Fact(text, text),))
         return Picture({"controller": lane, text: lane}, (Message(1, text, text, text, text, 1),))
 
-    from highwater.viewer.picture import Drawing
+    from highwater.model.language.picture import Drawing
 
     entry = {
         "name": text,

@@ -19,6 +19,7 @@ from highwater.explorer.verdict import Step, Violation
 from highwater.model.catalogue import MODELS
 from highwater.model.language.declarations import action, invariant
 from highwater.model.language.domain import Integers, Maybe, OneOf
+from highwater.model.language.picture import Fact, Lane, NameSet, Picture, Tone
 from highwater.model.language.records import domain_of, within
 from highwater.model.reference.controlling import become_leader
 from highwater.reports.results import entry_of
@@ -27,7 +28,6 @@ from highwater.viewer.drawings import drawing_of
 from highwater.viewer.index import counterexample_in
 from highwater.viewer.lanes import show_lanes
 from highwater.viewer.pages import trace_page
-from highwater.viewer.picture import Fact, Lane, NameSet, Picture, Tone
 from highwater.viewer.pictures import of_any_model
 from highwater.viewer.showing import counterexample_of, shown_trace, value_at
 from highwater.viewer.shown import Counterexample, Delivery
@@ -152,7 +152,8 @@ def test_sections_of_several_lines_are_whole() -> None:
     ],
 )
 def test_a_part_of_the_state_belongs_to_the_lane_that_it_names(part: str, lane: str) -> None:
-    assert lane_of_part(part, ("controller", "b0", "b1", "b2", "b10")) == lane
+    pictures = [Picture(dict.fromkeys(("controller", "b0", "b1", "b2", "b10"), Lane()))]
+    assert lane_of_part(part, 0, pictures) == lane
 
 
 # --- messages in slots
@@ -317,7 +318,7 @@ def test_every_drawing_draws_whatever_a_model_does(model: str, name: str) -> Non
             if found is None:
                 break
             trace.append(Step(*found))
-        shown = shown_trace(system, trace, drawing, "")
+        shown = shown_trace(system, trace, drawing=drawing)
         for step, executed in zip(shown.steps, trace, strict=True):
             picture = drawing.draw(system.domain, executed.state)
             assert tuple(picture.lanes) == shown.lanes

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from highwater.model.language.declarations import Instance
 from highwater.model.language.domain import Struct
+from highwater.model.language.picture import Badge, Block, Drawing, Fact, Lane, Log, Message, NameSet, Picture, Tone
 from highwater.model.quorum_reference.kip_853.state import ChangingQuorum, Role, Server, ServerRole
-from highwater.viewer.picture import Badge, Block, Drawing, Fact, Lane, Log, Message, NameSet, Picture, Tone
 from highwater.viewer.pictures.of_any_model import role
 from highwater.viewer.pictures.quorum import CLIENTS
 

@@ -11,7 +11,7 @@ from highwater.model.controller.brokers import Role
 from highwater.model.controller.context import Answer, Context
 from highwater.model.controller.state import Cluster
 from highwater.model.language.domain import Struct
-from highwater.viewer.picture import Badge, Drawing, Fact, Lane, Message, NameSet, Picture, Tone
+from highwater.model.language.picture import Badge, Drawing, Fact, Lane, Message, NameSet, Picture, Tone
 from highwater.viewer.pictures.of_any_model import names, role
 
 ZOOKEEPER = "zookeeper"

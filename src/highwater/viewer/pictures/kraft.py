@@ -14,7 +14,7 @@ import attrs
 from highwater.model.kraft.image import Partition, Standing
 from highwater.model.kraft.state import Cluster, Fate, Proposal
 from highwater.model.language.domain import Struct
-from highwater.viewer.picture import Badge, Block, Drawing, Fact, Lane, Log, Message, NameSet, Picture, Tone
+from highwater.model.language.picture import Badge, Block, Drawing, Fact, Lane, Log, Message, NameSet, Picture, Tone
 from highwater.viewer.pictures.of_any_model import names, role
 
 CONTROLLER = "controller"

@@ -14,8 +14,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from highwater.model.language.domain import ArrayOf, Integers, Maybe, SequenceOf, SetOf, Struct
+from highwater.model.language.picture import Badge, Block, Drawing, Fact, Lane, Log, Message, NameSet, Picture, Tone
 from highwater.model.language.shape import Domain
-from highwater.viewer.picture import Badge, Block, Drawing, Fact, Lane, Log, Message, NameSet, Picture, Tone
 
 STATE = "state"
 SENDERS, RECEIVERS = ("sender", "source", "from_broker"), ("receiver", "destination", "to_broker")

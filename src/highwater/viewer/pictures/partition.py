@@ -9,9 +9,9 @@ from typing import Any
 
 from highwater.model.language.declarations import Instance
 from highwater.model.language.domain import SequenceOf, Struct
+from highwater.model.language.picture import Badge, Block, Drawing, Fact, Lane, Log, Message, NameSet, Picture, Tone
 from highwater.model.partition.messages import Answer, Fetch, IsrChange, Stage
 from highwater.model.partition.state import Partition, Process, Replica, Standing
-from highwater.viewer.picture import Badge, Block, Drawing, Fact, Lane, Log, Message, NameSet, Picture, Tone
 from highwater.viewer.pictures.of_any_model import log_of, names, role
 
 CONTROLLER, CLIENTS = "controller", "clients"

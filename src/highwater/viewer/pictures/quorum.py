@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 from highwater.model.language.declarations import Instance
 from highwater.model.language.domain import Struct
+from highwater.model.language.picture import Badge, Drawing, Fact, Lane, Message, NameSet, Picture, Tone
 from highwater.model.quorum_reference.state import Quorum, Server, ServerRole
-from highwater.viewer.picture import Badge, Drawing, Fact, Lane, Message, NameSet, Picture, Tone
 from highwater.viewer.pictures.of_any_model import log_of, role
 
 CLIENTS = "clients"

@@ -6,9 +6,9 @@ from collections.abc import Hashable, Iterable
 
 from highwater.model.language.declarations import Instance
 from highwater.model.language.domain import Struct
+from highwater.model.language.picture import Badge, Block, Drawing, Lane, Log, Message, NameSet, Picture, Tone
 from highwater.model.reference.async_isr import LEADER, Agreement
 from highwater.model.reference.state import Cluster
-from highwater.viewer.picture import Badge, Block, Drawing, Lane, Log, Message, NameSet, Picture, Tone
 from highwater.viewer.pictures.of_any_model import log_of, names, role
 
 CONTROLLER = "controller"

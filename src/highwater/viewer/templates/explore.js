@@ -51,8 +51,8 @@
     const button = event.target.closest("button[data-verb]");
     if (event.target.id === "stop") fetch(address("/stop"), { method: "POST" }).then((answer) => answer.text()).then((text) => { $("doing").textContent = text; });
     if (!button) return;
-    const { verb, action, node, rule } = button.dataset;
-    send(verb, { ...(action && { action: Number(action) }), ...(node && { node: Number(node) }), ...(rule && { rule }) });
+    const { verb, action, node, rule, what } = button.dataset;
+    send(verb, { ...(action && { action: Number(action) }), ...(node && { node: Number(node) }), ...(rule && { rule }), ...(what && { what }) });
   });
   document.addEventListener("submit", (event) => {
     const form = event.target.closest("form[data-verb]");
