@@ -10,8 +10,8 @@ import attrs
 from highwater.explorer.blame import RAISED, Contradiction, ModelError, where
 from highwater.explorer.system import System, judge_end, successor
 from highwater.explorer.verdict import DEADLOCK, Step, Violation
-from highwater.model.language.declarations import Instance, Witness
-from highwater.model.language.domain import OneOf
+from highwater.model.language.declarations import Instance, Truth, Witness, names_in
+from highwater.model.language.domain import OneOf, Struct, domains_in
 from highwater.model.language.shape import Domain, Shape
 
 
@@ -48,13 +48,37 @@ def violation_at(system: System, invariant: Instance | None, trace: Sequence[Ste
     if why:
         raise Contradiction(f"{invariant} was found violated, but plain evaluation of the trace's end does not agree")
     facts = why.facts if isinstance(why, Witness) else {}
+    return Violation(
+        invariant.of.name, dict(invariant.shown), witness_in_words(system, invariant, why), facts, tuple(trace)
+    )
+
+
+def witness_in_words(system: System, of: Instance, why: Truth) -> str:
+    """The sentence of a witness, empty if there is none. A fact that has the name of one of the property's parameters,
+    or of a field of the state, is shown as such if its domain is of names: b1 for broker 1.
+
+    Raises:
+        ModelError: it cannot be put in words.
+    """
+    if not isinstance(why, Witness):
+        return ""
     try:
-        sentence = str(why) if isinstance(why, Witness) else ""
+        return why.in_words({**_domains_of_names(system.domain, *of.domains.values()), **of.domains})
     except RAISED as error:
-        raise ModelError(
-            f"{invariant} {where(invariant)} returned a witness that cannot be put in words: {error!r}"
-        ) from error
-    return Violation(invariant.of.name, dict(invariant.shown), sentence, facts, tuple(trace))
+        raise ModelError(f"{of} {where(of)} returned a witness that cannot be put in words: {error!r}") from error
+
+
+def _domains_of_names(*domains: Domain) -> dict[str, Domain]:
+    """By set of names, the domain of one; and by field of a state what it has of them, where all fields of that name
+    have the same.
+    """
+    parts = [part for domain in domains for part in domains_in(domain)]
+    fields: dict[str, list[Domain]] = {}
+    for each in parts:
+        for name, of in each.inside().items() if isinstance(each, Struct) else ():
+            fields.setdefault(name, []).append(of.inside()[""] if of.shape is Shape.LIST else of)
+    agreed = {name: of[0] for name, of in fields.items() if len({tuple(names_in(each)) for each in of}) == 1}
+    return agreed | {part.names: part for part in parts if part.names}
 
 
 def order_of(system: System, violation: Violation) -> tuple[int, ...]:

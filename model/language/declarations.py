@@ -7,12 +7,14 @@ from __future__ import annotations
 import functools
 import inspect
 import itertools
-from collections.abc import Callable, Mapping
+import string
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, ParamSpec, Self, TypeVar
 
 import attrs
 
 from highwater.model.language.records import domain_of
+from highwater.model.language.shape import Domain, DomainError, Shape
 
 Given = ParamSpec("Given")
 Result = TypeVar("Result")
@@ -206,7 +208,50 @@ class Witness:
         return False
 
     def __str__(self) -> str:
-        return self.sentence.format(**self.facts)
+        return self.in_words({})
+
+    def in_words(self, domains: Mapping[str, Domain]) -> str:
+        """The sentence with its facts. A fact is shown as the domain of its name does, if that is one of names, or as
+        those of the set that it is said to be of: `{broker} follows {other:brokers}` reads "b1 follows b0". A letter in
+        front of the braces, as in `b{broker}`, says how the author shows it.
+        """
+        text = ""
+        for literal, name, spec, conversion in string.Formatter().parse(self.sentence):
+            text += literal
+            if name is None:
+                continue
+            value, names = self.facts.get(name), (spec or "") if _is_word(spec) else ""
+            of = domains.get(names or name)
+            if (spec and not names) or conversion or name not in self.facts:
+                braces = f"{{{name}{'!' + conversion if conversion else ''}{':' + spec if spec else ''}}}"
+                text += braces.format(**self.facts)
+            elif of is not None and any(names_in(of)) and _is_of(of, value) and not text[-1:].isalnum():
+                text += of.show(value)
+            elif isinstance(value, frozenset | set):
+                text += f"{{{' '.join(map(str, sorted(value)))}}}"
+            else:
+                text += "none" if value is None else str(value)
+        return text
+
+
+def _is_word(spec: str | None) -> bool:
+    """Whether what stands behind a colon is the name of a set rather than how Python formats a value."""
+    return spec is not None and len(spec) > 1 and spec.isidentifier()
+
+
+def names_in(domain: Domain) -> Iterator[str]:
+    """The sets of names that the values of a domain are, or may be, or have as members."""
+    yield from [domain.names] if domain.names else ()
+    if domain.shape in (Shape.OPTION, Shape.SET):
+        for of in domain.inside().values():
+            yield from names_in(of)
+
+
+def _is_of(domain: Domain, value: Any) -> bool:
+    try:
+        return not domain.exceeded(value)
+    except DomainError:
+        return False
 
 
 Truth = bool | Witness

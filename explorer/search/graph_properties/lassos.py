@@ -16,11 +16,12 @@ from typing import Any
 
 import attrs
 
-from highwater.explorer.blame import RAISED, Contradiction, ModelError, where
+from highwater.explorer.blame import Contradiction
 from highwater.explorer.classes import truths
 from highwater.explorer.fairness import Demand, demands_of
 from highwater.explorer.ranks import in_words
 from highwater.explorer.system import Cut, System, judge, successor
+from highwater.explorer.trace import witness_in_words
 from highwater.explorer.verdict import Step, Violation
 from highwater.model.language.declarations import Instance, Witness
 from highwater.model.language.graph_properties import Form, Liveness
@@ -149,10 +150,7 @@ def lasso_at(system: System, of: Instance[Liveness], trace: Sequence[Step], back
     around = [step.state for step in trace[back_to:]]
     false = (why for state in reversed(around) if not (why := judge(of, state, system.domain)))
     why = next(false, True)
-    try:
-        sentence = str(why) if isinstance(why, Witness) else ""
-    except RAISED as error:
-        raise ModelError(f"{of} {where(of)} returned a witness that cannot be put in words: {error!r}") from error
+    sentence = witness_in_words(system, of, why)
     facts = why.facts if isinstance(why, Witness) else {}
     again = for_ever(trace, back_to)
     if trace[back_to].state != trace[-1].state:

@@ -239,7 +239,7 @@ def _show(entry: dict[str, Any], step: int | None, *, changes: bool) -> None:
         show_lanes(console, counterexample, step)
     if step is None:
         if violation.property:
-            show_witness(console, violation)
+            show_witness(console, counterexample.system, violation)
         for found in counterexample.worth_showing:
             since = f"since step {found.since}" if found.since else "from the start"
             console.print(Text(f"      {visible(f'{found.part} is {found.value}')} {since}", "dim"))

@@ -15,11 +15,11 @@ from highwater.claims.resolving import same_name
 from highwater.explorer.analysis.refusals import refusal
 from highwater.explorer.outlook import is_deadlock, outlook
 from highwater.explorer.system import Cut, System, judge_end, successor
-from highwater.explorer.trace import changes, violation_at
+from highwater.explorer.trace import changes, violation_at, witness_in_words
 from highwater.explorer.verdict import DEADLOCK, Step, Violation, by_hand
 from highwater.exploring.nodes import Choice, Judged, Node, by_name
 from highwater.exploring.searching import Cancelled, Way, question, way_to
-from highwater.model.language.declarations import Instance, Witness
+from highwater.model.language.declarations import Instance
 from highwater.model.language.graph_properties import Liveness, Prospect
 from highwater.reports.replaying import Subject
 from highwater.reports.results import about_violation
@@ -141,7 +141,7 @@ class Session:
                 each.of.name, None if lost is None else not lost, "its goal is out of reach" if lost else "", True
             )
         verdict = judge_end(self.system, each, before, state)
-        return Judged(each.of.name, bool(verdict), str(verdict) if isinstance(verdict, Witness) else "", checked=True)
+        return Judged(each.of.name, bool(verdict), witness_in_words(self.system, each, verdict), checked=True)
 
     # Verbs
 

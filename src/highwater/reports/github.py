@@ -12,6 +12,7 @@ from highwater.claims.checking import Result, Status
 from highwater.claims.coverage import Coverage, added_up
 from highwater.claims.positions import in_repository, line_of_key, readable
 from highwater.files import ReportError
+from highwater.reports.reasons import reason
 from highwater.reports.results import Problem
 from highwater.reports.terminal import bounds_line, counts_line, coverage_line, trace_rows, verdict_line, whole_verdict
 from highwater.visible import visible
@@ -34,7 +35,7 @@ def commands(results: Iterable[Result]) -> list[str]:
         for mismatch in result.mismatches:
             shown = violation is not None and mismatch.key in ("expect.verdict", "expect.property")
             why = (
-                f"\n{violation.property} is false: {violation.witness or 'no reason given'}"
+                f"\n{violation.property} is false: {reason(result.spec.system(), violation)}"
                 if shown and violation
                 else ""
             )
@@ -160,7 +161,7 @@ def _details(result: Result) -> str:
     lines += [line for said in result.spec.comment.splitlines() for line in (_cell(said), "")]
     lines += [f"- {_cell(line)}" for line in (*result.mismatches, bounds_line(result), counts_line(result.outcome))]
     if (violation := result.violation) is not None:
-        lines += ["", f"**{violation.property} is false:** {_cell(violation.witness or 'no reason given')}", ""]
+        lines += ["", f"**{violation.property} is false:** {_cell(reason(result.spec.system(), violation))}", ""]
         lines += ["| step | actor | action | changes |", "|---:|---|---|---|"]
         for row in trace_rows(result.spec.system(), violation.trace, violation.back_to):
             lines.append(f"| {' | '.join(map(_cell, row))} |")

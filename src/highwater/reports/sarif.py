@@ -14,6 +14,7 @@ from highwater.claims.positions import in_repository, line_of_function, line_of_
 from highwater.distribution import VERSION
 from highwater.explorer.verdict import DEADLOCK
 from highwater.files import write_text
+from highwater.reports.reasons import reason
 from highwater.reports.results import Problem
 from highwater.reports.terminal import trace_rows, verdict_line
 from highwater.visible import summary_and_rest
@@ -122,7 +123,7 @@ def _finding(result: Result, rule: str, level: str, mismatch: Mismatch) -> dict[
     words = f"{readable(spec.name)}: {mismatch}"
     finding: dict[str, Any] = {"ruleId": rule, "level": level}
     if violation is not None and rule == violation.property:
-        words += f". {violation.witness or f'{rule} is false'}"
+        words += f". {f'{rule} is false: ' * (not violation.witness)}{reason(spec.system(), violation)}"
         finding["codeFlows"] = [{"threadFlows": [{"locations": _flow(result)}]}]
     key = f"{readable(in_repository(spec.path).as_posix())}#{mismatch.key}"
     return {

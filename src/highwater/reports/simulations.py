@@ -71,7 +71,7 @@ def show_simulation(console: Console, found: Simulated, *, with_coverage: bool) 
     if violation is not None:
         console.print()
         show_trace(console, spec.system(), violation.trace, violation.back_to)
-        show_witness(console, violation)
+        show_witness(console, spec.system(), violation)
 
 
 def _shrunk(found: Simulated) -> str:

@@ -26,6 +26,7 @@ from highwater.explorer.verdict import DEADLOCK, Audit, Outcome, Step, Unreached
 from highwater.model.language.graph_properties import GraphProperty, Prospect
 from highwater.model.language.shape import Domain, Shape
 from highwater.reports.progress import short
+from highwater.reports.reasons import reason
 from highwater.visible import counted, visible
 
 _COLOURS = {Status.MET: "green", Status.UNMET: "bold red", Status.UNDECIDED: "yellow", Status.ANSWERED: "cyan"}
@@ -63,7 +64,7 @@ def show_result(console: Console, result: Result, *, with_trace: bool, with_acti
     if with_trace and (violation := result.violation):
         console.print()
         show_trace(console, spec.system(), violation.trace, violation.back_to)
-        show_witness(console, violation)
+        show_witness(console, spec.system(), violation)
         console.print()
 
 
@@ -104,13 +105,13 @@ def _advice(outcome: Outcome) -> str:
     return f"{full}: raise --max-states, or {lower}"
 
 
-def show_witness(console: Console, violation: Violation) -> None:
+def show_witness(console: Console, system: System, violation: Violation) -> None:
     """Why the property is false, in words."""
     console.print(
         Text.assemble(
             "    ",
             (f"{violation.property} is false:", "bold red"),
-            f" {visible(violation.witness or 'no reason given')}",
+            f" {visible(reason(system, violation))}",
         )
     )
 
@@ -293,7 +294,7 @@ def plain_text(result: Result) -> str:
     lines = [verdict_line(result), *result.mismatches, bounds_line(result), counts_line(result.outcome)]
     if (violation := result.violation) is not None:
         lines += ["", *trace_text(result.spec.system(), violation.trace, violation.back_to)]
-        lines.append(f"{violation.property} is false: {violation.witness or 'no reason given'}")
+        lines.append(f"{violation.property} is false: {reason(result.spec.system(), violation)}")
     return "\n".join(lines)
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, cast
 
 import attrs
@@ -17,16 +16,14 @@ from highwater.explorer.trace import changes
 from highwater.explorer.verdict import DEADLOCK, Step, Violation
 from highwater.model.language.declarations import Instance, Quantified
 from highwater.model.language.graph_properties import GraphProperty, Liveness, Prospect
-from highwater.model.language.picture import Drawing, Picture
-from highwater.model.language.shape import Domain
+from highwater.model.language.picture import Drawing
+from highwater.reports.reasons import read_by_property
 from highwater.reports.replaying import Subject
 from highwater.viewer.abstract import with_abstract
 from highwater.viewer.cells import arrows_of, cell_of, lane_of, lane_of_part, pictures_alike
 from highwater.viewer.drawings import drawing_of, drawn
 from highwater.viewer.shown import Counterexample, LookedAt, Meaning, ShownStep, ShownTrace, worth_showing
 from highwater.viewer.wording import meaning_of, settings_in_words
-
-LONGEST_VALUE = 80  # of a longer value only what was added last is shown
 
 
 def counterexample_of(
@@ -103,7 +100,10 @@ def shown_trace(
     lanes = tuple(pictures[0].lanes)
     arrows = tuple(arrows_of(drawing, trace, pictures))
     instances = (*instances_of(system, about), *system.safety, *followed)
-    looked_at = tuple(_looked_at(system, trace, why, pictures)) if why else ()
+    read = read_by_property(system, trace, why) if why else ()
+    looked_at = tuple(
+        LookedAt(each.part, each.value, each.since, lane_of_part(each.part, each.since, pictures)) for each in read
+    )
     offsets = frozenset(value for name, value in (facts or {}).items() if "offset" in name and isinstance(value, int))
     steps = []
     for number, step in enumerate(trace):
@@ -188,31 +188,3 @@ def _judged(
     return frozenset(false), frozenset(
         unjudged | {each.of.name for each, lost in hopes.items() if lost is None}
     ) - false
-
-
-def _looked_at(system: System, trace: Sequence[Step], why: Causes, pictures: Sequence[Picture]) -> Iterator[LookedAt]:
-    """What the property looked at, the parts that changed last coming last."""
-    values = dict(part_values(system.domain, trace[-1].state))
-    for part, writers in sorted(why.looked_at.items(), key=lambda item: item[1][-1]):
-        value, since = value_at(values, part), writers[-1]
-        if len(value) > LONGEST_VALUE and since:
-            made = changes(system.domain, trace[since - 1].state, trace[since].state)
-            value = next((f"… + {change.gained}" for change in made if change.path == part and change.gained), value)
-        yield LookedAt(part, value, since, lane_of_part(part, since, pictures))
-
-
-def value_at(values: Mapping[str, str], part: str) -> str:
-    """The value of a part; of one inside a record that is not there, that of the record. No value is an empty text."""
-    inside = (part[: match.start()] for match in reversed(list(re.finditer(r"[.\[]|$", part))))
-    known = next((values[name] for name in inside if name in values), "none")
-    return known or '""'
-
-
-def part_values(domain: Domain, value: Any, path: str = "") -> Iterator[tuple[str, str]]:
-    """The parts of a state as `highwater.explorer.trace.changes` names them, each with its value as shown."""
-    names = domain.paths(value, path)
-    if names is None:
-        yield path, domain.show(value)
-        return
-    for (of, part), name in zip(domain.parts(value), names, strict=True):
-        yield from part_values(of, part, name)

@@ -22,6 +22,7 @@ from highwater.model.language.domain import Integers, Maybe, OneOf
 from highwater.model.language.picture import Fact, Lane, NameSet, Picture, Tone
 from highwater.model.language.records import domain_of, within
 from highwater.model.reference.controlling import become_leader
+from highwater.reports.reasons import value_at
 from highwater.reports.results import entry_of
 from highwater.viewer.cells import cell_of, lane_of_part
 from highwater.viewer.drawings import drawing_of
@@ -29,7 +30,7 @@ from highwater.viewer.index import counterexample_in
 from highwater.viewer.lanes import show_lanes
 from highwater.viewer.pages import trace_page
 from highwater.viewer.pictures import of_any_model
-from highwater.viewer.showing import counterexample_of, shown_trace, value_at
+from highwater.viewer.showing import counterexample_of, shown_trace
 from highwater.viewer.shown import Counterexample, Delivery
 from highwater.viewer.wording import meaning_of, protocol_in_words
 from tests import small_models
