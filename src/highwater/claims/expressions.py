@@ -21,9 +21,9 @@ import attrs
 
 from highwater.claims.tables import Findings, did_you_mean, shown
 from highwater.explorer.blame import RAISED
-from highwater.model.language.domain import ArrayOf, Maybe, OneOf, Struct, classes_in, domains_in
+from highwater.model.language.domain import ArrayOf, OneOf, Struct, classes_in, domains_in
 from highwater.model.language.records import domain_of
-from highwater.model.language.shape import Domain
+from highwater.model.language.shape import Domain, Shape
 
 LONGEST = 2_000
 DEEPEST = 60
@@ -191,11 +191,11 @@ def _domain_of(tree: ast.AST, state: Domain) -> Domain | None:
             return state
         case ast.Attribute(value, name):
             of = _domain_of(value, state)
-            inner = of.of if isinstance(of, Maybe) else of
-            return inner.fields.get(name) if isinstance(inner, Struct) else None
+            inner = of.inside()[""] if of and of.shape is Shape.OPTION else of
+            return inner.inside().get(name) if inner and inner.shape is Shape.RECORD else None
         case ast.Subscript(value, ast.Constant()):
             of = _domain_of(value, state)
-            return of.of if isinstance(of, ArrayOf) else None
+            return of.inside()[""] if of and of.shape is Shape.LIST else None
     return None
 
 
