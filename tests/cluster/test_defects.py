@@ -19,8 +19,8 @@ from highwater.cluster.nodes import TimeoutExceeded
 from highwater.cluster.observing import Control
 from highwater.cluster.runs import Reading
 from highwater.conformance.distribution import KafkaError, find
+from tests.conformance.conftest import NEWEST
 
-NEWEST = "4.4.0"
 CLEANLY = "controller: partition change for t-1: isr: [1] -> [0], leader: 1 -> 0, leaderEpoch: 1 -> 2, elr: [0] -> [1]"
 UNCLEANLY = f"{CLEANLY}, leaderRecoveryState: RECOVERED -> RECOVERING"
 ALL = Reading(((0, "r0", 0), (1, "r1", 0)), 2)

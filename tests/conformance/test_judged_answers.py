@@ -8,11 +8,11 @@ import pytest
 from highwater.asking.answering import answer
 from highwater.asking.asked import Says
 from highwater.asking.judged import judged_on, recorded
-from highwater.asking.judging import judge
 from highwater.asking.questions import catalogue, question_named
 from highwater.asking.settings import settings_for
 from highwater.claims.conformance import Session
 from tests.conformance.conftest import harness_of
+from tests.conformance.judging import judge
 
 BY_CLASSES = {(release, classes) for release, classes, _ in recorded()}
 

@@ -32,8 +32,8 @@ from highwater.conformance.walking import (
     refuse_unless_possible,
     walk,
 )
+from tests.conformance.conftest import NEWEST
 
-NEWEST = "4.4.0"
 CI_STEPS = 200_000
 FEWER_STEPS = 50_000  # find known defects again; new ones are looked for on the newest release
 CONTROLLER, WITH_ELR, QUORUM = Setting(Who.CONTROLLER), Setting(Who.CONTROLLER, elr=True), Setting(Who.QUORUM)
