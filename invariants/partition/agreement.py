@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import cast
-
-from highwater.invariants.partition.terms import is_the_leader
+from highwater.invariants.partition.terms import the_leader
 from highwater.model.language.declarations import Truth, Witness, invariant, step_property
 from highwater.model.log import brokers
 from highwater.model.partition.bounds import PartitionBounds
 from highwater.model.partition.high_watermark import maximal_isr, min_isr
 from highwater.model.partition.protocol import PartitionProtocol
-from highwater.model.partition.state import Leadership, Partition, Process, Standing
+from highwater.model.partition.state import Partition, Process, Standing
 
 
 @invariant(leader=brokers, member=brokers)
@@ -25,9 +23,10 @@ def commits_wait_for_every_candidate(
     When false: the leader can commit a record that the next leader lacks.
     Source: KIP-497; ValidHighWatermark of AsyncIsr in github.com/hachikuji/kafka-specification.
     """
-    if not is_the_leader(partition, leader):
+    replica, quorum = the_leader(partition, leader), partition.quorum
+    if replica is None:
         return True
-    quorum, leadership = partition.quorum, cast("Leadership", partition.replicas[leader].leadership)
+    leadership = replica.leadership
     eligible = member in quorum.elr and len(leadership.isr) >= min_isr(leadership.assignment, protocol, bounds)
     if not (member in quorum.isr or eligible) or member in maximal_isr(leadership, protocol):
         return True

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import cast
-
 from highwater.invariants.partition.terms import record_numbers
 from highwater.model.language.declarations import Truth, Witness, invariant, step_property
 from highwater.model.log import brokers, offsets
 from highwater.model.partition.bounds import PartitionBounds
 from highwater.model.partition.high_watermark import maximal_isr, min_isr
 from highwater.model.partition.protocol import PartitionProtocol
-from highwater.model.partition.state import Leadership, Partition
+from highwater.model.partition.state import Partition
 
 
 @step_property(needs=lambda bounds: bounds.offset_queries)
@@ -60,10 +58,10 @@ def refused_records_are_not_exposed(
         each.id != record for each in after.clients.exposed
     ):
         return True
-    replica = after.replicas[leader]
-    if not after.leads(leader) or replica.high_watermark == before.replicas[leader].high_watermark:
+    replica = after.presumed_leader(leader)
+    if replica is None or replica.high_watermark == before.replicas[leader].high_watermark:
         return True
-    size = len(maximal_isr(cast("Leadership", replica.leadership), protocol))
+    size = len(maximal_isr(replica.leadership, protocol))
     if size >= min_isr(replica.leadership.assignment, protocol, bounds):
         return True
     return Witness(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from highwater.invariants.partition.terms import is_the_leader
+from highwater.invariants.partition.terms import the_leader
 from highwater.model.language.declarations import Truth, Witness
 from highwater.model.language.graph_properties import always_eventually, eventually_always, per
 from highwater.model.partition import (
@@ -26,7 +26,7 @@ from highwater.model.partition import (
 from highwater.model.partition.bounds import PartitionBounds
 from highwater.model.partition.high_watermark import min_isr
 from highwater.model.partition.protocol import PartitionProtocol
-from highwater.model.partition.state import Partition, Replica, Standing
+from highwater.model.partition.state import Leader, Partition, Replica, Standing
 
 FAIR = (
     fetching.fetch_at_once,
@@ -68,14 +68,14 @@ so that it finds one that catches up again and again to be caught up in the end.
 """
 
 
-def _leaders(partition: Partition) -> Iterator[tuple[int, Replica]]:
+def _leaders(partition: Partition) -> Iterator[tuple[int, Leader]]:
     """The leader and its replica, if a broker has become leader in the current leader epoch."""
-    for broker, replica in enumerate(partition.replicas):
-        if is_the_leader(partition, broker):
+    for broker in range(len(partition.replicas)):
+        if (replica := the_leader(partition, broker)) is not None:
             yield broker, replica
 
 
-def _waits_for_news(partition: Partition, replica: Replica) -> bool:
+def _waits_for_news(partition: Partition, replica: Leader) -> bool:
     """Whether a leader proposes a fenced broker. In the model a leader learns of a fence only from a later change of
     the partition.
     """

@@ -93,8 +93,8 @@ def own_isr_is_complete(partition: Partition, leader: int, member: int, offset: 
     When false: the leader takes records for replicated that are not.
     Source: WeakIsr in github.com/hachikuji/kafka-specification.
     """
-    replica, other = partition.replicas[leader], partition.replicas[member]
-    if leader == member or not replica.log_start <= offset < replica.high_watermark or not partition.leads(leader):
+    replica, other = partition.presumed_leader(leader), partition.replicas[member]
+    if leader == member or replica is None or not replica.log_start <= offset < replica.high_watermark:
         return True
     if member not in replica.leadership.isr or not other.is_up or offset < other.log_start:
         return True

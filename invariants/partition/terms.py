@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from highwater.model.language.domain import Integers
-from highwater.model.partition.state import Partition
+from highwater.model.partition.state import Leader, Partition
 
 
 def record_numbers(bounds: Any) -> Integers:
@@ -21,4 +21,10 @@ def record_numbers(bounds: Any) -> Integers:
 
 def is_the_leader(partition: Partition, broker: int) -> bool:
     """Whether a broker has become leader of the controller's current leader epoch."""
-    return partition.leads(broker) and partition.replicas[broker].leader_epoch == partition.leader_epoch
+    return the_leader(partition, broker) is not None
+
+
+def the_leader(partition: Partition, broker: int) -> Leader | None:
+    """The replica of a broker that has become leader of the controller's current leader epoch."""
+    replica = partition.presumed_leader(broker)
+    return None if replica is None or replica.leader_epoch != partition.leader_epoch else replica

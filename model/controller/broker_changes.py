@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import cast
-
 from highwater.model.controller.bounds import ControllerBounds, asks_again, controllers
 from highwater.model.controller.context import Answer
 from highwater.model.controller.deletion import fail_deletion, resume_deletion
@@ -16,14 +14,13 @@ from highwater.model.controller.replica_states import ReplicaState
 from highwater.model.controller.requests import Batch
 from highwater.model.controller.state import Cluster
 from highwater.model.controller.state_machines import (
-    may_write,
     move_partition,
     move_replicas,
     next_leadership,
+    replaceable_leadership,
     trigger_online,
     write_leadership,
 )
-from highwater.model.controller.zookeeper import Leadership
 from highwater.model.language.declarations import action
 from highwater.model.language.records import evolve, replaced
 from highwater.model.log import brokers
@@ -84,9 +81,10 @@ def _came(cluster: Cluster, controller: int, came: list[int], protocol: Controll
     cluster = move_replicas(cluster, controller, hosted, ReplicaState.ONLINE, protocol)
     cluster = trigger_online(cluster, controller, protocol)
     context = cluster.controllers[controller]
-    if context.reassignment is not None and any(replica in came for replica in context.reassignment.target):
-        return go_on(cluster, controller, protocol)
-    is_reassigning = context.reassignment is not None and context.step is not None
+    reassignment = context.reassignment
+    if reassignment is not None and any(replica in came for replica in reassignment.target):
+        return go_on(cluster, controller, reassignment, protocol)
+    is_reassigning = reassignment is not None and context.step is not None
     if context.deleting and hosted and not is_reassigning:
         return resume_deletion(cluster.with_context(controller, deletion_halted=False), controller, protocol)
     return cluster
@@ -127,8 +125,8 @@ def _fenced_from_one_snapshot(
 
     Source: KAFKA-13173; org.apache.kafka.controller.ReplicationControlManager#handleNodeDeactivated (2.8).
     """
-    snapshot = cluster.zk.leadership
-    if snapshot is None or not may_write(cluster, controller):
+    snapshot = leadership = replaceable_leadership(cluster, controller)
+    if snapshot is None or leadership is None:
         return cluster
     for replica in went:
         isr = snapshot.isr - {replica} or snapshot.isr
@@ -137,11 +135,12 @@ def _fenced_from_one_snapshot(
             others = frozenset(cluster.ids) - {replica}
             elected = elect_offline(cluster.controllers[controller].assignment, isr, others, unclean=False)
             leader = None if elected is None else elected.leader
-        cluster = write_leadership(cluster, controller, next_leadership(cluster, controller, leader, isr), protocol)
+        leadership = next_leadership(leadership, leader, isr, cluster.controllers[controller].epoch)
+        cluster = write_leadership(cluster, controller, leadership, protocol)
     batch = Batch(controller)
     context = cluster.controllers[controller]
-    batch.add_leader_and_isr(cluster, context.assignment, cast("Leadership", context.leadership))
-    states = cluster.controllers[controller].replicas
+    batch.add_leader_and_isr(cluster, context.assignment, leadership)
+    states = context.replicas
     for replica in went:
         states = replaced(states, replica, ReplicaState.OFFLINE)
     return batch.sent(cluster, protocol).with_context(controller, replicas=states)

@@ -94,7 +94,7 @@ def taken_over(cluster: Cluster, controller: int, protocol: ControllerProtocol) 
         cluster = _machines_started(cluster, controller, dead, protocol)
     context = cluster.controllers[controller]
     if context.reassignment is not None:
-        return begin(cluster, controller, protocol)
+        return begin(cluster, controller, context.reassignment, protocol)
     return resume_deletion(cluster, controller, protocol) if protocol.resume_deletion_on_failover else cluster
 
 
@@ -196,13 +196,16 @@ def take_next_step(
     Enabled: it is in the middle of one of these.
     Effect: see `highwater.model.controller.reassignment` and `highwater.model.controller.deletion`.
     """
-    step = cluster.controllers[controller].step
-    if step is None:
-        return None
+    step, reassignment = cluster.controllers[controller].step, cluster.controllers[controller].reassignment
     if step in DELETION_STEPS:
         return handled(
             cluster, controller, protocol, lambda before: complete_deletion(before, controller, step, protocol)
         )
+    if step is None or reassignment is None:
+        return None
     return handled(
-        cluster, controller, protocol, lambda before: take_step(before, controller, step, bounds.min_isr, protocol)
+        cluster,
+        controller,
+        protocol,
+        lambda before: take_step(before, controller, step, reassignment, bounds.min_isr, protocol),
     )

@@ -11,7 +11,8 @@ from highwater.model.controller.events import is_free
 from highwater.model.controller.protocol import ControllerProtocol, IsrPath
 from highwater.model.controller.requests import Batch
 from highwater.model.controller.state import Cluster
-from highwater.model.controller.state_machines import ControllerMoved, fenced
+from highwater.model.controller.state_machines import ControllerMoved, write_leadership
+from highwater.model.controller.zookeeper import Leadership
 from highwater.model.language.declarations import action
 from highwater.model.language.records import evolve
 from highwater.model.log import brokers
@@ -157,14 +158,16 @@ class IsrAnswer(Enum):
     WRITE = "leader and ISR are to be written"
 
 
-def isr_answer(context: Context, broker: Broker, leader: int, protocol: ControllerProtocol) -> IsrAnswer:
+def isr_answer(
+    context: Context, broker: Broker, leader: int, isr: frozenset[int], protocol: ControllerProtocol
+) -> IsrAnswer:
     """A controller's answer to a leader that asks for an ISR, from what the controller knows.
 
     Source: kafka.controller.KafkaController#tryProcessAlterPartition (3.3 to 3.9), #processAlterIsr (2.7 to 3.1). The
         latter tries to write even if the leader knows newer epochs, and fails, so that the leader asks again. Until 3.2
         it accepts members that are not live.
     """
-    known, isr = context.leadership, broker.change.isr
+    known = context.leadership
     if context.live[leader] != broker.epoch:
         return IsrAnswer.ASK_AGAIN
     if known is None or context.topic_id != broker.topic_id:
@@ -184,39 +187,39 @@ def isr_answer(context: Context, broker: Broker, leader: int, protocol: Controll
     return IsrAnswer.WRITE
 
 
-def _is_asked(cluster: Cluster, controller: int, leader: int) -> bool:
-    """Whether a leader waits for an answer, and the controller is free to give one."""
+def _asked(cluster: Cluster, controller: int, leader: int) -> frozenset[int] | None:
+    """The ISR that a leader waits for, if the controller is free to answer."""
     broker = cluster.brokers[leader]
-    waits = broker.change is not None and not broker.change.given_up and broker.leads
-    return waits and is_free(cluster.controllers[controller])
+    if broker.change is None or broker.change.given_up or not broker.leads:
+        return None
+    return broker.change.isr if is_free(cluster.controllers[controller]) else None
 
 
-def _written(cluster: Cluster, controller: int, leader: int, protocol: ControllerProtocol) -> Cluster | None:
+def _written(cluster: Cluster, controller: int, leadership: Leadership, protocol: ControllerProtocol) -> Cluster | None:
     """The cluster after the controller has written an ISR, noted it and sent metadata; None if its write is fenced."""
-    context = cluster.controllers[controller]
     try:
-        cluster = fenced(cluster, controller, protocol)
+        cluster = write_leadership(cluster, controller, leadership, protocol)
     except ControllerMoved:
         return None
-    known = context.leadership
-    isr, version = cluster.brokers[leader].change.isr, known.partition_epoch + 1
-    written = evolve(known, isr=isr, partition_epoch=version, controller_epoch=context.epoch)
-    cluster = cluster.with_zk(leadership=written).with_context(controller, leadership=written)
     batch = Batch(controller)
     batch.add_update_metadata(cluster)
     return batch.sent(cluster, protocol)
 
 
-def _is_version_known(cluster: Cluster, controller: int) -> bool:
-    """Whether ZooKeeper holds the version that the controller knows."""
-    current, known = cluster.zk.leadership, cluster.controllers[controller].leadership
-    return current is not None and current.partition_epoch == known.partition_epoch
+def _to_write(cluster: Cluster, controller: int, isr: frozenset[int]) -> Leadership | None:
+    """What the controller writes for another ISR; None if ZooKeeper holds another version than the controller knows."""
+    context, current = cluster.controllers[controller], cluster.zk.leadership
+    known = context.leadership
+    if current is None or known is None or current.partition_epoch != known.partition_epoch:
+        return None
+    return evolve(known, isr=isr, partition_epoch=known.partition_epoch + 1, controller_epoch=context.epoch)
 
 
-def _with_answer(cluster: Cluster, controller: int, leader: int) -> Cluster:
+def _with_answer(cluster: Cluster, leader: int, leadership: Leadership) -> Cluster:
     """The cluster after the leader has taken over ISR and version from the controller's answer."""
-    known, broker = cluster.controllers[controller].leadership, cluster.brokers[leader]
-    answered = evolve(broker, isr=known.isr, partition_epoch=known.partition_epoch, change=None)
+    answered = evolve(
+        cluster.brokers[leader], isr=leadership.isr, partition_epoch=leadership.partition_epoch, change=None
+    )
     return cluster.with_broker(leader, answered)
 
 
@@ -236,20 +239,21 @@ def answer_alter_partition(
     Source: kafka.controller.KafkaController#processAlterPartition, #tryProcessAlterPartition (3.5),
         kafka.cluster.Partition#handleAlterPartitionError, #handleAlterPartitionUpdate (3.5).
     """
-    if not _is_asked(cluster, controller, leader):
+    isr = _asked(cluster, controller, leader)
+    if isr is None:
         return None
-    broker = cluster.brokers[leader]
-    match isr_answer(cluster.controllers[controller], broker, leader, protocol):
+    context, broker = cluster.controllers[controller], cluster.brokers[leader]
+    match isr_answer(context, broker, leader, isr, protocol):
         case IsrAnswer.ASK_AGAIN:
             return None
         case IsrAnswer.TAKE_BACK:
             return cluster.with_broker(leader, evolve(broker, change=None))
-        case IsrAnswer.ALREADY_SO:
-            return _with_answer(cluster, controller, leader)
-        case IsrAnswer.WRITE if _is_version_known(cluster, controller):
-            written = _written(cluster, controller, leader, protocol)
-            return None if written is None else _with_answer(written, controller, leader)
-    return cluster.with_broker(leader, evolve(broker, change=IsrChange(broker.change.isr, given_up=True)))
+        case IsrAnswer.ALREADY_SO if context.leadership is not None:
+            return _with_answer(cluster, leader, context.leadership)
+        case IsrAnswer.WRITE if (leadership := _to_write(cluster, controller, isr)) is not None:
+            written = _written(cluster, controller, leadership, protocol)
+            return None if written is None else _with_answer(written, leader, leadership)
+    return cluster.with_broker(leader, evolve(broker, change=IsrChange(isr, given_up=True)))
 
 
 @action(actor="network", needs=lambda bounds: bounds.lost_isr_answers, controller=controllers, leader=brokers)
@@ -262,10 +266,12 @@ def lose_isr_answer(cluster: Cluster, controller: int, leader: int, protocol: Co
     Source: kafka.server.DefaultAlterPartitionManager#handleAlterPartitionResponse (3.5), kafka.server.AlterIsrManager
         (2.7).
     """
-    if not _is_asked(cluster, controller, leader):
+    isr = _asked(cluster, controller, leader)
+    if isr is None:
         return None
-    answer = isr_answer(cluster.controllers[controller], cluster.brokers[leader], leader, protocol)
-    if answer is not IsrAnswer.WRITE or not _is_version_known(cluster, controller):
+    answer = isr_answer(cluster.controllers[controller], cluster.brokers[leader], leader, isr, protocol)
+    leadership = _to_write(cluster, controller, isr)
+    if answer is not IsrAnswer.WRITE or leadership is None:
         return None
-    written = _written(cluster, controller, leader, protocol)
+    written = _written(cluster, controller, leadership, protocol)
     return None if written is None else written.spending("lost_isr_answers")

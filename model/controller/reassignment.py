@@ -20,7 +20,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import combinations
-from typing import cast
 
 from highwater.model.controller.bounds import ControllerBounds, controllers
 from highwater.model.controller.context import Step
@@ -105,34 +104,32 @@ def is_overridden(cluster: Cluster, controller: int) -> bool:
     return cluster.zk.controller == controller and request is not None and request != known
 
 
-def go_on(cluster: Cluster, controller: int, protocol: ControllerProtocol) -> Cluster:
+def go_on(cluster: Cluster, controller: int, reassignment: Reassignment, protocol: ControllerProtocol) -> Cluster:
     """Resume the reassignment that the controller knows: at its beginning, or at its end if enough replicas are in the
     ISR and no other one is asked for. A deletion waits until it is complete.
     """
-    reassignment, leadership = cluster.controllers[controller].reassignment, cluster.zk.leadership
+    leadership = cluster.zk.leadership
     beginning, end = ORDERS[protocol.reassignment_order]
     complete = (
         leadership is not None
         and not is_overridden(cluster, controller)
-        and is_complete(cast("Reassignment", reassignment), leadership.isr, protocol.completion)
+        and is_complete(reassignment, leadership.isr, protocol.completion)
     )
     return cluster.with_context(controller, step=(end if complete else beginning)[0], deletion_halted=True)
 
 
-def begin(cluster: Cluster, controller: int, protocol: ControllerProtocol) -> Cluster:
+def begin(cluster: Cluster, controller: int, reassignment: Reassignment, protocol: ControllerProtocol) -> Cluster:
     """Begin the reassignment that the controller knows, or resume it after a fail-over. Until KAFKA-4214 drop it if a
     target broker is not live.
 
     Source: kafka.controller.KafkaController#initiateReassignReplicasForTopicPartition (0.10.0, 0.10.1).
     """
     context = cluster.controllers[controller]
-    if protocol.reassignment_requires_alive and not all(
-        context.is_online(replica) for replica in context.reassignment.target
-    ):
+    if protocol.reassignment_requires_alive and not all(context.is_online(replica) for replica in reassignment.target):
         return (
             fenced(cluster, controller, protocol).with_zk(reassignment=None).with_context(controller, reassignment=None)
         )
-    return go_on(cluster, controller, protocol)
+    return go_on(cluster, controller, reassignment, protocol)
 
 
 def supplant(cluster: Cluster, controller: int, reassignment: Reassignment, protocol: ControllerProtocol) -> Cluster:
@@ -154,16 +151,14 @@ def supplant(cluster: Cluster, controller: int, reassignment: Reassignment, prot
         cluster = stop_replicas(cluster, controller, unneeded, protocol)
         cluster = delete_replicas(cluster, controller, unneeded, protocol)
         cluster = cluster.with_context(controller, assignment=wanted)
-    return begin(cluster, controller, protocol)
+    return begin(cluster, controller, reassignment, protocol)
 
 
-def removed_replicas(cluster: Cluster, controller: int) -> list[int]:
-    """The replicas that the reassignment removes and that the state machine still has."""
-    context = cluster.controllers[controller]
+def removed_replicas(cluster: Cluster, controller: int, target: tuple[int, ...]) -> list[int]:
+    """The replicas that a reassignment to the target removes and that the state machine still has."""
+    states = cluster.controllers[controller].replicas
     return [
-        replica
-        for replica in cluster.ids
-        if replica not in context.reassignment.target and context.replicas[replica] is not ReplicaState.NON_EXISTENT
+        replica for replica in cluster.ids if replica not in target and states[replica] is not ReplicaState.NON_EXISTENT
     ]
 
 
@@ -199,18 +194,17 @@ def send_assignment(cluster: Cluster, controller: int, protocol: ControllerProto
     return batch.sent(cluster, protocol)
 
 
-def move_leader(cluster: Cluster, controller: int, protocol: ControllerProtocol) -> Cluster:
+def move_leader(cluster: Cluster, controller: int, reassignment: Reassignment, protocol: ControllerProtocol) -> Cluster:
     """Steps 5 to 7: from here on the controller's assignment is the target, and the leader learns of it.
 
     Source: kafka.controller.KafkaController#moveReassignedPartitionLeaderIfRequired (3.5).
     """
-    context = cluster.controllers[controller]
-    target = context.reassignment.target
-    cluster = move_replicas(cluster, controller, context.reassignment.adding, ReplicaState.ONLINE, protocol)
+    target = reassignment.target
+    cluster = move_replicas(cluster, controller, reassignment.adding, ReplicaState.ONLINE, protocol)
     cluster = cluster.with_context(controller, assignment=target)
     context = cluster.controllers[controller]
     leader = None if context.leadership is None else context.leadership.leader
-    if leader in target and context.is_online(cast("int", leader)):
+    if leader in target and context.is_online(leader):
         return send_assignment(cluster, controller, protocol)
     return move_partition(cluster, controller, PartitionState.ONLINE, protocol, Strategy.REASSIGNMENT)
 
@@ -225,10 +219,16 @@ def _note_fewer_copies(cluster: Cluster, before: Leadership | None, target_size:
     return cluster.with_mishap(Mishap.FEWER_COPIES)
 
 
-def take_step(cluster: Cluster, controller: int, step: Step, min_isr: int, protocol: ControllerProtocol) -> Cluster:
+def take_step(
+    cluster: Cluster,
+    controller: int,
+    step: Step,
+    reassignment: Reassignment,
+    min_isr: int,
+    protocol: ControllerProtocol,
+) -> Cluster:
     """Take the next step of the procedure, and note the one after it."""
     context = cluster.controllers[controller]
-    reassignment = context.reassignment
     cluster = cluster.with_context(controller, step=step_after(step, protocol.reassignment_order))
     match step:
         case Step.UPDATE_ASSIGNMENT:
@@ -244,13 +244,17 @@ def take_step(cluster: Cluster, controller: int, step: Step, min_isr: int, proto
             new = [replica for replica in reassignment.adding if context.replicas[replica] is ReplicaState.NON_EXISTENT]
             return move_replicas(cluster, controller, new, ReplicaState.NEW, protocol)
         case Step.MOVE_LEADER:
-            return move_leader(cluster, controller, protocol)
+            return move_leader(cluster, controller, reassignment, protocol)
         case Step.STOP_REPLICAS:
             before = cluster.zk.leadership
-            cluster = stop_replicas(cluster, controller, removed_replicas(cluster, controller), protocol)
+            cluster = stop_replicas(
+                cluster, controller, removed_replicas(cluster, controller, reassignment.target), protocol
+            )
             return _note_fewer_copies(cluster, before, len(reassignment.target), min_isr)
         case Step.DELETE_REPLICAS:
-            return delete_replicas(cluster, controller, removed_replicas(cluster, controller), protocol)
+            return delete_replicas(
+                cluster, controller, removed_replicas(cluster, controller, reassignment.target), protocol
+            )
         case Step.NARROW_ASSIGNMENT:
             return fenced(cluster, controller, protocol).with_zk(assignment=reassignment.target)
         case Step.CLOSE_REASSIGNMENT:
@@ -335,5 +339,5 @@ def notice_caught_up_replicas(cluster: Cluster, controller: int, protocol: Contr
         return None
     if not is_complete(context.reassignment, leadership.isr, protocol.completion):
         return None
-    end = go_on(cluster, controller, protocol)
+    end = go_on(cluster, controller, context.reassignment, protocol)
     return end.with_context(controller, leadership=leadership) if end.controllers[controller].step in END else None

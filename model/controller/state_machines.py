@@ -55,17 +55,17 @@ def write_leadership(
     return cluster.with_context(controller, leadership=leadership)
 
 
-def next_leadership(cluster: Cluster, controller: int, leader: int | None, isr: frozenset[int]) -> Leadership:
-    """Leader and ISR in the next leader epoch, with the next version of what ZooKeeper holds."""
-    current = cluster.zk.leadership
-    epoch = cluster.controllers[controller].epoch
-    return Leadership(leader, isr, current.leader_epoch + 1, current.partition_epoch + 1, epoch)
+def next_leadership(before: Leadership, leader: int | None, isr: frozenset[int], controller_epoch: int) -> Leadership:
+    """Leader and ISR in the next leader epoch, with the next version."""
+    return Leadership(leader, isr, before.leader_epoch + 1, before.partition_epoch + 1, controller_epoch)
 
 
-def may_write(cluster: Cluster, controller: int) -> bool:
-    """Whether the controller may write a leadership: ZooKeeper has one, and no later controller has written it."""
+def replaceable_leadership(cluster: Cluster, controller: int) -> Leadership | None:
+    """The leadership that ZooKeeper has, if the controller may write the next: no later controller wrote it."""
     current = cluster.zk.leadership
-    return current is not None and current.controller_epoch <= cluster.controllers[controller].epoch
+    if current is None or current.controller_epoch > cluster.controllers[controller].epoch:
+        return None
+    return current
 
 
 # Replicas
@@ -106,7 +106,7 @@ def _move_replica(
             if not protocol.offline_without_leadership:
                 batch.add_stop_replica(cluster, replica, delete=False)
                 return cluster
-        elif not may_write(cluster, controller):
+        elif replaceable_leadership(cluster, controller) is None:
             batch.add_stop_replica(cluster, replica, delete=False)
             return cluster
     for effect in edge.effects:
@@ -131,8 +131,8 @@ def _replica_effect(
             batch.add_update_metadata(cluster)
         case Does.STOP_REPLICA | Does.STOP_REPLICA_AND_DELETE:
             batch.add_stop_replica(cluster, replica, delete=effect.does is Does.STOP_REPLICA_AND_DELETE)
-        case Does.LEAVE_ISR_AND_WRITE:
-            return _leave_isr(cluster, controller, replica, protocol)
+        case Does.LEAVE_ISR_AND_WRITE if (current := cluster.zk.leadership) is not None:
+            return _leave_isr(cluster, controller, replica, current, protocol)
         case Does.ADD_TO_ASSIGNMENT:
             if replica not in context.assignment:
                 return cluster.with_context(controller, assignment=context.assignment + (replica,))
@@ -155,16 +155,18 @@ def _happens(when: When, cluster: Cluster, controller: int) -> bool:
     return context.leadership is not None
 
 
-def _leave_isr(cluster: Cluster, controller: int, replica: int, protocol: ControllerProtocol) -> Cluster:
+def _leave_isr(
+    cluster: Cluster, controller: int, replica: int, current: Leadership, protocol: ControllerProtocol
+) -> Cluster:
     """Write the ISR without a replica, if it is a member. The context notes what ZooKeeper holds in any case."""
-    current = cluster.zk.leadership
     stays = protocol.last_isr_member is LastIsrMember.STAYS or (
         protocol.last_isr_member is LastIsrMember.LEAVES_IF_UNCLEAN and not protocol.unclean_election
     )
     left = replica_states.leave_isr(replica, current.leader, current.isr, last_stays=stays)
     if left is None:
         return cluster.with_context(controller, leadership=current)
-    return write_leadership(cluster, controller, next_leadership(cluster, controller, left.leader, left.isr), protocol)
+    following = next_leadership(current, left.leader, left.isr, cluster.controllers[controller].epoch)
+    return write_leadership(cluster, controller, following, protocol)
 
 
 # Partitions
@@ -189,15 +191,14 @@ def move_partition(
     for effect in edge.effects:
         match effect.does:
             case Does.WRITE_FIRST_LEADERSHIP | Does.ELECT_AND_WRITE:
-                first = effect.does is Does.WRITE_FIRST_LEADERSHIP
                 elected = (
                     _first_election(cluster, controller)
-                    if first
+                    if effect.does is Does.WRITE_FIRST_LEADERSHIP
                     else _election(cluster, controller, strategy, protocol)
                 )
                 if elected is None:
                     return cluster
-                cluster = _write_elected(cluster, controller, elected, protocol, first=first)
+                cluster = _write_elected(cluster, controller, elected, protocol)
             case Does.LEADER_AND_ISR:
                 first = edge.before is PartitionState.NEW
                 receivers = _receivers(cluster, controller, None if first else strategy, protocol)
@@ -219,9 +220,10 @@ def _election(cluster: Cluster, controller: int, strategy: Strategy, protocol: C
 
     Source: kafka.controller.ZkPartitionStateMachine#doElectLeaderForPartitions (3.5).
     """
-    if not may_write(cluster, controller):
+    current = replaceable_leadership(cluster, controller)
+    if current is None:
         return None
-    context, isr = cluster.controllers[controller], cluster.zk.leadership.isr
+    context, isr = cluster.controllers[controller], current.isr
     match strategy:
         case Strategy.OFFLINE:
             return elect_offline(context.assignment, isr, context.online(), unclean=protocol.unclean_election)
@@ -236,14 +238,13 @@ def _election(cluster: Cluster, controller: int, strategy: Strategy, protocol: C
     return elect_for_shutdown(context.assignment, isr, live, context.shutting_down)
 
 
-def _write_elected(
-    cluster: Cluster, controller: int, elected: Elected, protocol: ControllerProtocol, *, first: bool
-) -> Cluster:
-    if first:
-        leadership = Leadership(elected.leader, elected.isr, 0, 0, cluster.controllers[controller].epoch)
+def _write_elected(cluster: Cluster, controller: int, elected: Elected, protocol: ControllerProtocol) -> Cluster:
+    before, epoch = cluster.zk.leadership, cluster.controllers[controller].epoch
+    if before is None:
+        leadership = Leadership(elected.leader, elected.isr, 0, 0, epoch)
     else:
-        leadership = next_leadership(cluster, controller, elected.leader, elected.isr)
-        if elected.leader not in cluster.zk.leadership.isr:
+        leadership = next_leadership(before, elected.leader, elected.isr, epoch)
+        if elected.leader not in before.isr:
             cluster = cluster.with_mishap(Mishap.UNCLEAN_ELECTION)
     return write_leadership(cluster, controller, leadership, protocol)
 
@@ -285,7 +286,7 @@ def bump_leader_epoch(cluster: Cluster, controller: int) -> Leadership | None:
 
     Source: kafka.controller.KafkaController#updateLeaderEpoch (3.5).
     """
-    if not may_write(cluster, controller):
+    current = replaceable_leadership(cluster, controller)
+    if current is None:
         return None
-    current = cluster.zk.leadership
-    return next_leadership(cluster, controller, current.leader, current.isr)
+    return next_leadership(current, current.leader, current.isr, cluster.controllers[controller].epoch)

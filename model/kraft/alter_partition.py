@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import cast
-
 from highwater.model.kraft.bounds import KraftBounds
 from highwater.model.kraft.changing import changed, listed
 from highwater.model.kraft.image import Image, Standing
 from highwater.model.kraft.metadata_log import appended
 from highwater.model.kraft.partition_change import Target
 from highwater.model.kraft.protocol import KraftProtocol, OlderBrokers
-from highwater.model.kraft.requests import answered, has_fate, settled, with_fate
+from highwater.model.kraft.requests import answered, settled, with_fate
 from highwater.model.kraft.state import Cluster, Fate, Proposal
 from highwater.model.language.declarations import action
 from highwater.model.language.records import evolve
@@ -100,9 +98,10 @@ def is_eligible(image: Image, leader: int, partition: int, proposal: Proposal, p
     return proposal.newcomer_epoch == image.registrations[newcomer].broker_epoch
 
 
-def _in_request(cluster: Cluster, leader: int) -> list[int]:
-    """The partitions that a leader's request in flight is about."""
-    return [partition for partition in cluster.partition_ids if has_fate(cluster, leader, partition, Fate.IN_FLIGHT)]
+def _in_request(cluster: Cluster, leader: int) -> list[tuple[int, Proposal]]:
+    """The partitions that a leader's request in flight is about, and what it asks for them."""
+    asked = ((partition, replica.proposal) for partition, replica in enumerate(cluster.brokers[leader].replicas))
+    return [(partition, each) for partition, each in asked if each is not None and each.fate is Fate.IN_FLIGHT]
 
 
 def judged(image: Image, leader: int, partition: int, proposal: Proposal, protocol: KraftProtocol) -> Fate:
@@ -112,9 +111,9 @@ def judged(image: Image, leader: int, partition: int, proposal: Proposal, protoc
     return Fate.APPENDED if is_eligible(image, leader, partition, proposal, protocol) else Fate.INELIGIBLE
 
 
-def granted(cluster: Cluster, leader: int, partition: int, protocol: KraftProtocol) -> Cluster:
+def granted(cluster: Cluster, partition: int, proposal: Proposal, protocol: KraftProtocol) -> Cluster:
     """The cluster after a partition has the ISR that its leader has asked for."""
-    proposal, now = cluster.brokers[leader].replicas[partition].proposal, cluster.partitions[partition]
+    now = cluster.partitions[partition]
     isr = now.isr if proposal.newcomer is None else now.isr | {proposal.newcomer}
     isr = isr if proposal.leaver is None else isr - {proposal.leaver}
     after = changed(cluster, partition, protocol, Target(isr=listed(cluster, partition, isr), recovering=False))
@@ -144,10 +143,9 @@ def answer_alter_partition(
     if not asked:
         return None
     after, any_granted = cluster, False
-    for partition in asked:
-        proposal = cast("Proposal", cluster.brokers[leader].replicas[partition].proposal)
+    for partition, proposal in asked:
         fate = judged(cluster.end, leader, partition, proposal, protocol)
-        after = granted(after, leader, partition, protocol) if fate is Fate.APPENDED else after
+        after = granted(after, partition, proposal, protocol) if fate is Fate.APPENDED else after
         after = with_fate(after, leader, partition, fate)
         any_granted = any_granted or fate is Fate.APPENDED
     if not any_granted:
@@ -173,8 +171,7 @@ def answer_as_deposed(cluster: Cluster, leader: int, protocol: KraftProtocol) ->
         return None
     (image,) = cluster.deposed
     after = cluster
-    for partition in _in_request(cluster, leader):
-        proposal = cast("Proposal", cluster.brokers[leader].replicas[partition].proposal)
+    for partition, proposal in _in_request(cluster, leader):
         if _is_asked_again(image, partition, proposal, protocol):
             continue
         fate = judged(image, leader, partition, proposal, protocol)

@@ -63,8 +63,7 @@ def _with_news(cluster: Cluster, broker: int, partition: int, image: Image, prot
         return cluster
     if _is_skipped(cluster.brokers[broker], view, now, broker, protocol):
         return cluster
-    refused = proposal is not None and proposal.fate is Fate.REFUSED
-    if refused and proposal.partition_epoch != now.partition_epoch:
+    if proposal is not None and proposal.fate is Fate.REFUSED and proposal.partition_epoch != now.partition_epoch:
         cluster = cluster.with_replica(broker, partition, proposal=None)
     if not protocol.failed_directories_avoided and _has_news(view, now):
         cluster = cluster.with_replica(broker, partition, directory_failed=False)

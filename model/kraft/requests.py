@@ -77,8 +77,8 @@ def settled(cluster: Cluster, leader: int, partition: int) -> Cluster:
     Source: kafka.cluster.Partition#handleAlterPartitionUpdate, #handleAlterPartitionError (3.5.1 to 4.3.1).
     """
     fate = fate_of(cluster, leader, partition)
-    if fate is Fate.APPENDED:
-        now, view = cluster.committed.partitions[partition], cluster.brokers[leader].replicas[partition].view
+    now, view = cluster.committed.partitions[partition], cluster.brokers[leader].replicas[partition].view
+    if fate is Fate.APPENDED and view is not None:
         if now.leader_epoch != view.leader_epoch:
             return with_fate(cluster, leader, partition, Fate.REFUSED)
         view = evolve(view, isr=now.isr, partition_epoch=now.partition_epoch)

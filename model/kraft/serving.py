@@ -9,7 +9,7 @@ from highwater.model.kraft.image import Standing
 from highwater.model.kraft.protocol import KraftProtocol
 from highwater.model.kraft.registering import registered
 from highwater.model.kraft.requests import fate_of_next
-from highwater.model.kraft.state import Cluster, Proposal
+from highwater.model.kraft.state import Cluster, Proposal, View
 from highwater.model.language.declarations import action
 from highwater.model.log import brokers
 
@@ -100,12 +100,12 @@ def _follows(cluster: Cluster, leader: int, follower: int, partition: int) -> bo
         return False
     if replica.fetcher_stopped:
         return False
-    theirs = cluster.brokers[leader].replicas[partition]
-    if not cluster.leads(leader, partition) or replica.view.topic_id != theirs.view.topic_id:
+    theirs = cluster.view_as_leader(leader, partition)
+    if theirs is None or replica.view.topic_id != theirs.topic_id:
         return False
-    if follower not in replica.view.replicas or follower not in theirs.view.replicas:
+    if follower not in replica.view.replicas or follower not in theirs.replicas:
         return False
-    return replica.view.leader_epoch == theirs.view.leader_epoch
+    return replica.view.leader_epoch == theirs.leader_epoch
 
 
 @action(actor="follower", leader=brokers, follower=brokers, partition=partitions)
@@ -132,8 +132,10 @@ def _fetched(cluster: Cluster, leader: int, follower: int, partition: int) -> Cl
     return cluster.with_replica(leader, partition, restarted=restarted - {follower})
 
 
-def _proposing(cluster: Cluster, leader: int, partition: int) -> bool:
-    return cluster.leads(leader, partition) and cluster.brokers[leader].replicas[partition].proposal is None
+def _proposing(cluster: Cluster, leader: int, partition: int) -> View | None:
+    """What a leader has learned of a partition for which it has asked for nothing."""
+    view = cluster.view_as_leader(leader, partition)
+    return view if cluster.brokers[leader].replicas[partition].proposal is None else None
 
 
 @action(actor="leader", leader=brokers, follower=brokers, partition=partitions)
@@ -149,17 +151,17 @@ def propose_expansion(
     Source: kafka.cluster.Partition#maybeExpandIsr (3.5.1 to 4.3.1), kafka.server.DefaultAlterPartitionManager#submit
         (3.5.1 to 3.9).
     """
-    if not _proposing(cluster, leader, partition) or not _follows(cluster, leader, follower, partition):
+    view = _proposing(cluster, leader, partition)
+    if view is None or not _follows(cluster, leader, follower, partition):
         return None
     ours, theirs = cluster.brokers[leader].replicas[partition], cluster.brokers[follower]
-    view, fate = ours.view, fate_of_next(bounds)
     if follower in view.isr:
         return None
     if ours.complete and not theirs.replicas[partition].complete:
         return None
     cluster, epochs = _fetched(cluster, leader, follower, partition), (view.leader_epoch, view.partition_epoch)
     outdated = bool(cluster.brokers[leader].replicas[partition].restarted)
-    proposal = Proposal(follower, theirs.broker_epoch, None, *epochs, fate, view.topic_id, outdated)
+    proposal = Proposal(follower, theirs.broker_epoch, None, *epochs, fate_of_next(bounds), view.topic_id, outdated)
     return cluster.with_replica(leader, partition, proposal=proposal)
 
 
@@ -174,12 +176,10 @@ def propose_shrink(
     Effect: the request is in flight; with two partitions it is queued.
     Source: kafka.cluster.Partition#maybeShrinkIsr (3.5.1 to 4.3.1).
     """
-    if leader == follower or not _proposing(cluster, leader, partition):
+    view = _proposing(cluster, leader, partition)
+    if leader == follower or view is None or follower not in view.isr:
         return None
     ours = cluster.brokers[leader].replicas[partition]
-    view = ours.view
-    if follower not in view.isr:
-        return None
     fate, outdated = fate_of_next(bounds), bool(ours.restarted & view.isr - {follower})
     proposal = Proposal(None, 0, follower, view.leader_epoch, view.partition_epoch, fate, view.topic_id, outdated)
     return cluster.with_replica(leader, partition, proposal=proposal).spending("shrinks")
@@ -196,15 +196,15 @@ def commit(cluster: Cluster, leader: int, protocol: KraftProtocol, partition: in
     Effect: who is not among these is no longer complete.
     Source: kafka.cluster.Partition#appendRecordsToLeader (3.5.1 to 4.3.1), #effectiveMinIsr (3.7.0 to 4.3.1).
     """
-    if not cluster.leads(leader, partition):
+    ours, view = cluster.brokers[leader].replicas[partition], cluster.view_as_leader(leader, partition)
+    if view is None:
         return None
-    ours = cluster.brokers[leader].replicas[partition]
-    members = ours.view.isr
-    if ours.view.topic_id != cluster.committed.partitions[partition].topic_id:
+    members = view.isr
+    if view.topic_id != cluster.committed.partitions[partition].topic_id:
         return None
-    needed = ours.view.min_isr
+    needed = view.min_isr
     if protocol.leader_caps_min_isr:
-        needed = min(needed, len(ours.view.replicas))
+        needed = min(needed, len(view.replicas))
     if leader not in members or len(members) < needed:
         return None
     if ours.proposal is not None and ours.proposal.newcomer is not None:

@@ -251,8 +251,12 @@ class Cluster:
         return self.is_unfenced(broker) and not self.registrations[broker].directories_failed[partition]
 
     def leads(self, broker: int, partition: int = 0) -> bool:
-        """Whether a broker serves a partition's clients and followers, and believes that it leads. It serves nobody
-        before it is unfenced for the first time. If it is fenced later, it goes on by what it has read.
+        """Whether a broker serves a partition's clients and followers, and believes that it leads."""
+        return self.view_as_leader(broker, partition) is not None
+
+    def view_as_leader(self, broker: int, partition: int = 0) -> View | None:
+        """What a broker that leads has learned of a partition; None if it does not lead in the sense of `leads`. It
+        serves nobody before it is unfenced for the first time. If it is fenced later, it goes on by what it has read.
 
         Source: kafka.server.BrokerServer#startup (3.3.0 to 4.3.1), kafka.server.BrokerLifecycleManager (3.3.0 to
             4.2), org.apache.kafka.server.BrokerLifecycleManager (4.3.1).
@@ -260,10 +264,11 @@ class Cluster:
         ours = self.brokers[broker]
         replica = ours.replicas[partition]
         if replica.view is None or replica.view.leader != broker:
-            return False
+            return None
         if not ours.knows_registration or replica.directory_failed or replica.missing:
-            return False
-        return ours.serves_fenced or self.committed.registrations[broker].standing is not Standing.FENCED
+            return None
+        serves = ours.serves_fenced or self.committed.registrations[broker].standing is not Standing.FENCED
+        return replica.view if serves else None
 
     def leads_any(self, broker: int) -> bool:
         """Whether a broker leads a partition by what the active controller knows.

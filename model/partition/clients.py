@@ -26,9 +26,9 @@ def produce(
         acks=all once its high watermark is above the record.
     Source: kafka.cluster.Partition#appendMessagesToLeader (0.8.0 to 0.10.1), #appendRecordsToLeader (0.10.2 to 3.8).
     """
-    if not partition.leads(leader):
+    replica = partition.presumed_leader(leader)
+    if replica is None:
         return None
-    replica = partition.replicas[leader]
     if protocol.acks is Acks.ALL and len(replica.leadership.isr) < min_isr(
         replica.leadership.assignment, protocol, bounds
     ):
@@ -53,9 +53,10 @@ def refuse_record(
     Effect: the producer gets NOT_ENOUGH_REPLICAS. Nothing is written.
     Source: kafka.cluster.Partition#appendMessagesToLeader (0.8.2 to 0.10.1), #appendRecordsToLeader (0.10.2 to 3.8).
     """
-    if protocol.acks is not Acks.ALL or not partition.leads(leader):
+    replica = partition.presumed_leader(leader)
+    if protocol.acks is not Acks.ALL or replica is None:
         return None
-    leadership = partition.replicas[leader].leadership
+    leadership = replica.leadership
     if len(leadership.isr) >= min_isr(leadership.assignment, protocol, bounds) or leadership.candidate is not None:
         return None
     return evolve(partition, used=partition.spent("refused_produces"))
@@ -70,10 +71,10 @@ def give_up(partition: Partition, leader: int, offset: int, protocol: PartitionP
     Effect: the producer gets REQUEST_TIMED_OUT, and no other response. The record stays in the log.
     Source: kafka.server.DelayedProduce#onExpiration (0.9 to 3.8).
     """
-    replica = partition.replicas[leader]
+    replica = partition.presumed_leader(leader)
     if (
         protocol.acks is not Acks.ALL
-        or not partition.leads(leader)
+        or replica is None
         or not replica.has_offset(offset)
         or offset < replica.high_watermark
     ):
@@ -121,9 +122,9 @@ def ask_end_offset(partition: Partition, leader: int, protocol: PartitionProtoco
     Effect: the broker answers with its high watermark.
     Source: kafka.cluster.Partition#fetchOffsetForTimestamp (2.2); KIP-207.
     """
-    if not partition.leads(leader):
+    replica, clients = partition.presumed_leader(leader), partition.clients
+    if replica is None:
         return None
-    replica, clients = partition.replicas[leader], partition.clients
     if replica.leader_epoch < clients.end_offset_epoch:
         return None
     if protocol.list_offsets_guard and replica.high_watermark < replica.leadership.start_offset:
@@ -148,8 +149,8 @@ def delete_old_records(partition: Partition, leader: int, offset: int) -> Partit
     Abstracts: segments and their sizes.
     Source: kafka.log.Log#deleteOldSegments, which keeps what is above the high watermark (0.11.0.1, KAFKA-5634).
     """
-    replica = partition.replicas[leader]
-    if not partition.leads(leader) or not replica.log_start < offset <= replica.high_watermark:
+    replica = partition.presumed_leader(leader)
+    if replica is None or not replica.log_start < offset <= replica.high_watermark:
         return None
     after = partition.with_replica(leader, without_records_below(replica, offset))
     return evolve(after, used=partition.spent("retentions"))

@@ -7,12 +7,11 @@ change, on becoming leader. So moving it is part of these actions here.
 from __future__ import annotations
 
 from collections.abc import Set
-from typing import cast
 
 from highwater.model.language.records import evolve
 from highwater.model.partition.bounds import PartitionBounds
 from highwater.model.partition.protocol import Acks, HighWatermarkSet, PartitionProtocol, WaitsForNonIsr
-from highwater.model.partition.state import Clients, Follower, Leadership, Partition, Replica, Standing
+from highwater.model.partition.state import Clients, Follower, Leader, Leadership, Partition, Replica, Standing
 
 
 def maximal_isr(leadership: Leadership, protocol: PartitionProtocol) -> frozenset[int]:
@@ -56,7 +55,7 @@ def waits_for_non_member(partition: Partition, replica: Replica, broker: int, pr
 
 
 def committed_end(
-    partition: Partition, leader: int, replica: Replica, protocol: PartitionProtocol, bounds: PartitionBounds
+    partition: Partition, leader: int, replica: Leader, protocol: PartitionProtocol, bounds: PartitionBounds
 ) -> int:
     """The offset that the leader's high watermark moves to; never below the present one.
 
@@ -72,7 +71,7 @@ def committed_end(
         leadership.assignment, protocol, bounds
     ):
         return replica.high_watermark
-    waiting = maximal_isr(cast("Leadership", leadership), protocol)
+    waiting = maximal_isr(leadership, protocol)
     for broker in range(len(replica.followers)):
         if broker != leader and (broker in waiting or waits_for_non_member(partition, replica, broker, protocol)):
             end = min(end, counted(replica.followers[broker]))
@@ -82,7 +81,7 @@ def committed_end(
 
 
 def with_leader(
-    partition: Partition, leader: int, replica: Replica, protocol: PartitionProtocol, bounds: PartitionBounds
+    partition: Partition, leader: int, replica: Leader, protocol: PartitionProtocol, bounds: PartitionBounds
 ) -> Partition:
     """The state with a changed replica of a leader, after its high watermark has moved as far as it may."""
     end = committed_end(partition, leader, replica, protocol, bounds)
@@ -93,7 +92,7 @@ def with_leader(
 
 
 def exposed(
-    clients: Clients, replica: Replica, end: int, protocol: PartitionProtocol, bounds: PartitionBounds
+    clients: Clients, replica: Leader, end: int, protocol: PartitionProtocol, bounds: PartitionBounds
 ) -> Clients:
     """What clients know after a leader's high watermark has moved up to `end`.
 
@@ -103,13 +102,13 @@ def exposed(
         leads.
     """
     seen, acked, rejected = clients.exposed, clients.acked, clients.rejected
-    leadership = cast("Leadership", replica.leadership)
+    leadership = replica.leadership
     enough = len(maximal_isr(leadership, protocol)) >= min_isr(leadership.assignment, protocol, bounds)
     for offset in range(replica.high_watermark, end):
         record = replica.log[offset]
         if offset >= len(seen):
             seen = seen + (record,)
-        if protocol.acks is Acks.ALL and offset >= replica.leadership.waiting_from and record.id not in rejected:
+        if protocol.acks is Acks.ALL and offset >= leadership.waiting_from and record.id not in rejected:
             acked, rejected = (acked | {record.id}, rejected) if enough else (acked, rejected | {record.id})
     epoch = max(clients.commit_epoch, replica.leader_epoch)
     return evolve(clients, exposed=seen, acked=acked, rejected=rejected, commit_epoch=epoch)

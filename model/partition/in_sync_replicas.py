@@ -18,10 +18,10 @@ from highwater.model.partition.membership import (
 )
 from highwater.model.partition.messages import Answer, IsrChange
 from highwater.model.partition.protocol import AlterError, LeaderChecks, PartitionProtocol, PendingPolicy
-from highwater.model.partition.state import Leadership, Partition, Replica, Standing
+from highwater.model.partition.state import Leader, Leadership, Partition, Standing
 
 
-def pending_with(replica: Replica, isr: Set[int], protocol: PartitionProtocol) -> Set[int] | None:
+def pending_with(replica: Leader, isr: Set[int], protocol: PartitionProtocol) -> Set[int] | None:
     """A leader's open proposal after it has proposed another ISR; None if it has to wait for the answer to an earlier
     one.
 
@@ -59,7 +59,7 @@ def takes_back(answer: Answer, protocol: PartitionProtocol) -> bool:
     return answer is Answer.INELIGIBLE or protocol.on_alter_error is AlterError.REVERT_ANY
 
 
-def seems_eligible(partition: Partition, replica: Replica, follower: int, protocol: PartitionProtocol) -> bool:
+def seems_eligible(partition: Partition, replica: Leader, follower: int, protocol: PartitionProtocol) -> bool:
     """Whether a leader may take a follower for eligible. It may not have learned yet of a fence or a restart that came
     after the partition epoch that it knows.
 
@@ -78,10 +78,14 @@ def seems_eligible(partition: Partition, replica: Replica, follower: int, protoc
 
 
 def proposed(
-    partition: Partition, leader: int, isr: frozenset[int], protocol: PartitionProtocol, bounds: PartitionBounds
+    partition: Partition,
+    leader: int,
+    replica: Leader,
+    isr: frozenset[int],
+    protocol: PartitionProtocol,
+    bounds: PartitionBounds,
 ) -> Partition | None:
     """The state after a leader has asked for another ISR; None if it may not ask now."""
-    replica = partition.replicas[leader]
     leadership, pending = replica.leadership, pending_with(replica, isr, protocol)
     if pending is None:
         return None
@@ -107,9 +111,9 @@ def propose_expansion(
     Effect: the request is in flight. From now on the high watermark waits for the follower, too.
     Source: kafka.cluster.Partition#maybeExpandIsr, #expandIsr (2.7 to 3.0), #prepareIsrExpand (3.1 to 3.8); KIP-497.
     """
-    if leader == follower or not partition.leads(leader):
+    replica = partition.presumed_leader(leader)
+    if leader == follower or replica is None:
         return None
-    replica = partition.replicas[leader]
     if not (
         replica.leadership.candidate == follower
         if protocol.reads_follower_twice
@@ -119,7 +123,7 @@ def propose_expansion(
     if not seems_eligible(partition, replica, follower, protocol):
         passed_over = evolve(replica, leadership=evolve(replica.leadership, candidate=None))
         return partition.with_replica(leader, passed_over) if protocol.reads_follower_twice else None
-    return proposed(partition, leader, replica.leadership.isr | {follower}, protocol, bounds)
+    return proposed(partition, leader, replica, replica.leadership.isr | {follower}, protocol, bounds)
 
 
 @action(actor="leader", leader=brokers, follower=brokers)
@@ -133,9 +137,9 @@ def find_in_sync(
     Effect: the leader will propose the follower. Until then it neither appends nor commits, but notes fetches.
     Source: kafka.cluster.Partition#maybeExpandIsr before KAFKA-15221 (3.5).
     """
-    if leader == follower or not partition.leads(leader):
+    replica = partition.presumed_leader(leader)
+    if leader == follower or replica is None:
         return None
-    replica = partition.replicas[leader]
     leadership = replica.leadership
     if leadership.candidate is not None or not may_join(replica, follower, protocol, bounds):
         return None
@@ -157,12 +161,10 @@ def propose_shrink(
     Abstracts: replica.lag.time.max.ms: the leader may find that a follower lags at any moment.
     Source: kafka.cluster.Partition#maybeShrinkIsr, #shrinkIsr (2.7 to 3.0), #prepareIsrShrink (3.1 to 3.8).
     """
-    if not partition.leads(leader):
+    replica = partition.presumed_leader(leader)
+    if replica is None or not shrinkable(replica, leader, follower, protocol):
         return None
-    replica = partition.replicas[leader]
-    if not shrinkable(replica, leader, follower, protocol):
-        return None
-    after = proposed(partition, leader, replica.leadership.isr - {follower}, protocol, bounds)
+    after = proposed(partition, leader, replica, replica.leadership.isr - {follower}, protocol, bounds)
     return None if after is None else evolve(after, used=partition.spent("isr_shrinks"))
 
 
@@ -185,11 +187,12 @@ def receive_isr_answer(
     if number is None or not replica.is_up:
         return None
     change = replica.changes[number]
-    replica = evolve(replica, changes=replica.changes[:number] + replica.changes[number + 1 :])
-    leadership = replica.leadership
-    after = partition.with_replica(leader, replica)
-    if leadership is None or change.leader_epoch != replica.leader_epoch:
+    changes = replica.changes[:number] + replica.changes[number + 1 :]
+    after = partition.with_replica(leader, evolve(replica, changes=changes))
+    leading = after.presumed_leader(leader)
+    if leading is None or change.leader_epoch != leading.leader_epoch:
         return after
+    leadership = leading.leadership
     if is_superseded(leadership, change, protocol):
         return after
     if change.answer is Answer.SUCCESS:
@@ -197,9 +200,9 @@ def receive_isr_answer(
             return after
         if change.partition_epoch == leadership.partition_epoch and not protocol.duplicate_update_completes:
             return after
-        return committed(partition, leader, change.isr, change.partition_epoch, protocol, bounds, replica)
+        return committed(partition, leader, change.isr, change.partition_epoch, protocol, bounds, leading)
     if takes_back(change.answer, protocol):
-        return after.with_replica(leader, evolve(replica, leadership=evolve(leadership, pending=None)))
+        return after.with_replica(leader, evolve(leading, leadership=evolve(leadership, pending=None)))
     return after
 
 

@@ -8,6 +8,7 @@ older than what it knows. A broker that starts learns only the newest election.
 from __future__ import annotations
 
 from collections.abc import Set
+from typing import cast
 
 from highwater.model.language.declarations import action
 from highwater.model.language.records import evolve
@@ -18,7 +19,7 @@ from highwater.model.partition.high_watermark import with_leader
 from highwater.model.partition.logs import restarted_at, truncated, with_epoch_of_election
 from highwater.model.partition.messages import Election
 from highwater.model.partition.protocol import FollowerReset, PartitionProtocol, TruncationSkip
-from highwater.model.partition.state import UNKNOWN_FOLLOWER, Follower, Leadership, Partition, Replica, Standing
+from highwater.model.partition.state import UNKNOWN_FOLLOWER, Follower, Leader, Leadership, Partition, Replica, Standing
 
 
 def learned(partition: Partition, broker: int, epoch: int) -> Election | None:
@@ -112,13 +113,14 @@ def assigned(followers: tuple[Follower, ...], assignment: Set[int]) -> tuple[Fol
 
 def as_leader(
     replica: Replica, broker: int, epoch: int, election: Election, protocol: PartitionProtocol, bounds: PartitionBounds
-) -> Replica:
+) -> Leader:
     """The replica that leads a new epoch, which begins at its log end offset.
 
     Source: kafka.cluster.Partition#makeLeader (0.10.2 to 3.8), kafka.cluster.Replica#convertHWToLocalOffsetMetadata
         (0.10.2 to 2.3.1).
     """
-    leads_again = replica.leader == broker
+    before = replica.leadership if replica.leader == broker else None
+    leads_again = before is not None
     if replica.high_watermark > replica.log_end_offset:  # the log has no record there to begin from
         replica = evolve(replica, high_watermark=replica.log_start)
     leadership = Leadership(
@@ -128,11 +130,11 @@ def as_leader(
         partition_epoch=election.partition_epoch,
         ahead_of_metadata=False,
         start_offset=replica.log_end_offset,
-        waiting_from=replica.leadership.waiting_from if leads_again else replica.log_end_offset,
+        waiting_from=replica.log_end_offset if before is None else before.waiting_from,
         candidate=None,
     )
     followers = assigned(remembered_followers(replica, protocol, leads_again=leads_again), election.assignment)
-    return evolve(
+    leading = evolve(
         with_epoch_of_election(replica, epoch, protocol),
         leader=broker,
         leader_epoch=epoch,
@@ -141,6 +143,7 @@ def as_leader(
         followers=with_grace(followers, election.isr, bounds),
         fetch=late(replica.fetch, protocol),
     )
+    return cast("Leader", leading)
 
 
 @action(actor="broker", broker=brokers, epoch=epochs)
@@ -192,9 +195,9 @@ def learn_isr(
         also took over partition epochs older than its own.
     Source: kafka.cluster.Partition#makeLeader with an unchanged leader epoch (3.0; 3.3, KAFKA-13790).
     """
-    if not partition.leads(leader):
+    replica, quorum = partition.presumed_leader(leader), partition.quorum
+    if replica is None:
         return None
-    replica, quorum = partition.replicas[leader], partition.quorum
     known = replica.leadership
     if replica.leader_epoch != partition.leader_epoch or known.partition_epoch > quorum.partition_epoch:
         return None

@@ -6,13 +6,14 @@ that a new leader makes before it has written anything (KAFKA-7415).
 
 from __future__ import annotations
 
-from typing import cast
+from typing import TypeVar, cast
 
 from highwater.model.language.records import evolve
 from highwater.model.log import NO_EPOCH, Record
 from highwater.model.partition.protocol import HighWatermarkCheckpoint, PartitionProtocol
 from highwater.model.partition.state import DELETED, UNKNOWN_FOLLOWER, Process, Replica
 
+AnyReplica = TypeVar("AnyReplica", bound=Replica)
 EpochEnd = tuple[int, int]  # a leader epoch, and its end offset (exclusive)
 
 
@@ -37,7 +38,7 @@ def elections_are_noted(protocol: PartitionProtocol) -> bool:
     return protocol.epoch_entry_on_election
 
 
-def with_epoch(replica: Replica, epoch: int, offset: int, protocol: PartitionProtocol) -> Replica:
+def with_epoch(replica: AnyReplica, epoch: int, offset: int, protocol: PartitionProtocol) -> AnyReplica:
     """The replica after its cache has noted the start offset of an epoch.
 
     Entries that contradict the new one are dropped. Until 2.0.0 the new one was dropped if it contradicted the newest.
@@ -70,7 +71,7 @@ def with_epoch_of_election(replica: Replica, epoch: int, protocol: PartitionProt
     return with_epoch(replica, epoch, replica.log_end_offset, protocol) if elections_are_noted(protocol) else replica
 
 
-def appended(replica: Replica, record: Record, protocol: PartitionProtocol) -> Replica:
+def appended(replica: AnyReplica, record: Record, protocol: PartitionProtocol) -> AnyReplica:
     """The replica with one more record, and its epoch in the cache."""
     replica = with_epoch(replica, record.leader_epoch, replica.log_end_offset, protocol)
     return evolve(replica, log=replica.log + (record,))

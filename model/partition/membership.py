@@ -14,11 +14,11 @@ from highwater.model.log import brokers
 from highwater.model.partition.bounds import PartitionBounds
 from highwater.model.partition.high_watermark import min_isr, with_leader
 from highwater.model.partition.protocol import ExpandRequiresCaughtUp, PartitionProtocol
-from highwater.model.partition.state import Partition, Quorum, Replica
+from highwater.model.partition.state import Leader, Partition, Quorum
 
 
 def has_caught_up_as_needed(
-    replica: Replica, follower: int, protocol: PartitionProtocol, bounds: PartitionBounds
+    replica: Leader, follower: int, protocol: PartitionProtocol, bounds: PartitionBounds
 ) -> bool:
     """Whether a follower that has reached the high watermark is near enough to the log end to join the ISR.
 
@@ -36,7 +36,7 @@ def has_caught_up_as_needed(
     return known.caught_up or known.log_end_offset == replica.log_end_offset
 
 
-def is_in_sync(replica: Replica, follower: int, protocol: PartitionProtocol, bounds: PartitionBounds) -> bool:
+def is_in_sync(replica: Leader, follower: int, protocol: PartitionProtocol, bounds: PartitionBounds) -> bool:
     """Whether a leader may take a follower into the ISR, as far as its log goes.
 
     Kafka checks this when a fetch arrives, so that a fetch before the last change of leadership does not count: that is
@@ -55,7 +55,7 @@ def is_in_sync(replica: Replica, follower: int, protocol: PartitionProtocol, bou
     return has_caught_up_as_needed(replica, follower, protocol, bounds)
 
 
-def may_join(replica: Replica, follower: int, protocol: PartitionProtocol, bounds: PartitionBounds) -> bool:
+def may_join(replica: Leader, follower: int, protocol: PartitionProtocol, bounds: PartitionBounds) -> bool:
     """Whether a leader may add a follower to the ISR."""
     leadership = replica.leadership
     if follower in leadership.isr or follower not in leadership.assignment:
@@ -63,7 +63,7 @@ def may_join(replica: Replica, follower: int, protocol: PartitionProtocol, bound
     return is_in_sync(replica, follower, protocol, bounds)
 
 
-def shrinkable(replica: Replica, leader: int, follower: int, protocol: PartitionProtocol) -> bool:
+def shrinkable(replica: Leader, leader: int, follower: int, protocol: PartitionProtocol) -> bool:
     """Whether a leader may find that a follower in its ISR lags.
 
     Until 2.0 it only compared the time since the follower was last caught up.
@@ -86,7 +86,7 @@ def committed(
     partition_epoch: int,
     protocol: PartitionProtocol,
     bounds: PartitionBounds,
-    replica: Replica,
+    replica: Leader,
 ) -> Partition:
     """The state after a leader has learned that an ISR is committed. Source:
     kafka.cluster.Partition#handleAlterPartitionUpdate (3.5).
@@ -126,8 +126,8 @@ def outlast_lag_time(partition: Partition, leader: int, follower: int) -> Partit
     Effect: the high watermark no longer waits for the follower, unless it is in the ISR.
     Source: kafka.cluster.Partition#isFollowerOutOfSync (2.7 to 3.8), ReplicaState#isCaughtUp (3.3 to 3.8).
     """
-    replica = partition.replicas[leader]
-    if leader == follower or not partition.leads(leader):
+    replica = partition.presumed_leader(leader)
+    if leader == follower or replica is None:
         return None
     known = replica.followers[follower]
     if not known.caught_up or known.log_end_offset == replica.log_end_offset:

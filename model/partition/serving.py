@@ -27,8 +27,8 @@ def served(
         #updateFollowerFetchState (2.8; 3.2); kafka.cluster.Partition#fetchRecords (3.3 to 3.8).
     """
     leader = request.leader
-    replica = partition.replicas[leader]
-    if not partition.leads(leader) or follower not in replica.leadership.assignment:
+    replica = partition.presumed_leader(leader)
+    if replica is None or follower not in replica.leadership.assignment:
         return partition, None
     sees_epoch = protocol.truncation_rules.fetches_are_fenced and protocol.fetch_sessions_keep_epochs
     in_epoch = request.leader_epoch == replica.leader_epoch or not sees_epoch

@@ -10,6 +10,7 @@ bound allows two); the controller acts at once and never fails; there is no time
 from __future__ import annotations
 
 from enum import Enum
+from typing import TYPE_CHECKING, cast
 
 import attrs
 
@@ -156,6 +157,17 @@ class Replica:
         return self.log_start <= offset < len(self.log)
 
 
+if TYPE_CHECKING:
+
+    class Leader(Replica):
+        """A replica whose broker leads, or presumes so: it has a leadership."""
+
+        leadership: Leadership
+
+else:
+    Leader = Replica
+
+
 @attrs.frozen
 class Registration:
     """How the controller sees one broker.
@@ -283,8 +295,12 @@ class Partition:
 
     def leads(self, broker: int) -> bool:
         """Whether a broker runs and presumes leadership: it accepts writes and serves fetches."""
+        return self.presumed_leader(broker) is not None
+
+    def presumed_leader(self, broker: int) -> Leader | None:
+        """The replica of a broker that leads, in the sense of `leads`."""
         replica = self.replicas[broker]
-        return replica.leader == broker and replica.is_up
+        return cast("Leader", replica) if replica.leader == broker and replica.is_up else None
 
     def is_alive(self, broker: int | None) -> bool:
         """Whether other brokers take a broker for alive: the controller has not fenced it."""

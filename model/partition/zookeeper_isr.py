@@ -10,11 +10,16 @@ from highwater.model.log import brokers
 from highwater.model.partition.bounds import PartitionBounds
 from highwater.model.partition.membership import committed, is_outdated, may_join, shrinkable
 from highwater.model.partition.protocol import CasConflict, PartitionProtocol
-from highwater.model.partition.state import Partition
+from highwater.model.partition.state import Leader, Partition
 
 
 def written(
-    partition: Partition, leader: int, isr: Set[int], protocol: PartitionProtocol, bounds: PartitionBounds
+    partition: Partition,
+    leader: int,
+    replica: Leader,
+    isr: Set[int],
+    protocol: PartitionProtocol,
+    bounds: PartitionBounds,
 ) -> Partition | None:
     """The state after a leader has written another ISR to ZooKeeper, or has found a version there that it did not know.
 
@@ -23,9 +28,9 @@ def written(
     Source: kafka.cluster.Partition#updateIsr, kafka.utils.ReplicationUtils#updateLeaderAndIsr, #checkLeaderAndIsrZkData
     (0.10.2).
     """
-    replica, quorum = partition.replicas[leader], partition.quorum
+    quorum = partition.quorum
     if is_outdated(replica.leadership.partition_epoch, quorum, protocol):
-        return refreshed(partition, leader, isr, protocol, bounds)
+        return refreshed(partition, leader, replica, isr, protocol, bounds)
     return committed(
         recorded(partition, leader, isr), leader, isr, quorum.partition_epoch + 1, protocol, bounds, replica
     )
@@ -38,14 +43,19 @@ def recorded(partition: Partition, leader: int, isr: Set[int]) -> Partition:
 
 
 def refreshed(
-    partition: Partition, leader: int, isr: Set[int], protocol: PartitionProtocol, bounds: PartitionBounds
+    partition: Partition,
+    leader: int,
+    replica: Leader,
+    isr: Set[int],
+    protocol: PartitionProtocol,
+    bounds: PartitionBounds,
 ) -> Partition | None:
     """The state after a leader's conditional write has failed: the leader takes over the version if that is safe.
 
     None if it does not take it over. Source: kafka.utils.ReplicationUtils#checkLeaderAndIsrZkData (0.8.2; KAFKA-1382),
     which takes over a version whose data are what the leader wanted to write.
     """
-    replica, quorum = partition.replicas[leader], partition.quorum
+    quorum = partition.quorum
     same_epoch = quorum.leader == leader and replica.leader_epoch == partition.leader_epoch
     if protocol.cas_conflict is CasConflict.SKIP or not same_epoch or quorum.isr != isr:
         return None
@@ -63,12 +73,10 @@ def expand_isr(
     Effect: see `written`.
     Source: kafka.cluster.Partition#updateLeaderHWAndMaybeExpandIsr (0.8), #maybeExpandIsr (0.10.2 to 2.6).
     """
-    if leader == follower or not partition.leads(leader):
+    replica = partition.presumed_leader(leader)
+    if leader == follower or replica is None or not may_join(replica, follower, protocol, bounds):
         return None
-    replica = partition.replicas[leader]
-    if not may_join(replica, follower, protocol, bounds):
-        return None
-    return written(partition, leader, replica.leadership.isr | {follower}, protocol, bounds)
+    return written(partition, leader, replica, replica.leadership.isr | {follower}, protocol, bounds)
 
 
 @action(actor="network", needs=lambda bounds: bounds.alter_failures, leader=brokers, follower=brokers)
@@ -84,16 +92,16 @@ def lose_written_isr(
     Abstracts: lost answers to a shrink: the leader then waits for too many replicas, not for too few.
     Source: KAFKA-1382; kafka.utils.ZkUtils#conditionalUpdatePersistentPath (0.8.1; 0.8.2 with a checker).
     """
-    if leader == follower or not partition.leads(leader):
+    replica = partition.presumed_leader(leader)
+    if leader == follower or replica is None:
         return None
-    replica = partition.replicas[leader]
     if is_outdated(replica.leadership.partition_epoch, partition.quorum, protocol) or not may_join(
         replica, follower, protocol, bounds
     ):
         return None
     isr = replica.leadership.isr | {follower}
     wrote = evolve(recorded(partition, leader, isr), used=partition.spent("alter_failures"))
-    after = refreshed(wrote, leader, isr, protocol, bounds)
+    after = refreshed(wrote, leader, replica, isr, protocol, bounds)
     return wrote if after is None else after
 
 
@@ -110,10 +118,8 @@ def shrink_isr(
     Abstracts: replica.lag.time.max.ms, and replica.lag.max.messages before 0.9.
     Source: kafka.cluster.Partition#maybeShrinkIsr (0.8 to 2.6).
     """
-    if not partition.leads(leader):
+    replica = partition.presumed_leader(leader)
+    if replica is None or not shrinkable(replica, leader, follower, protocol):
         return None
-    replica = partition.replicas[leader]
-    if not shrinkable(replica, leader, follower, protocol):
-        return None
-    after = written(partition, leader, replica.leadership.isr - {follower}, protocol, bounds)
+    after = written(partition, leader, replica, replica.leadership.isr - {follower}, protocol, bounds)
     return None if after is None else evolve(after, used=partition.spent("isr_shrinks"))

@@ -140,7 +140,8 @@ def committed(me: int, leader: Server, end_offsets: tuple[int | None, ...], prot
 def removes(leader: Server, me: int, high_watermark: int) -> bool:
     """Whether a leader commits an entry that removes itself. Source: IsRemovedFromCluster."""
     newly = (leader.log[offset] for offset in range(leader.high_watermark, high_watermark))
-    return any(entry.command is Command.REMOVE and me not in entry.configuration.members for entry in newly)
+    left = (entry.configuration for entry in newly if entry.command is Command.REMOVE)
+    return any(configuration is not None and me not in configuration.members for configuration in left)
 
 
 @action(actor="leader", message=messages_of(Kind.FETCH))
