@@ -11,12 +11,14 @@ import pytest
 
 from highwater.asking import answering, kept
 from highwater.asking.answering import answer
-from highwater.asking.asked import Says
+from highwater.asking.asked import Says, parts_of
 from highwater.asking.kept import Further, kept_or_asked
 from highwater.asking.questions import question_named
 from highwater.asking.settings import settings_for
 from highwater.explorer.search.keeping import fingerprint
 from highwater.explorer.sources import HOUSE
+from highwater.model.catalogue import MODELS
+from highwater.model.kraft import serving
 
 FOUND = Further(("a", "b"), (), ("3.3.0", Says.YES), None, ("3.3.0", "4.4"))
 QUESTION = question_named("shutdown-gives-up")
@@ -41,8 +43,8 @@ def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None
 
 
 def test_what_was_asked_is_taken_the_next_time() -> None:
-    assert kept_or_asked(("asked",), lambda: FOUND) == FOUND
-    assert kept_or_asked(("asked",), ask) == FOUND
+    assert kept_or_asked(("asked",), (), lambda: FOUND) == FOUND
+    assert kept_or_asked(("asked",), (), ask) == FOUND
 
 
 def test_an_answer_that_is_kept_is_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -66,11 +68,11 @@ def test_an_answer_that_is_kept_is_the_answer(monkeypatch: pytest.MonkeyPatch) -
     ids=["since", "claims", "min_isr", "release"],
 )
 def test_another_question_and_other_settings_are_asked(other: tuple[Any, ...]) -> None:
-    kept_or_asked((QUESTION, SETTINGS, 1, 2), lambda: FOUND)
-    assert kept_or_asked((QUESTION, SETTINGS, 1, 2), ask) == FOUND
+    kept_or_asked((QUESTION, SETTINGS, 1, 2), (), lambda: FOUND)
+    assert kept_or_asked((QUESTION, SETTINGS, 1, 2), (), ask) == FOUND
     for asked in ((*other, 1, 2), (QUESTION, SETTINGS, 1, 3)):
         with pytest.raises(Asked):
-            kept_or_asked(asked, ask)
+            kept_or_asked(asked, (), ask)
 
 
 @pytest.mark.parametrize(
@@ -87,33 +89,47 @@ def test_another_question_and_other_settings_are_asked(other: tuple[Any, ...]) -
     ],
 )
 def test_an_edit_is_seen(edited: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    kept_or_asked(("asked",), lambda: FOUND)
+    kept_or_asked(("asked",), (), lambda: FOUND)
     plain, file = Path.read_bytes, HOUSE / edited
     assert file.is_file()
     monkeypatch.setattr(Path, "read_bytes", lambda path: plain(path) + (b"\n" if path == file else b""))
     for cached in (kept.code, fingerprint.engine_code):
         cached.cache_clear()
     with pytest.raises(Asked):
-        kept_or_asked(("asked",), ask)
+        kept_or_asked(("asked",), (), ask)
 
 
 def test_another_version_of_what_it_uses_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    kept_or_asked(("asked",), lambda: FOUND)
+    kept_or_asked(("asked",), (), lambda: FOUND)
     monkeypatch.setattr(kept, "versions_of", lambda tops: {"attrs": "1"})
     kept.code.cache_clear()
     with pytest.raises(Asked):
-        kept_or_asked(("asked",), ask)
+        kept_or_asked(("asked",), (), ask)
 
 
 def test_nothing_is_taken_or_kept_where_a_file_was_written_since_it_was_imported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    kept_or_asked(("asked",), lambda: FOUND)
+    kept_or_asked(("asked",), (), lambda: FOUND)
     monkeypatch.setattr(kept, "is_as_imported", lambda module: module != "highwater.model.kraft.serving")
     with pytest.raises(Asked):
-        kept_or_asked(("asked",), ask)
-    kept_or_asked(("another",), lambda: FOUND)
+        kept_or_asked(("asked",), (), ask)
+    kept_or_asked(("another",), (), lambda: FOUND)
     monkeypatch.setattr(kept, "is_as_imported", lambda module: True)
     with pytest.raises(Asked):
-        kept_or_asked(("another",), ask)
+        kept_or_asked(("another",), (), ask)
     assert len(list(tmp_path.rglob("answers-*/*"))) == 1
+
+
+def test_what_a_process_has_changed_of_functions_and_rules_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    parts = parts_of(QUESTION, SETTINGS, lambda progress: None)
+    kept_or_asked((), parts, lambda: FOUND)
+    assert kept_or_asked((), parts_of(QUESTION, SETTINGS, lambda progress: None), ask) == FOUND
+    with monkeypatch.context() as patch:
+        patch.setattr(serving, "down", lambda cluster, broker: cluster)
+        with pytest.raises(Asked):
+            kept_or_asked((), parts, ask)
+    presets = MODELS["kraft"].presets
+    monkeypatch.setitem(presets, "kafka-3.3", presets["kafka-3.5"])
+    with pytest.raises(Asked):
+        kept_or_asked((), parts, ask)

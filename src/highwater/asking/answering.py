@@ -46,7 +46,7 @@ def answer(
     if alone or found.decisive is None or found.says is Says.NOT_KNOWN:
         return found
     ask = functools.partial(_further, found, report)
-    further = kept_or_asked((question, settings, MOST_STATES, MOST_STATES_MORE), ask) if keep else ask()
+    further = kept_or_asked((question, settings, MOST_STATES, MOST_STATES_MORE), found.parts, ask) if keep else ask()
     return attrs.evolve(found, **attrs.asdict(further, recurse=False))
 
 

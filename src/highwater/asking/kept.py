@@ -2,7 +2,8 @@
 otherwise.
 
 It follows from the question, the settings, and the code that asks, down to the models and the search. So it is kept by
-what is in all of these. Nothing is kept, or taken, where a file may have been written since this process imported it.
+what is in all of these: files as they are, and rules and functions of the models as this process has them. Nothing is
+kept, or taken, where a file may have been written since this process imported it.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import functools
 import json
 import platform
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -19,10 +20,12 @@ from typing import Any
 import attrs
 import cattrs
 
-from highwater.asking.asked import Says
+from highwater.asking.asked import Part, Says
 from highwater.explorer import kept_files
-from highwater.explorer.search.keeping.fingerprint import engine_code, flags
+from highwater.explorer.descriptions import Descriptions, Indescribable
+from highwater.explorer.search.keeping.fingerprint import engine_code, flags, instances_by_name
 from highwater.explorer.sources import digest, files_below, is_as_imported, versions_of
+from highwater.model.catalogue import MODELS
 
 PACKAGES = tuple(f"highwater.{each}" for each in ("model", "invariants", "claims", "asking"))
 """The code that asks, besides the search."""
@@ -42,16 +45,21 @@ class Further:
     compared: tuple[str, str] | None = None
 
 
-def kept_or_asked(asked: tuple[Any, ...], ask: Callable[[], Further]) -> Further:
+def kept_or_asked(asked: tuple[Any, ...], parts: Iterable[Part], ask: Callable[[], Further]) -> Further:
     """What was kept, or else what asking finds, which is kept then.
 
     Args:
         asked: the question, the settings and the limits, which differ wherever their texts do.
+        parts: what was found under these settings.
     """
     own = next(kept_files.own_folder(), None)
+    try:
+        described = [_described(part) for part in parts]
+    except Indescribable:
+        return ask()
     if own is None or not _is_certain():
         return ask()
-    folder, name = own / f"answers-{code()[:16]}", digest([repr(asked).encode()])[:32]
+    folder, name = own / f"answers-{code()[:16]}", digest([repr((asked, described)).encode()])[:32]
     with suppress(OSError, ValueError):
         return cattrs.structure(json.loads(kept_files.read(folder, name)), Further)
     found = ask()
@@ -65,6 +73,18 @@ def _keep(folder: Path, name: str, data: bytes) -> None:
         kept_files.make_folder(folder, "answers", MOST_VERSIONS)
         kept_files.write(folder, name, data)
         kept_files.forget_files(folder, MOST_BYTES)
+
+
+def _described(part: Part) -> tuple[Any, ...]:
+    """The rules of each release, and what the functions do that were asked.
+
+    Raises:
+        Indescribable: that cannot be described.
+    """
+    if part.result is None:
+        return (part.claim.model,)
+    does = instances_by_name(part.result.spec.system().functions, Descriptions())
+    return part.claim.model, MODELS[part.claim.model].presets, does
 
 
 @functools.cache
