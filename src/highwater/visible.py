@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import inspect
 import re
+import sys
 import unicodedata
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 # categories of characters that are not seen, or that change how others are seen
 UNSEEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
@@ -30,3 +34,8 @@ def summary_and_rest(documented: Any) -> tuple[str, str]:
     """A docstring's first paragraph, in one line, and what follows it, such as `Source: KIP-279`."""
     paragraph, *rest = re.split(r"\n(?=\n|[A-Z][a-z ]+: )", inspect.getdoc(documented) or "", maxsplit=1)
     return " ".join(paragraph.split()), "".join(rest)
+
+
+def room_of(console: Console) -> int:
+    """How long a line may be: that of a terminal is broken between words, and that of a log or a pipe never."""
+    return console.width if console.is_terminal and console.file.isatty() else sys.maxsize

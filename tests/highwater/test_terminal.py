@@ -4,11 +4,20 @@ from __future__ import annotations
 
 import io
 import re
+from pathlib import Path
 
+import pytest
 from rich.console import Console
 
+from highwater.claims.checking import check_spec
+from highwater.claims.spec import load_spec
 from highwater.explorer.verdict import Progress
+from highwater.reports import progress
 from highwater.reports.progress import Live
+from highwater.reports.results import entry_of
+from highwater.reports.terminal import show_result
+from highwater.viewer.index import counterexample_in
+from highwater.viewer.lanes import show_lanes
 
 FAR = Progress(
     depth=21, frontier=1_234_567, stored_states=9_985_570, generated=26_629_362, compiled_paths=12_345, seconds=10.0,
@@ -51,3 +60,42 @@ def test_in_a_log_it_is_one_line() -> None:
     (line,) = log.getvalue().splitlines()
     assert line.startswith("a_claim: depth 21  frontier 1,234,567  stored 9,985,570")
     assert line.endswith(FAR.more)
+
+
+CLAIM = Path(__file__).parents[2] / "specs" / "truncation" / "kip_101_fails_on_two_brokers.toml"
+WATCH = ("b1.log_end_offset - b0.high_watermark", "b0.leader", "len(b0.log)", "b1.leader_epoch")
+
+
+def printed(width: int | None) -> tuple[str, str]:
+    """A result and the lanes of its trace, on a terminal, or in a log if no width is given."""
+    result = check_spec(load_spec(CLAIM))
+    trace = counterexample_in({**entry_of(result), "watch": list(WATCH)})
+    texts = []
+    for show in (lambda to: show_result(to, result, with_trace=True), lambda to: show_lanes(to, trace)):
+        file = io.StringIO() if width is None else Terminal()
+        on_terminal = width is not None
+        to = progress.Terminal(
+            file=file, width=width, force_terminal=on_terminal, color_system=None, soft_wrap=True, highlight=False
+        )
+        show(to)
+        texts.append(file.getvalue())
+    return texts[0], texts[1]
+
+
+@pytest.mark.parametrize("width", [60, 80, 100])
+def test_a_terminal_breaks_lines_between_words(width: int) -> None:
+    """What is printed are the same words, none cut in two, but for the times that a search took."""
+    (narrow, lanes), (log, _) = printed(width), printed(None)
+    assert max(map(len, narrow.splitlines())) <= width < max(map(len, log.splitlines()))
+    timeless = [re.sub(r"\S+ s, \S+ k states/s", "", " ".join(text.split())) for text in (narrow, log)]
+    assert timeless[0] == timeless[1]
+    assert max(map(len, lanes.splitlines())) <= width
+
+
+@pytest.mark.parametrize(("width", "below"), [(80, True), (120, False)])
+def test_what_is_watched_stands_below_lanes_that_leave_no_room(width: int, below: bool) -> None:
+    lines = printed(width)[1].splitlines()
+    heads = [line.split()[-4:] for line in lines if line.split()[:1] == ["step"]]
+    assert heads[-1] == ["(1)", "b0.leader", "(3)", "(4)"]
+    assert len(heads) == 1 + below
+    assert ("watched" in lines) == below

@@ -13,9 +13,10 @@ from rich.text import Text
 from highwater.explorer.kernels.making.compile_times import TIMES
 from highwater.explorer.memory import in_bytes
 from highwater.explorer.verdict import Progress
-from highwater.visible import visible
+from highwater.visible import room_of, visible
 
 SECONDS_BETWEEN_LINES = 10.0
+GOES_ON = 4
 
 
 class Terminal(Console):
@@ -29,6 +30,8 @@ class Terminal(Console):
         raise  # rich calls this while it handles the BrokenPipeError
 
     def print(self, *arguments: Any, **options: Any) -> None:
+        if len(arguments) == 1 and isinstance(arguments[0], Text) and arguments[0].cell_len > room_of(self):
+            arguments = (self._broken(arguments[0]),)
         try:
             super().print(*arguments, **options)
         except OSError:
@@ -36,9 +39,19 @@ class Terminal(Console):
                 raise
             self.quiet = True
 
+    def _broken(self, text: Text) -> Text:
+        """Some lines that fit; what goes on stands further in than what it goes on from."""
+        found = []
+        for line in text.split():
+            indent = min(len(line.plain) - len(line.plain.lstrip()), self.width // 3)
+            pieces = line[indent:].wrap(self, self.width - indent - GOES_ON)
+            margins = [line.plain[:indent], *[" " * (indent + GOES_ON)] * len(pieces)]
+            found += [Text(margin).append_text(piece) for margin, piece in zip(margins, pieces, strict=False)]
+        return Text("\n").join(found)
 
-def make_console(*, stderr: bool = False) -> Console:
-    """A console that never breaks lines by itself: people's terminals do, and logs and pipes should not."""
+
+def make_console(*, stderr: bool = False) -> Terminal:
+    """A console that breaks lines for people, between words, and none in logs and pipes."""
     return Terminal(stderr=stderr, soft_wrap=True, highlight=False, emoji=False)
 
 

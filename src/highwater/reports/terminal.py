@@ -27,7 +27,7 @@ from highwater.model.language.graph_properties import GraphProperty, Prospect
 from highwater.model.language.shape import Domain, Shape
 from highwater.reports.progress import short
 from highwater.reports.reasons import reason
-from highwater.visible import counted, visible
+from highwater.visible import counted, room_of, visible
 
 _COLOURS = {Status.MET: "green", Status.UNMET: "bold red", Status.UNDECIDED: "yellow", Status.ANSWERED: "cyan"}
 _MARKS = {Status.MET: "ok", Status.UNMET: "FAILED", Status.UNDECIDED: "undecided", Status.ANSWERED: "answer"}
@@ -308,14 +308,18 @@ def show_trace(console: Console, system: System, trace: Sequence[Step], back_to:
     rows = trace_rows(system, trace, back_to)
     widths = column_widths(rows)
     beside = abstract_steps(system, trace)
+    margin = 4 + widths[0] + 2
+    fits = margin + sum(widths[1:]) + 4 + max(len(visible(row[3])) for row in rows) <= room_of(console)
     for place, (number, actor, action, changed) in enumerate(rows):
         line = Text("    ")
         line.append(number.rjust(widths[0]) + "  ", style="dim")
         line.append(visible(actor).ljust(widths[1]) + "  ", style="cyan")
         line.append(visible(action).ljust(widths[2]) + "  ", style="bold")
-        line.append(visible(changed))
+        line.append(visible(changed) if fits else "")
         line.rstrip()
         console.print(line)
+        if changed and not fits:
+            console.print(Text(f"{' ' * (margin + widths[1] + 2)}{visible(changed)}"))
         for words in beside[place : place + 1]:
             console.print(Text(f"    {' ' * widths[0]}  {visible(words)}", "dim"))
 

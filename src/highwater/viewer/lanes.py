@@ -22,13 +22,13 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from highwater.claims.expressions import UNDEFINED
 from highwater.model.language.picture import Badge, Fact, NameSet, Tone
 from highwater.reports.terminal import goes_on
 from highwater.viewer.shown import Cell, Counterexample, Delivery, ShownLog, ShownStep
 from highwater.visible import visible
 
 WIDTH, LONGEST_ACTION, LONGEST_HEAD = 100, 26, 10
+LEAST_OF_LANE, LEAST_WATCHED = 9, 10  # how wide columns are where expressions stand beside the lanes
 COLOURS = ("blue", "dark_orange", "green", "magenta", "yellow", "cyan", "red", "bright_black")
 ROLES = {Tone.LEADS: "bold blue", Tone.STALE: "bold red", Tone.DOWN: "red", Tone.IDLE: "dim"}
 HARD_SPACE = "\ue000"  # holds together what belongs to one log or set while lines are broken; a space in the end
@@ -50,30 +50,47 @@ SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 
 def show_lanes(console: Console, trace: Counterexample, last: int | None = None) -> None:
     """The steps of a counterexample up to `last`, or all."""
+    width, coloured = min(console.width, WIDTH) if console.is_terminal else WIDTH, console.color_system is not None
+    shown = trace.steps[: None if last is None else last + 1]
+    heads = [visible(each) if len(each) <= LONGEST_HEAD else f"({n})" for n, each in enumerate(trace.watch, 1)]
+    beside = not heads or width >= sum((LONGEST_ACTION, LEAST_OF_LANE * len(trace.lanes), LEAST_WATCHED * len(heads)))
+    table = _table(*map(visible, trace.lanes), *(heads if beside else ()))
+    for step in shown:
+        cells = [_cell(step, lane, coloured=coloured) for lane in trace.lanes]
+        watched = [_watched(trace, step, text) for text in trace.watch] if beside else []
+        mark = "*" if step.distance == 1 else ""
+        table.add_row(str(step.number), mark, _action(step), *cells, *watched, _falsehood(trace, step))
+    if last is None and trace.violation.back_to is not None:
+        table.add_row("↺", "", goes_on(len(trace.steps) - 1, trace.violation.back_to))
+    lines = _print(console, table, width)
+    if not beside:
+        below = _table(*heads)
+        for step in shown:
+            below.add_row(str(step.number), "", _action(step), *(_watched(trace, step, text) for text in trace.watch))
+        console.print(Text("watched", "bold"))
+        _print(console, below, width)
+    for head, expression in zip(heads, trace.watch, strict=True):
+        if head != visible(expression):
+            console.print(Text(f"{head} {visible(expression)}", "dim"))
+    for line in legend(Text.from_ansi("\n".join(lines[1:])).plain, width, coloured=coloured):
+        console.print(Text(line, "dim"))
+
+
+def _table(*columns: str) -> Table:
+    """A table of steps with some more columns, and an empty one at the right."""
     table = Table(box=None, padding=(0, 1, 0, 0), show_edge=False, header_style="dim", pad_edge=False)
     table.add_column("", justify="right", style="dim", no_wrap=True)
     table.add_column("", no_wrap=True, width=1)
     table.add_column("step", no_wrap=True, max_width=LONGEST_ACTION, overflow="ellipsis")
-    for lane in trace.lanes:
-        table.add_column(visible(lane), overflow="fold", min_width=4)
-    heads = [visible(each) if len(each) <= LONGEST_HEAD else f"({n})" for n, each in enumerate(trace.watch, 1)]
-    for head in heads:
-        table.add_column(head, overflow="fold", min_width=max(len(head), len(UNDEFINED)))
+    for head in columns:
+        table.add_column(head, overflow="fold", min_width=4)
     table.add_column("", overflow="fold", style="red")
+    return table
+
+
+def _print(console: Console, table: Table, width: int) -> list[str]:
+    """Print a table in lines that do not break, and give these."""
     coloured = console.color_system is not None
-    for step in trace.steps[: None if last is None else last + 1]:
-        cells = [_cell(step, lane, coloured=coloured) for lane in trace.lanes]
-        table.add_row(
-            str(step.number),
-            "*" if step.distance == 1 else "",
-            _action(step),
-            *cells,
-            *(_watched(trace, step, text) for text in trace.watch),
-            _falsehood(trace, step),
-        )
-    if last is None and trace.violation.back_to is not None:
-        table.add_row("↺", "", goes_on(len(trace.steps) - 1, trace.violation.back_to))
-    width = min(console.width, WIDTH) if console.is_terminal else WIDTH
     text = io.StringIO()
     page = Console(
         width=width,
@@ -87,21 +104,17 @@ def show_lanes(console: Console, trace: Counterexample, last: int | None = None)
     lines = [line.rstrip() for line in text.getvalue().replace(HARD_SPACE, " ").splitlines()]
     for line in lines:
         console.print(Text.from_ansi(line) if coloured else Text(line))
-    for head, watched in zip(heads, trace.watch, strict=True):
-        if head != visible(watched):
-            console.print(Text(f"{head} {visible(watched)}", "dim"))
-    for line in legend(Text.from_ansi("\n".join(lines[1:])).plain, coloured=coloured):
-        console.print(Text(line, "dim"))
+    return lines
 
 
-def legend(shown: str, *, coloured: bool) -> list[str]:
+def legend(shown: str, width: int = WIDTH, *, coloured: bool) -> list[str]:
     """What the marks in a text mean, in lines that fit."""
     meanings = [meaning for mark, meaning in MARKS if re.search(mark, shown)] + (
         [] if coloured else ["+ new", "- gone", "! untrue"]
     )
     joined = "; ".join(meaning.replace(" ", HARD_SPACE) for meaning in meanings)
     return (
-        textwrap.fill(joined, WIDTH, break_long_words=False, break_on_hyphens=False)
+        textwrap.fill(joined, width, break_long_words=False, break_on_hyphens=False)
         .replace(HARD_SPACE, " ")
         .splitlines()
     )
