@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from highwater.cli.options import MET, PATH, UNKNOWN, UNMET, USAGE, Count, complain, model_path
+from highwater.cli.options import MET, PATH, UNKNOWN, UNMET, USAGE, Count, complain, kafka, model_path
 
 if TYPE_CHECKING:
     from highwater.claims.conformance import Conformance
@@ -18,13 +18,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("path", metavar="SPEC", type=PATH)
-@click.option(
-    "--kafka",
-    "where",
-    required=True,
-    metavar="WHERE",
-    help="A folder of Kafka, a class path, or a release such as 4.1.1.",
-)
+@kafka("4.1.1")
 @click.option("--preset", metavar="NAME", help="Take the rules of this preset instead of the one that SPEC names.")
 @click.option("--walks", type=Count(min=0), default=0, metavar="N", help="Make N random walks, too.  [default: 0]")
 @click.option("--depth", type=Count(min=1), default=40, show_default=True, metavar="N", help="Steps of a walk.")

@@ -95,6 +95,12 @@ def model_path(command: Callable[..., Any]) -> Callable[..., Any]:
     )(command)
 
 
+def kafka(example: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """The option that names the Kafka whose classes, or whose cluster, are used."""
+    words = f"A folder of Kafka, a class path, or a release such as {example}."
+    return click.option("--kafka", "where", required=True, metavar="WHERE", help=words)
+
+
 def budgets(command: Callable[..., Any]) -> Callable[..., Any]:
     """The options that end a search early, and how many threads it takes."""
     for option in (

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from highwater.cli.options import MET, PATH, UNMET, USAGE, Count, complain, model_path
+from highwater.cli.options import MET, PATH, UNMET, USAGE, Count, complain, kafka, model_path
 
 if TYPE_CHECKING:
     from highwater.cluster.cluster import Settings
@@ -21,13 +21,7 @@ DEFECT_PREFIX = "defect:"
 
 @click.command()
 @click.argument("path", metavar="REPORT", type=PATH)
-@click.option(
-    "--kafka",
-    "where",
-    required=True,
-    metavar="WHERE",
-    help="A folder of Kafka, a class path, or a release such as 4.3.1.",
-)
+@kafka("4.3.1")
 @click.option("--spec", "name", metavar="NAME", help="Which spec's trace, if REPORT holds several.")
 @click.option(
     "--json", "json_path", type=PATH, metavar="FILE", help="Write what was found as JSON (format: docs/reproduce.md)."

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from highwater.cli.options import MET, PATH, UNMET, USAGE, Count, complain
+from highwater.cli.options import MET, PATH, UNMET, USAGE, Count, complain, kafka
 
 if TYPE_CHECKING:
     from highwater.conformance.walking import Schedule, Setting, Walker
@@ -19,13 +19,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("who", metavar="WHO", type=click.Choice(["controller", "quorum"]))
-@click.option(
-    "--kafka",
-    "where",
-    required=True,
-    metavar="WHERE",
-    help="A folder of Kafka, a class path, or a release such as 4.4.0.",
-)
+@kafka("4.4.0")
 @click.option("--elr", is_flag=True, help="Switch eligible leader replicas on, for the controller.")
 @click.option(
     "--log",
