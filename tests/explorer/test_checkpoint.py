@@ -33,6 +33,7 @@ from highwater.model.language.declarations import action, step_property
 from highwater.model.language.domain import BOOLEAN, Integers
 from highwater.model.language.records import domain_of, within
 from tests.harm import NO_MANIFEST, kill_until_one_survives, refuse_harmed
+from tests.outcomes import findings
 
 ROOT = Path(__file__).parents[2]
 BOUNDS = {"brokers": 3, "log_length_max": 2, "records_max": 2, "leader_epoch_max": 1}
@@ -47,8 +48,7 @@ def system(variant: str = "kip-320", check: tuple[str, ...] = ("strong_isr",), *
 
 def told(outcome: Outcome) -> dict[str, Any]:
     """All that does not depend on when the search was interrupted."""
-    how = ("seconds", "compile_seconds", "memory", "compiled_paths", "restored")
-    return {name: value for name, value in attrs.asdict(outcome, recurse=False).items() if name not in how}
+    return findings(outcome, "restored")
 
 
 @pytest.fixture

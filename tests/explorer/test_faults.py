@@ -33,6 +33,7 @@ from highwater.model.language.declarations import action, invariant
 from highwater.model.language.domain import Integers
 from highwater.model.language.records import domain_of, within
 from tests.faults import Disk
+from tests.outcomes import findings
 
 
 @attrs.frozen
@@ -78,8 +79,7 @@ def explore(folder: Path | None = None, resume: bool = False, **how: Any) -> Out
 
 
 def told(outcome: Outcome) -> dict[str, Any]:
-    how = ("seconds", "compile_seconds", "memory", "compiled_paths", "restored", "warnings")
-    return {name: value for name, value in attrs.asdict(outcome, recurse=False).items() if name not in how}
+    return findings(outcome, "restored", "warnings")
 
 
 @functools.cache

@@ -32,6 +32,7 @@ from highwater.explorer.search.states.store import Store
 from highwater.explorer.system import System
 from highwater.explorer.verdict import Budget, Outcome, SearchOptions
 from highwater.model.language.declarations import action, invariant
+from tests.outcomes import timeless
 
 SPECS = Path(__file__).parents[2] / "specs"
 CLAIMS = [
@@ -74,10 +75,6 @@ def trees(folder: Path) -> list[Path]:
     return sorted(path for path in folder.glob("trees-*/*") if not path.name.startswith("slots-"))
 
 
-def told(outcome: Outcome) -> Any:
-    return attrs.evolve(outcome, seconds=0.0, memory=0, compile_seconds=0.0)
-
-
 def explored(system: System, budget: Budget | None = None, **options: Any) -> Outcome:
     return breadth_first.explore(system, budget or Budget(), SearchOptions(keep_trees=True, **options))
 
@@ -94,7 +91,7 @@ def test_a_search_with_kept_trees_says_the_same_and_learns_nothing(
     learned.clear()
     again = explored(system, symmetry=symmetry)
     assert learned == []
-    assert told(without) == told(first) == told(again)
+    assert timeless(without) == timeless(first) == timeless(again)
 
 
 def test_coverage_is_of_this_search_alone(learned: list[str]) -> None:
@@ -109,7 +106,7 @@ def test_coverage_is_of_this_search_alone(learned: list[str]) -> None:
     )
     explored(whole)
     without = breadth_first.explore(part, options=SearchOptions(coverage=True))
-    assert told(explored(part, coverage=True)) == told(without)
+    assert timeless(explored(part, coverage=True)) == timeless(without)
     learned.clear()
     explored(part)
     actions = {str(action) for action in part.actions}
@@ -130,7 +127,7 @@ def test_filters_and_wide_nodes_are_kept_too(monkeypatch: pytest.MonkeyPatch, le
         "highwater.explorer.search.engine.engine.filter_of", lambda program, sample=(): pytest.fail("chosen again")
     )
     monkeypatch.setattr(kept_trees.Engine, "__init__", _with_filters_that_are_empty(kept_trees.Engine.__init__))
-    assert told(explored(system)) == told(first)
+    assert timeless(explored(system)) == timeless(first)
 
 
 def test_filters_that_a_search_chose_which_learned_no_path_are_kept(
@@ -147,7 +144,7 @@ def test_filters_that_a_search_chose_which_learned_no_path_are_kept(
     monkeypatch.setattr(
         "highwater.explorer.search.engine.engine.widened", lambda program, states: pytest.fail("chosen again")
     )
-    assert told(explored(system)) == told(first)
+    assert timeless(explored(system)) == timeless(first)
 
 
 @pytest.fixture
@@ -173,7 +170,7 @@ def test_the_visited_set_begins_as_large_as_it_became(made_anew: list[int], fold
     made_anew.clear()
     again = explored(system)
     assert made_anew == [1]
-    assert told(again) == told(first)
+    assert timeless(again) == timeless(first)
     assert again.memory == first.memory
     explored(system, budget=Budget(max_depth=2))
     made_anew.clear()
@@ -187,7 +184,7 @@ def test_a_wrong_size_changes_nothing_else(made_anew: list[int], folder: Path, s
     first = explored(system)
     (file,) = folder.glob("trees-*/slots-*")
     kept_files.write(file.parent, file.name, said.encode())
-    assert told(explored(system)) == told(first)
+    assert timeless(explored(system)) == timeless(first)
 
 
 def test_a_budget_that_is_short_of_room_begins_with_a_small_visited_set() -> None:
@@ -222,7 +219,7 @@ def test_a_search_that_goes_further_learns_the_rest_and_keeps_it(learned: list[s
     assert 0 < len(learned) < whole.compiled_paths
     assert part + len(learned) == whole.compiled_paths
     learned.clear()
-    assert told(explored(system)) == told(whole)
+    assert timeless(explored(system)) == timeless(whole)
     assert learned == []
 
 
@@ -249,7 +246,7 @@ def test_another_protocol_and_other_bounds_have_trees_of_their_own(
     explored(write_keys())
     learned.clear()
     other = write_keys(**change)
-    assert told(explored(other)) == told(breadth_first.explore(other))
+    assert timeless(explored(other)) == timeless(breadth_first.explore(other))
     assert learned
 
 
@@ -394,7 +391,7 @@ def test_properties_in_another_order_have_trees_of_their_own(
     both = (*system.invariants, *not_negative.instances(None))
     for invariants in (both, both[::-1]):
         changed = attrs.evolve(system, invariants=invariants)
-        assert told(explored(changed)) == told(breadth_first.explore(changed))
+        assert timeless(explored(changed)) == timeless(breadth_first.explore(changed))
 
 
 @pytest.mark.parametrize("becomes", [None, "def ("])
@@ -431,7 +428,7 @@ def test_trees_are_used_where_their_files_cannot_be_marked_as_used(
         raise OSError(errno.EROFS, "Read-only file system")
 
     monkeypatch.setattr("os.utime", refused)
-    assert told(explored(system)) == told(first)
+    assert timeless(explored(system)) == timeless(first)
     assert learned == []
 
 
@@ -460,7 +457,7 @@ def test_trees_that_came_along_serve_as_ones_own(
     before = {file.name: file.read_bytes() for file in bring().iterdir()}
     learned.clear()
     made_anew.clear()
-    assert told(explored(system)) == told(first)
+    assert timeless(explored(system)) == timeless(first)
     assert learned == []
     assert made_anew == [1]
     assert list(folder.glob("trees-*/*")) == [], "nothing new was learned"
@@ -489,7 +486,7 @@ def test_highwater_in_an_archive_reads_what_it_brings(
     kept_trees.KeptTrees(engine, 8).load()
     assert len(engine.actions.lenders) == are_brought
     learned.clear()
-    assert told(explored(system)) == told(first)
+    assert timeless(explored(system)) == timeless(first)
     assert bool(learned) is not are_brought
 
 
@@ -502,7 +499,7 @@ def test_what_is_learned_beyond_what_came_along_is_kept(
     first = explored(system)
     assert learned
     learned.clear()
-    assert told(explored(system)) == told(first)
+    assert timeless(explored(system)) == timeless(first)
     assert learned == []
     assert len(trees(folder)) == 2
 
@@ -526,7 +523,7 @@ def test_what_came_along_damaged_is_learned_anew(harm: str, bring: Callable[[], 
         folder.rename(folder.with_name("elsewhere"))
     for _ in range(2):
         learned.clear()
-        assert told(explored(system)) == told(first)
+        assert timeless(explored(system)) == timeless(first)
     assert learned == [], "the user's own comes first"
 
 
@@ -539,7 +536,7 @@ def test_trees_that_came_along_are_held_against_plain_python(bring: Callable[[],
         arrays["0.branches"][ends] = 1  # nothing is ever enabled
         kept_files.write(file.parent, file.name, as_bytes(arrays))
     learned.clear()
-    assert told(explored(system)) == told(first)
+    assert timeless(explored(system)) == timeless(first)
     assert learned
 
 
@@ -612,7 +609,7 @@ def test_damage_is_noticed_and_the_rest_is_learned_anew(folder: Path, learned: l
         data[len(data) // 2] ^= 1
         path.write_bytes(data)
     learned.clear()
-    assert told(explored(system)) == told(first)
+    assert timeless(explored(system)) == timeless(first)
     assert learned
     learned.clear()
     explored(system)
@@ -629,7 +626,7 @@ def test_trees_that_were_tampered_with_are_forgotten_or_mean_the_same(
     first = explored(system)
     for path in trees(folder):
         _tamper(path, change)
-    assert told(explored(system)) == told(first)
+    assert timeless(explored(system)) == timeless(first)
 
 
 def _tamper(path: Path, change: str) -> None:
@@ -678,7 +675,7 @@ def test_a_sample_finds_trees_that_mean_something_else(folder: Path) -> None:
     ends = (arrays["0.branches"] < 1 << 63) & (arrays["0.branches"] > 2)
     arrays["0.branches"][ends] = 1  # nothing is ever enabled
     kept_files.write(path.parent, path.name, as_bytes(arrays))
-    verified = [told(explored(system)) == told(first) for _ in range(2)]
+    verified = [timeless(explored(system)) == timeless(first) for _ in range(2)]
     assert verified == [True, True]
 
 
@@ -696,7 +693,7 @@ def test_what_is_met_after_the_sample_makes_a_search_begin_anew(
 
     monkeypatch.setattr(breadth_first, "violations_in", contradicted)
     learned.clear()
-    assert told(explored(system)) == told(first)
+    assert timeless(explored(system)) == timeless(first)
     assert learned
     to_come.append(error)
     with pytest.raises(type(error)):

@@ -32,6 +32,7 @@ from highwater.explorer.verdict import Outcome, SearchOptions
 from highwater.model.language.declarations import action
 from highwater.model.language.domain import BOOLEAN, ArrayOf, Integers
 from highwater.model.language.records import domain_of, evolve, within
+from tests.outcomes import timeless
 
 SPECS = Path(__file__).parents[2] / "specs"
 
@@ -66,10 +67,6 @@ def explored(system: System, **options: Any) -> Outcome:
     return breadth_first.explore(system, options=SearchOptions(keep_trees=True, **options))
 
 
-def told(outcome: Outcome) -> Any:
-    return attrs.evolve(outcome, seconds=0.0, memory=0, compile_seconds=0.0)
-
-
 @pytest.mark.parametrize("symmetry", [True, False])
 @pytest.mark.parametrize(
     "names",
@@ -89,7 +86,7 @@ def test_lent_paths_equal_learned_paths(names: tuple[str, ...], symmetry: bool, 
             breadth_first.explore(system, options=SearchOptions(symmetry=symmetry)),
         )
         assert ours.compiled_paths >= alone.compiled_paths  # another claim may ask more of the same actions
-        assert told(attrs.evolve(ours, compiled_paths=alone.compiled_paths)) == told(alone)
+        assert timeless(attrs.evolve(ours, compiled_paths=alone.compiled_paths)) == timeless(alone)
     assert len(lent) > 30
 
 
@@ -180,7 +177,7 @@ def test_a_path_is_lent_unless_a_setting_that_it_reads_differs(
 ) -> None:
     explored(room())
     assert lent == []
-    assert told(explored(room(**change))) == told(breadth_first.explore(room(**change)))
+    assert timeless(explored(room(**change))) == timeless(breadth_first.explore(room(**change)))
     states = Room(0, False), Room(1, False)
     for instance in room().actions:
         assert lent.count(str(instance)) >= (1 if str(instance) in not_lent else len(states))
@@ -240,7 +237,7 @@ def test_a_lender_that_disagrees_with_plain_python_is_dropped(folder: Path) -> N
         branches[ends] = branches[ends][::-1]
         kept_files.write(path.parent, path.name, as_bytes(arrays))
     other = room(Rules(unread=1))
-    assert told(explored(other)) == told(breadth_first.explore(other))
+    assert timeless(explored(other)) == timeless(breadth_first.explore(other))
 
 
 @pytest.mark.parametrize("missing", ["0.instances", "0.settings", "0.branches", "0.ends", "effects.means"])
@@ -251,7 +248,7 @@ def test_damaged_trees_lend_nothing(missing: str, folder: Path, lent: list[str])
         del arrays[missing]
         kept_files.write(path.parent, path.name, as_bytes(arrays))
     other = room(Rules(unread=1))
-    assert told(explored(other)) == told(breadth_first.explore(other))
+    assert timeless(explored(other)) == timeless(breadth_first.explore(other))
     assert lent == []
 
 

@@ -35,6 +35,7 @@ from highwater.model.catalogue import MODELS
 from highwater.model.language.declarations import action, invariant
 from highwater.model.language.domain import BOOLEAN, ArrayOf, Integers, Limit, Maybe, SequenceOf, SetOf, Struct
 from highwater.model.language.records import domain_of, evolve, records, replaced, within
+from tests.outcomes import findings
 from tests.small_models import CASES, cases, random_walk, small_system, tiny_system
 
 EXPLORED = [
@@ -63,8 +64,7 @@ clients see has none.
 
 def told(outcome: Outcome) -> dict[str, Any]:
     """All that does not depend on how the search was done."""
-    how = {"stored_states", "compiled_paths", "seconds", "compile_seconds", "memory", "words", "bits", "unreached"}
-    return {name: value for name, value in attrs.asdict(outcome, recurse=False).items() if name not in how}
+    return findings(outcome, "stored_states", "words", "bits", "unreached")
 
 
 @pytest.fixture

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import attrs
 import jsonschema
 import pytest
 
@@ -22,6 +21,7 @@ from highwater.explorer.system import System
 from highwater.explorer.verdict import Auditing, Outcome, Violation
 from highwater.reports.replaying import read_report, replay
 from highwater.reports.results import report, write_json
+from tests.outcomes import findings
 
 SPECS = Path(__file__).parents[2] / "specs"
 SMALL = 30_000  # states of a claim that is explored once more, without symmetry
@@ -89,13 +89,10 @@ def test_symmetry_changes_nothing_that_a_claim_tells(path: Path) -> None:
 
 def told(outcome: Outcome) -> dict[str, Any]:
     """All that does not depend on how the search was done."""
-    how = {"stored_states", "compiled_paths", "seconds", "compile_seconds", "memory", "words", "bits", "violations"}
-    how |= {"functions", "unreached", "audit"}
     of_properties = [each for each in outcome.unreached if each.of not in outcome.enabled]
     traces = [[each.property, *((str(step.action), step.state) for step in each.trace)] for each in outcome.violations]
-    return {"traces": traces, "unreached": of_properties} | {
-        name: value for name, value in attrs.asdict(outcome, recurse=False).items() if name not in how
-    }
+    found = findings(outcome, "stored_states", "words", "bits", "violations", "functions", "unreached", "audit")
+    return {"traces": traces, "unreached": of_properties} | found
 
 
 def changes_are_told_where_there_are_any(entry: dict[str, Any]) -> None:

@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import attrs
 import pytest
+
+from tests.outcomes import findings
 
 pytest.importorskip("pyspark")
 sys.path.insert(0, str(Path(__file__).parent))  # the toys
@@ -21,8 +22,7 @@ def told() -> Callable[..., dict[str, Any]]:
     """
 
     def told(outcome: Any) -> dict[str, Any]:
-        how = {"compiled_paths", "seconds", "compile_seconds", "memory", "words", "bits", "violations", "restored"}
-        found = {name: value for name, value in attrs.asdict(outcome, recurse=False).items() if name not in how}
+        found = findings(outcome, "words", "bits", "violations", "restored")
         return found | {"violations": {violation.property: violation.trace_length for violation in outcome.violations}}
 
     return told
