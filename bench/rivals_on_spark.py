@@ -25,7 +25,7 @@ from highwater.explorer.partitioned.worker import PartitionWorker
 from highwater.explorer.system import System
 from highwater.spark.driver import cluster
 from highwater.spark.levels import Levels
-from highwater.spark.worker.tasks import REPORT, Search, Task, engine_of, prints_of, received, sent, versions
+from highwater.spark.worker.tasks import REPORT, Search, Task, prints_of, received, sent, versions, worker_of
 
 PLACE = ("owner", "source", "number")
 
@@ -44,14 +44,14 @@ def plain(spark: Any, make: Callable[[], System], folder: str, *, symmetry: bool
     in_spark = ", ".join(f"{name} bigint" for name in words)
 
     def expand(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        engine = engine_of(shared.value)
+        worker = worker_of(shared.value)
         found = pa.Table.from_batches(list(batches), schema)
         columns = [column.to_numpy().view(np.uint64) for column in found.columns]
         if len(found):
-            for _, records in engine.expand(engine.rows_of(columns), 1):
-                made = np.ascontiguousarray(records.reshape(-1, engine.record_width)[:, :-2]).reshape(-1)
-                yield pa.record_batch([column.view(np.int64) for column in engine.columns_of(made)], schema=schema)
-            engine.take_counts()
+            for _, records in worker.expand(worker.rows_of(columns), 1):
+                made = np.ascontiguousarray(records.reshape(-1, worker.record_width)[:, :-2]).reshape(-1)
+                yield pa.record_batch([column.view(np.int64) for column in worker.columns_of(made)], schema=schema)
+            worker.take_counts()
 
     spark.conf.set("spark.sql.adaptive.enabled", "false")
     spark.conf.set("spark.sql.autoBroadcastJoinThreshold", "-1")

@@ -102,7 +102,7 @@ class Move:
 
 
 @attrs.frozen
-class Election:
+class SingleElection:
     """One election by itself: `kafka.controller.Election` on one side, `elections` on the other."""
 
     strategy: Strategy

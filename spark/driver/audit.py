@@ -34,7 +34,7 @@ LookUp = Callable[[Collection[int]], Iterable[Found]]
 
 
 def audit(
-    engine: PartitionWorker,
+    worker: PartitionWorker,
     store: Levels,
     levels: Sequence[Level],
     learned: Iterable[Example],
@@ -57,23 +57,23 @@ def audit(
     Raises:
         JudgedOtherwise: plain Python does not agree.
     """
-    started, system, chance = time.perf_counter(), engine.system, random.Random(0)
+    started, system, chance = time.perf_counter(), worker.system, random.Random(0)
     rows = sum(level.rows for level in levels)
-    drawn = dict.fromkeys(_drawn(store, levels, engine.layout.words, chance))
-    paths = _paths(engine, learned)
+    drawn = dict.fromkeys(_drawn(store, levels, worker.layout.words, chance))
+    paths = _paths(worker, learned)
     judged = chance.sample(paths, min(len(paths), MOST_PATHS))
-    wanted = {*drawn, *map(engine.representative, system.initial), *(words for _, _, words in judged)}
+    wanted = {*drawn, *map(worker.representative, system.initial), *(words for _, _, words in judged)}
     for words in drawn:
-        wanted |= _led_to(engine, words, range(len(system.actions)))
+        wanted |= _led_to(worker, words, range(len(system.actions)))
     for kind, number, words in judged:
-        wanted |= _led_to(engine, words, [number]) if kind == ACTIONS else set()
+        wanted |= _led_to(worker, words, [number]) if kind == ACTIONS else set()
     if rows <= MOST_ROWS_IN_THE_DRIVER:
-        look_up = _looking_through(store, levels, engine.layout.words)
-    books = LevelBooks(engine, _only(wanted, look_up({words[0] for words in wanted})))
+        look_up = _looking_through(store, levels, worker.layout.words)
+    books = LevelBooks(worker, _only(wanted, look_up({words[0] for words in wanted})))
     judge = SecondJudge(
         system,
         books,
-        permutations=engine.permutations,
+        permutations=worker.permutations,
         rows=books.rows,
         expanded=books.rows_before(expanded),
         no_deadlock=no_deadlock,
@@ -93,9 +93,9 @@ def audit(
     return Audit(len(judge.states), walked, walked + len(paths) - len(judged), time.perf_counter() - started)
 
 
-def _paths(engine: PartitionWorker, learned: Iterable[Example]) -> list[Example]:
+def _paths(worker: PartitionWorker, learned: Iterable[Example]) -> list[Example]:
     """The paths of actions and invariants, each with the state in which it was learned."""
-    programs = (engine.search.actions, engine.search.invariants)
+    programs = (worker.search.actions, worker.search.invariants)
     own = ((kind, number, words) for kind, program in enumerate(programs) for number, words in program.examples)
     every = (each for each in (*own, *learned) if each[0] in (ACTIONS, INVARIANTS))
     return list(dict.fromkeys((kind, number, tuple(map(int, words))) for kind, number, words in every))
@@ -119,16 +119,16 @@ def _drawn(store: Levels, levels: Sequence[Level], words: int, chance: random.Ra
             yield tuple(int(column[number]) for column in columns)
 
 
-def _led_to(engine: PartitionWorker, words: Words, numbers: Iterable[int]) -> set[Words]:
+def _led_to(worker: PartitionWorker, words: Words, numbers: Iterable[int]) -> set[Words]:
     """The rows that stand for what some action instances lead to, in plain Python."""
-    state, found = engine.layout.unpack(words), set()
+    state, found = worker.layout.unpack(words), set()
     for number in numbers:
         try:
-            after = successor(engine.system.actions[number], state, engine.system.domain)
+            after = successor(worker.system.actions[number], state, worker.system.domain)
         except ModelError:  # the judge will meet it again
             continue
         if after is not None and not isinstance(after, Cut):
-            found.add(engine.representative(after))
+            found.add(worker.representative(after))
     return found
 
 
@@ -177,13 +177,13 @@ class LevelBooks(TreeBooks):
         rows: how many rows these are.
     """
 
-    def __init__(self, engine: PartitionWorker, places: dict[Words, tuple[int, int]]) -> None:
-        super().__init__(engine.search)
-        self._engine, self._places = engine, places
+    def __init__(self, worker: PartitionWorker, places: dict[Words, tuple[int, int]]) -> None:
+        super().__init__(worker.search)
+        self._worker, self._places = worker, places
         self._words = sorted(places, key=lambda words: places[words][0])
         self._numbers = {words: number for number, words in enumerate(self._words)}
         self.rows = len(self._words)
-        engine.take_counts()
+        worker.take_counts()
 
     def rows_before(self, depth: int) -> int:
         """How many of the rows are less deep."""
@@ -197,17 +197,17 @@ class LevelBooks(TreeBooks):
         return self._words[row]
 
     def row_of(self, state: Any, beside: int | None = None) -> int:
-        return self.number_of(self._engine.representative(state))
+        return self.number_of(self._worker.representative(state))
 
     def depth_of(self, row: int) -> int:
         return self._places[self._words[row]][0]
 
     def again(self, row: int) -> Tally:
         """What machine code counts as the driver expands the row again."""
-        engine = self._engine
-        flat = engine.rows_of([np.array([word], np.uint64) for word in self._words[row]])
-        leads_to = {self.number_of(words) for _, records in engine.expand(flat, 1) for words in self._led_to(records)}
-        counts, _ = engine.take_counts()
+        worker = self._worker
+        flat = worker.rows_of([np.array([word], np.uint64) for word in self._words[row]])
+        leads_to = {self.number_of(words) for _, records in worker.expand(flat, 1) for words in self._led_to(records)}
+        counts, _ = worker.take_counts()
         return Tally(
             states=self._places[self._words[row]][1],
             enabled=Counter({number: count for number, count in enumerate(counts.enabled) if count}),
@@ -215,10 +215,10 @@ class LevelBooks(TreeBooks):
             at_rest=counts.at_rest,
             at_bound=counts.stopped_at_bound,
             leads_to=frozenset(leads_to - {row}),
-            breaks=bool(engine.broken(flat, ())),
+            breaks=bool(worker.broken(flat, ())),
         )
 
     def _led_to(self, records: np.ndarray) -> Iterator[Words]:
-        rows = records.reshape(-1, self._engine.record_width)[:, : len(self._engine.units)]
-        columns = self._engine.columns_of(np.ascontiguousarray(rows).reshape(-1))
+        rows = records.reshape(-1, self._worker.record_width)[:, : len(self._worker.units)]
+        columns = self._worker.columns_of(np.ascontiguousarray(rows).reshape(-1))
         return (tuple(map(int, words)) for words in zip(*columns, strict=True))

@@ -73,14 +73,14 @@ class Cluster:
         spark: SparkSession,
         name: str,
         made: Made,
-        engine: PartitionWorker,
+        worker: PartitionWorker,
         levels: Levels,
         partitions: int | None,
     ) -> None:
         self._spark = spark
         self._name = name
         self._made = made
-        self._engine = engine
+        self._worker = worker
         self._levels = levels
         self._partitions = partitions
         self._shared: Any = None
@@ -158,7 +158,7 @@ class Cluster:
         """
         self._spark.conf.set("spark.sql.shuffle.partitions", self.partitions)
         shards, homes, numbers = self._shards(levels)
-        schema = states_schema(self._engine.layout.words, wanted)
+        schema = states_schema(self._worker.layout.words, wanted)
         states = self._table(numbers, "number int").mapInArrow(
             states_task(self._shared, shards, wanted), in_spark(schema)
         )
@@ -179,7 +179,7 @@ class Cluster:
 
     def stored(self, levels: Sequence[Level], first_words: Collection[int]) -> list[Found]:
         """The rows of levels whose first word is one of some."""
-        words = [f"w{number}" for number in range(self._engine.layout.words)]
+        words = [f"w{number}" for number in range(self._worker.layout.words)]
         columns = ", ".join(f"{name} bigint" for name in words)
         reader = self._spark.read.schema(f"{columns}, depth int, orbit int")
         signed = [word - (word >> 63 << 64) for word in first_words]
@@ -239,7 +239,7 @@ class Cluster:
                 self._made.options,
                 self._made.prints,
                 versions(),
-                self._engine.trees(),
+                self._worker.trees(),
                 self._levels,
             )
             self._shared = self._spark.sparkContext.broadcast(search)

@@ -110,11 +110,11 @@ class _Search:
         self.options = options
         self.job = job
         self.system = make_system()
-        self.engine = PartitionWorker(self.system, symmetry=options.symmetry)
+        self.worker = PartitionWorker(self.system, symmetry=options.symmetry)
         known = {"check_deadlock": job.check_deadlock, "keep_going": options.keep_going}
-        self.prints = prints_of(self.engine, known)  # of what was imported, whatever becomes of the files from now on
-        self.kept = self.engine.take_kept() if options.keep_trees else None
-        self.paths_known = self.engine.paths
+        self.prints = prints_of(self.worker, known)  # of what was imported, whatever becomes of the files from now on
+        self.kept = self.worker.take_kept() if options.keep_trees else None
+        self.paths_known = self.worker.paths
         self.learned: dict[Example, None] = {}
         self.levels: list[Level] = []
         self.lassos: list[Violation] = []
@@ -126,15 +126,15 @@ class _Search:
         self.took = ""
         self.visited: Visited | None = None
         self.store = store
-        self.violations = Violations(Traces(self.engine, self.store))
+        self.violations = Violations(Traces(self.worker, self.store))
         made = Made(make_system, options.symmetry, known, self.prints)
-        self.cluster = Cluster(job.spark, job.name, made, self.engine, self.store, job.partitions)
+        self.cluster = Cluster(job.spark, job.name, made, self.worker, self.store, job.partitions)
         try:
             header = {
                 "spec": job.name,
                 "fingerprint": self.prints,
                 "symmetry": options.symmetry,
-                "layout": _layout(self.engine),
+                "layout": _layout(self.worker),
             }
             self._go_on() if options.resume else self.store.begin(header)
         except BaseException:
@@ -154,13 +154,13 @@ class _Search:
         last = self.levels[-1]
         if (deeper := deeper_than(self.budget.max_depth, last.depth)) is not None:
             raise deeper
-        self.counts, self.paths_known = last.counts, max(last.paths, self.engine.paths)
+        self.counts, self.paths_known = last.counts, max(last.paths, self.worker.paths)
         self.violations.restore(last.found, self.levels)
         if last.rows < ROWS_WORTH_A_JOB and sum(level.rows for level in self.levels) < ROWS_IN_THE_DRIVER:
-            self.visited = Visited(self.engine.layout)
+            self.visited = Visited(self.worker.layout)
             for level in self.levels:
                 for file in filter(None, level.files):
-                    self.visited.add(self.engine.rows_of(self.store.words_of(file, self.engine.layout.words)))
+                    self.visited.add(self.worker.rows_of(self.store.words_of(file, self.worker.layout.words)))
 
     def run(self) -> Outcome:
         try:
@@ -178,7 +178,7 @@ class _Search:
             self.cluster.close()
             self.store.release()
         if self.kept is not None:
-            self.engine.learn_again(self.learned)
+            self.worker.learn_again(self.learned)
             self.kept.keep()
         return self._outcome(reason)
 
@@ -212,7 +212,7 @@ class _Search:
         self.took = ""
         try:
             self.lassos, self.held_back, self.vacuous = lassos_on(
-                self.engine, self.store, self.levels, self.cluster, known, self._report
+                self.worker, self.store, self.levels, self.cluster, known, self._report
             )
         except NoRoom as missing:
             self.warnings += (f"liveness is not judged: the driver has no room for {missing.what}",)
@@ -233,7 +233,7 @@ class _Search:
             return self.cluster.do(job, self._report)
 
         self.audit = audit_of(
-            self.engine,
+            self.worker,
             self.store,
             self.levels,
             self.learned,
@@ -245,11 +245,11 @@ class _Search:
 
     def _begin(self) -> None:
         """Commit the level of the initial states."""
-        self.visited = Visited(self.engine.layout)
-        rows = self.engine.representative_rows(self.system.initial)
+        self.visited = Visited(self.worker.layout)
+        rows = self.worker.representative_rows(self.system.initial)
         self.visited.add(rows)
         none = np.full(self.visited.end, -1, np.int64)
-        self._end_level([], [write_rows(self.engine, rows, none, none, self.store, 0, 0, ())], partitions=1)
+        self._end_level([], [write_rows(self.worker, rows, none, none, self.store, 0, 0, ())], partitions=1)
 
     def _next_level(self) -> bool:
         """Expand the last level; False if there are no new states."""
@@ -271,13 +271,13 @@ class _Search:
         expanded: list[Expanded] = []
         for source, file in enumerate(level.files):
             if file:
-                rows = self.engine.rows_of(self.store.words_of(file, self.engine.layout.words))
-                for found in expand_file(self.engine, rows, source, 1, known):
+                rows = self.worker.rows_of(self.store.words_of(file, self.worker.layout.words))
+                for found in expand_file(self.worker, rows, source, 1, known):
                     if isinstance(found, Expanded):
                         expanded.append(found)
                     else:
                         blocks.append(found)
-        return expanded, [admit_blocks(self.engine, self.visited, blocks, self.store, level.depth + 1, 0, known)]
+        return expanded, [admit_blocks(self.worker, self.visited, blocks, self.store, level.depth + 1, 0, known)]
 
     def _end_level(self, expanded: list[Expanded], admitted: list[Admitted], partitions: int) -> bool:
         """Add up the counts of the tasks, and commit the level if it has rows."""
@@ -358,14 +358,14 @@ class _Search:
             compiled_paths=self.paths,
             seconds=time.perf_counter() - self.started,
             memory=self._bytes,
-            bits=self.engine.layout.bits,
+            bits=self.worker.layout.bits,
             restored=self.restored,
         )
 
 
-def _layout(engine: PartitionWorker) -> list[dict[str, Any]]:
+def _layout(worker: PartitionWorker) -> list[dict[str, Any]]:
     """The layout, for readers of the manifest."""
     return [
         {"path": leaf.path, "word": leaf.word, "shift": leaf.shift, "width": leaf.width, "domain": str(leaf.domain)}
-        for leaf in engine.layout.root.leaves()
+        for leaf in worker.layout.root.leaves()
     ]

@@ -24,18 +24,18 @@ class Traces:
         Contradiction: from all methods: the kernels have found a violation, and plain Python does not.
     """
 
-    def __init__(self, engine: PartitionWorker, store: Levels) -> None:
-        self._engine = engine
+    def __init__(self, worker: PartitionWorker, store: Levels) -> None:
+        self._worker = worker
         self._store = store
 
     def in_order(self, found: Iterable[Found], levels: Sequence[Level]) -> list[tuple[Found, Violation]]:
         """Violations of one level, with the rows that show them, in the order of their traces."""
         violations = ((each, self.violation(each, levels)) for each in found)
-        return sorted(violations, key=lambda pair: order_of(self._engine.system, pair[1]))
+        return sorted(violations, key=lambda pair: order_of(self._worker.system, pair[1]))
 
     def violation(self, found: Found, levels: Sequence[Level]) -> Violation:
         """A violation with its trace, which follows parents from the violating row, replayed in plain Python."""
-        system = self._engine.system
+        system = self._worker.system
         trace = self.along([{words} for words in self._ancestors(found, levels)])
         if found.property == DEADLOCK:
             return violation_at(system, None, trace)
@@ -52,7 +52,7 @@ class Traces:
 
     def _ancestors(self, found: Found, levels: Sequence[Level]) -> list[tuple[int, ...]]:
         """The words of a state and of its ancestors, the initial one first."""
-        names = [*(f"w{number}" for number in range(self._engine.layout.words)), "parent"]
+        names = [*(f"w{number}" for number in range(self._worker.layout.words)), "parent"]
         number, row, chain = found.file, found.row, []
         for level in levels[found.depth :: -1]:
             file = level.files[number]
@@ -69,7 +69,7 @@ class Traces:
         """The steps whose states have one of the given representatives, step by step. Each takes the first action that
         fits.
         """
-        system, representative = self._engine.system, self._engine.representative
+        system, representative = self._worker.system, self._worker.representative
         steps: list[Step | None] = [
             next((Step(None, state) for state in system.initial if representative(state) in chain[0]), None)
         ]

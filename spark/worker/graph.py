@@ -22,7 +22,7 @@ from highwater.explorer.search.graph_properties.orbits import exact_fairness
 from highwater.explorer.search.graph_properties.owed import Marks, false_in
 from highwater.spark.worker.level import LARGEST_BLOCK
 from highwater.spark.worker.shard import Shard
-from highwater.spark.worker.tasks import Search, Task, engine_of, exhaust, ready_for_more, received, sent, shard_of
+from highwater.spark.worker.tasks import Search, Task, exhaust, ready_for_more, received, sent, shard_of, worker_of
 
 # What a property says of a state. A path that breaks it may stay there; may begin there; is there again and again. No
 # step that it relies on is possible there, so that a behaviour may end; bounds cut all of these steps.
@@ -75,10 +75,10 @@ def states_task(shared: Any, shards: Shards, wanted: Wanted) -> Task:
 
     def states(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for partition in _partitions(batches):
-            with _opened(shared.value, shards, partition) as (engine, shard):
-                schema = states_schema(engine.layout.words, wanted)
+            with _opened(shared.value, shards, partition) as (worker, shard):
+                schema = states_schema(worker.layout.words, wanted)
                 try:
-                    yield from _states(engine, shard, partition, wanted, schema)
+                    yield from _states(worker, shard, partition, wanted, schema)
                 except ModelError as error:
                     yield pa.record_batch([[None]] * (len(schema) - 1) + [[str(error)]], schema=schema)
 
@@ -86,18 +86,18 @@ def states_task(shared: Any, shards: Shards, wanted: Wanted) -> Task:
 
 
 def _states(
-    engine: PartitionWorker, shard: Shard, partition: int, wanted: Wanted, schema: pa.Schema
+    worker: PartitionWorker, shard: Shard, partition: int, wanted: Wanted, schema: pa.Schema
 ) -> Iterator[pa.RecordBatch]:
-    slice_ = _Slice(engine, shard, wanted)
-    for _ in engine.steps(slice_.sources, slice_.relied_on, slice_.notes, owners=0):
+    slice_ = _Slice(worker, shard, wanted)
+    for _ in worker.steps(slice_.sources, slice_.relied_on, slice_.notes, owners=0):
         pass
     chosen = np.flatnonzero(slice_.sources)
     levels = np.searchsorted(shard.level_ends, chosen, side="right") - 1
     for begin in range(0, len(chosen), ROWS_AT_ONCE):
         some = chosen[begin : begin + ROWS_AT_ONCE]
-        rows = engine.chosen(some)
-        columns: list[Any] = [some + (partition << 32), levels[begin : begin + len(some)], engine.orbits(rows)]
-        columns += [column.view(np.int64) for column in engine.columns_of(rows)]
+        rows = worker.chosen(some)
+        columns: list[Any] = [some + (partition << 32), levels[begin : begin + len(some)], worker.orbits(rows)]
+        columns += [column.view(np.int64) for column in worker.columns_of(rows)]
         columns += [flags[some] for flags in slice_.flags()] + [[None] * len(some)]
         yield pa.record_batch(
             [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)], schema=schema
@@ -107,18 +107,18 @@ def _states(
 class _Slice:
     """The chosen rows of one shard, which the engine uses, and what properties say of them."""
 
-    def __init__(self, engine: PartitionWorker, shard: Shard, wanted: Wanted) -> None:
-        engine.use(shard.whole, shard.end, shard.level_ends)
-        properties = [engine.system.liveness[number] for number in wanted.properties]
-        self._marks = [Marks(engine.search, each) for each in properties]
+    def __init__(self, worker: PartitionWorker, shard: Shard, wanted: Wanted) -> None:
+        worker.use(shard.whole, shard.end, shard.level_ends)
+        properties = [worker.system.liveness[number] for number in wanted.properties]
+        self._marks = [Marks(worker.search, each) for each in properties]
         self.sources = np.zeros(shard.end, np.uint8)
         if wanted.below is not None:
             self.sources[: shard.level_ends[wanted.below]] = 1
         for each in self._marks:
             self.sources |= each.allowed
-        self.relied_on = np.zeros((len(properties), len(engine.system.actions)), np.uint8)
+        self.relied_on = np.zeros((len(properties), len(worker.system.actions)), np.uint8)
         for number, of in enumerate(properties):
-            self.relied_on[number] = exact_fairness(engine.system, of).demands >= 0
+            self.relied_on[number] = exact_fairness(worker.system, of).demands >= 0
         self.notes = np.zeros((len(properties), shard.end), np.uint8)
 
     def flags(self) -> Iterator[np.ndarray]:
@@ -138,10 +138,10 @@ def steps_task(shared: Any, shards: Shards, wanted: Wanted) -> Task:
 
     def steps(partition: int, nothing: Iterator[Any]) -> Iterator[bytes]:
         exhaust(nothing)
-        with _opened(shared.value, shards, partition) as (engine, shard):
-            slice_, width = _Slice(engine, shard, wanted), engine.record_width
+        with _opened(shared.value, shards, partition) as (worker, shard):
+            slice_, width = _Slice(worker, shard, wanted), worker.record_width
             most = LARGEST_BLOCK // (4 * width) * width
-            for owner, records in engine.steps(slice_.sources, slice_.relied_on, slice_.notes, len(shards.digests)):
+            for owner, records in worker.steps(slice_.sources, slice_.relied_on, slice_.notes, len(shards.digests)):
                 for first in range(0, len(records), most):
                     yield from sent(owner, partition, 0, records[first : first + most].data.cast("B"))
 
@@ -153,10 +153,10 @@ def premises_task(shared: Any, shards: Shards) -> Task:
 
     def premises(partition: int, nothing: Iterator[Any]) -> Iterator[list[bool]]:
         exhaust(nothing)
-        with _opened(shared.value, shards, partition) as (engine, shard):
-            engine.use(shard.whole, shard.end, shard.level_ends)
-            program = engine.search.premises
-            yield [not false_in(engine.search, program, number).all() for number in range(len(program.instances))]
+        with _opened(shared.value, shards, partition) as (worker, shard):
+            worker.use(shard.whole, shard.end, shard.level_ends)
+            program = worker.search.premises
+            yield [not false_in(worker.search, program, number).all() for number in range(len(program.instances))]
 
     return ready_for_more(premises)
 
@@ -168,8 +168,8 @@ def targets_task(shared: Any, shards: Shards) -> Task:
         from pyspark import TaskContext
 
         partition = cast("TaskContext", TaskContext.get()).partitionId()
-        with _opened(shared.value, shards, partition) as (engine, shard):
-            width = engine.record_width
+        with _opened(shared.value, shards, partition) as (worker, shard):
+            width = worker.record_width
             for batch in batches:
                 for block in batch.column("block"):
                     source, _, content = received(block.as_py())
@@ -184,11 +184,11 @@ def targets_task(shared: Any, shards: Shards) -> Task:
 @contextmanager
 def _opened(search: Search, shards: Shards, partition: int) -> Iterator[tuple[PartitionWorker, Shard]]:
     """This process's engine, and a partition's shard with all levels."""
-    engine, shard, digests = engine_of(search), shard_of(search, partition), shards.digests
+    worker, shard, digests = worker_of(search), shard_of(search, partition), shards.digests
     try:
-        shard.catch_up(engine, search.levels, shards.levels, digests[partition], partition, len(digests))
+        shard.catch_up(worker, search.levels, shards.levels, digests[partition], partition, len(digests))
         shard.settle()
-        yield engine, shard
+        yield worker, shard
     finally:
         shard.close()
 

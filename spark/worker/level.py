@@ -70,23 +70,23 @@ class Admitted:
 
 
 def expand_file(
-    engine: PartitionWorker, rows: np.ndarray, source: int, owners: int, known: Sequence[str]
+    worker: PartitionWorker, rows: np.ndarray, source: int, owners: int, known: Sequence[str]
 ) -> Iterator[Block | Expanded]:
     """Yield the blocks of a file, then the report."""
     started, number = time.perf_counter(), 0
     most = LARGEST_BLOCK // 4
-    for owner, records in engine.expand(rows, owners):
-        width = engine.record_width
+    for owner, records in worker.expand(rows, owners):
+        width = worker.record_width
         for first in range(0, len(records), most - most % width):
             yield Block(owner, source, number, records[first : first + most - most % width])
             number += 1
-    counts, at_rest = engine.take_counts()
-    broken = engine.broken(rows, known)
-    yield Expanded(source, counts, at_rest, broken, engine.new_examples(), time.perf_counter() - started)
+    counts, at_rest = worker.take_counts()
+    broken = worker.broken(rows, known)
+    yield Expanded(source, counts, at_rest, broken, worker.new_examples(), time.perf_counter() - started)
 
 
 def admit_blocks(
-    engine: PartitionWorker,
+    worker: PartitionWorker,
     visited: Visited,
     blocks: Iterable[Block],
     levels: Levels,
@@ -101,23 +101,23 @@ def admit_blocks(
     started, begin = time.perf_counter(), visited.end
     ordered = sorted(blocks, key=lambda block: (block.source, block.number))
     parents, actions = visited.admit([(block.source, block.records) for block in ordered])
-    admitted = write_rows(engine, visited.since(begin), parents, actions, levels, depth, partition, known)
+    admitted = write_rows(worker, visited.since(begin), parents, actions, levels, depth, partition, known)
     return attrs.evolve(
         admitted,
-        learned=engine.new_examples(),
+        learned=worker.new_examples(),
         visited=visited.bytes_taken,
         seconds=time.perf_counter() - started,
     )
 
 
 def write_rows(
-    engine: PartitionWorker, rows: np.ndarray, parents: np.ndarray, actions: np.ndarray, levels: Levels, depth: int,
+    worker: PartitionWorker, rows: np.ndarray, parents: np.ndarray, actions: np.ndarray, levels: Levels, depth: int,
     partition: int, known: Sequence[str],
 ) -> Admitted:  # fmt: skip
     """Check new rows, and write them as a file of the level at that depth."""
     if not len(rows):
         return Admitted(partition, None, 0, {}, [], 0, 0, 0.0)
-    words, orbits = engine.columns_of(rows), engine.orbits(rows)
-    violated = engine.violated(rows, known)
+    words, orbits = worker.columns_of(rows), worker.orbits(rows)
+    violated = worker.violated(rows, known)
     file = levels.write_file(depth, f"part-{partition:05d}", words, parents, actions, orbits)
     return Admitted(partition, file, int(orbits.sum()), violated, [], 0, 0, 0.0)

@@ -95,7 +95,7 @@ class Shard(Visited):
         self._lock.close()
 
     def catch_up(
-        self, engine: PartitionWorker, levels: Levels, depth: int, last: str, partition: int, partitions: int
+        self, worker: PartitionWorker, levels: Levels, depth: int, last: str, partition: int, partitions: int
     ) -> int:
         """Bring the shard in line with the committed levels before `depth`, whose digest is `last`.
 
@@ -116,8 +116,8 @@ class Shard(Visited):
             self.forget_after(end)
         for level in range(len(self._noted), depth):
             for file in names_for(files_of[level], partition, partitions):
-                rows = engine.rows_of(levels.words_of(file, engine.layout.words))
-                self.add(rows if len(files_of[level]) == partitions else engine.owned(rows, partition, partitions))
+                rows = worker.rows_of(levels.words_of(file, worker.layout.words))
+                self.add(rows if len(files_of[level]) == partitions else worker.owned(rows, partition, partitions))
             self.fold()
             self._noted.append((digests[level], self.end))
         return self.end - end

@@ -83,9 +83,9 @@ def expand_task(shared: Any, sources: Sequence[tuple[int, LevelFile]], owners: i
         exhaust(nothing)
         source, file = sources[position]
         try:
-            search, engine = shared.value, engine_of(shared.value)
-            rows = engine.rows_of(search.levels.words_of(file, engine.layout.words))
-            for found in expand_file(engine, rows, source, owners, known):
+            search, worker = shared.value, worker_of(shared.value)
+            rows = worker.rows_of(search.levels.words_of(file, worker.layout.words))
+            for found in expand_file(worker, rows, source, owners, known):
                 if isinstance(found, Expanded):
                     yield from sent(source % owners, source, REPORT, _as_json(found).encode())
                 else:
@@ -141,11 +141,11 @@ def admit_task(shared: Any, depth: int, digests: Sequence[str], known: Sequence[
 def _admit(
     search: Search, blocks: list[Block], depth: int, partition: int, digests: Sequence[str], known: Sequence[str]
 ) -> Admitted:
-    engine = engine_of(search)
+    worker = worker_of(search)
     shard = shard_of(search, partition)
     try:
-        caught_up = shard.catch_up(engine, search.levels, depth, digests[partition], partition, len(digests))
-        admitted = admit_blocks(engine, shard, blocks, search.levels, depth, partition, known)
+        caught_up = shard.catch_up(worker, search.levels, depth, digests[partition], partition, len(digests))
+        admitted = admit_blocks(worker, shard, blocks, search.levels, depth, partition, known)
         shard.note(digests[partition], admitted.file)
         return attrs.evolve(admitted, caught_up=caught_up)
     finally:
@@ -173,17 +173,17 @@ def versions() -> dict[str, str]:
     return {name: metadata.version(name) for name in ("numpy", "pyarrow", "numba", "llvmlite")}
 
 
-def prints_of(engine: PartitionWorker, options: dict[str, Any]) -> Fingerprint:
+def prints_of(worker: PartitionWorker, options: dict[str, Any]) -> Fingerprint:
     """What must be equal in every process of a search, and in one that goes on with its levels.
 
     Raises:
         ModelError: as `PartitionWorker.fingerprint`.
     """
-    prints = engine.fingerprint(options)
+    prints = worker.fingerprint(options)
     return prints | {"engine": prints["engine"] | {"the code on executors": tasks_code()}}
 
 
-def engine_of(search: Search) -> PartitionWorker:
+def worker_of(search: Search) -> PartitionWorker:
     """This process's engine for a search. Spark uses processes again: one that has loaded another version of the model
     for an earlier search loads it anew.
 
@@ -198,16 +198,16 @@ def engine_of(search: Search) -> PartitionWorker:
         if others := [f"{name} {version}" for name, version in versions().items() if search.versions[name] != version]:
             driver = ", ".join(f"{name} {version}" for name, version in search.versions.items())
             raise ModelError(f"{here} has {', '.join(others)}, and the driver {driver}: install the same everywhere")
-        engine = PartitionWorker(search.make_system(), symmetry=search.symmetry)
-        if differences(search.prints, prints_of(engine, search.options)):
+        worker = PartitionWorker(search.make_system(), symmetry=search.symmetry)
+        if differences(search.prints, prints_of(worker, search.options)):
             forget_models()
-            engine = PartitionWorker(search.make_system(), symmetry=search.symmetry)
-        if different := differences(search.prints, prints_of(engine, search.options)):
+            worker = PartitionWorker(search.make_system(), symmetry=search.symmetry)
+        if different := differences(search.prints, prints_of(worker, search.options)):
             raise ModelError(
                 f"{here} has another version of highwater or of the model than the driver: {in_one_line(different)}"
             )
-        engine.take_trees(search.trees)
-        _kept = (search.name, engine)
+        worker.take_trees(search.trees)
+        _kept = (search.name, worker)
     return _kept[1]
 
 
@@ -251,7 +251,7 @@ def settle() -> None:
 def shard_of(search: Search, partition: int) -> Shard:
     """A partition's shard, in the folder of this executor's shuffle files, which Spark removes."""
     shards = Path(os.environ["SPARK_LOCAL_DIRS"].partition(",")[0]) / "highwater-shards"
-    return Shard(shards / search.name / f"{partition:05d}", engine_of(search).layout)
+    return Shard(shards / search.name / f"{partition:05d}", worker_of(search).layout)
 
 
 def _as_json(report: Expanded | Admitted | Exception) -> str:

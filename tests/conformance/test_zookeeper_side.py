@@ -11,7 +11,7 @@ from typing import Any
 import attrs
 import pytest
 
-from highwater.conformance.zookeeper_side import Election, Move, StateMachines, differences
+from highwater.conformance.zookeeper_side import Move, SingleElection, StateMachines, differences
 from highwater.model.controller import partition_states, replica_states
 from highwater.model.controller.bounds import ControllerBounds
 from highwater.model.controller.elections import Strategy
@@ -49,18 +49,18 @@ def answers(machines: StateMachines, operations: list[Any]) -> Iterator[Any]:
 # Elections
 
 
-def all_elections() -> Iterator[Election]:
+def all_elections() -> Iterator[SingleElection]:
     """Every input of up to three brokers: assignment in order, ISR, live brokers and those shutting down, leader."""
     states = [(live, leaving) for live in SETS for leaving in SETS if leaving <= live]
     for assignment, isr, (live, leaving), leader in product(LISTS, SETS, states, LEADERS):
         for unclean in (False, True):
-            yield Election(Strategy.OFFLINE, assignment, isr, live, leaving, leader, unclean)
-        yield Election(Strategy.PREFERRED, assignment, isr, live, leaving, leader)
-        yield Election(Strategy.CONTROLLED_SHUTDOWN, assignment, isr, live, leaving, leader)
+            yield SingleElection(Strategy.OFFLINE, assignment, isr, live, leaving, leader, unclean)
+        yield SingleElection(Strategy.PREFERRED, assignment, isr, live, leaving, leader)
+        yield SingleElection(Strategy.CONTROLLED_SHUTDOWN, assignment, isr, live, leaving, leader)
     for target, origin, isr, (live, leaving) in product(LISTS, SETS[1:], SETS, states):
         both = target + tuple(sorted(origin - set(target)))
         reassignment = Reassignment(target, origin)
-        yield Election(Strategy.REASSIGNMENT, both, isr, live, leaving, None, False, reassignment)
+        yield SingleElection(Strategy.REASSIGNMENT, both, isr, live, leaving, None, False, reassignment)
 
 
 @IN_A_JVM
