@@ -19,6 +19,7 @@ from highwater.model.language.declarations import Action, Invariant, Witness, ac
 from highwater.model.language.definition import Definition, Model
 from highwater.model.language.domain import Integers
 from highwater.model.language.records import bound, evolve, within
+from tests.outcomes import findings
 
 SPECS = Path(__file__).parents[2] / "specs"
 MET, UNMET, UNDECIDED = Status.MET, Status.UNMET, Status.UNDECIDED
@@ -339,22 +340,7 @@ SMALL = [
 def comparable(result: Result) -> dict[str, Any]:
     """All that two engines must agree on."""
     outcome = result.outcome
-    told = {
-        field.name: getattr(outcome, field.name)
-        for field in attrs.fields(Outcome)
-        if field.name
-        not in (
-            "audit",
-            "violations",
-            "stored_states",
-            "compiled_paths",
-            "seconds",
-            "compile_seconds",
-            "memory",
-            "words",
-            "bits",
-        )
-    }
+    told = findings(outcome, "audit", "violations", "stored_states", "words", "bits")
     told["violations"] = [
         (
             found.property,
