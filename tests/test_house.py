@@ -23,6 +23,8 @@ import highwater.api
 from highwater.distribution import LIBRARIES, NAME
 from highwater.explorer.blame import is_machinery
 from highwater.explorer.kernels.making import code_cache
+from highwater.model.language import domain
+from highwater.model.language.shape import Domain
 
 ROOT = Path(__file__).parents[1]
 CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
@@ -353,6 +355,36 @@ def test_no_function_takes_more_than_eight_parameters(floor: str) -> None:
                 assert len(given) <= 2, f"{module}: {function.name} takes options by position"
                 continue
             assert len(names) <= MOST_PARAMETERS, f"{module}: {function.name} takes {', '.join(names)}"
+
+
+SHAPES = {"NUMBER", "TRUTH", "NAME", "OPTION", "RECORD", "SET", "LIST"}
+KINDS = SHAPES | {"Leaf", "Fields", "Elements", "Members", "Presence"}
+KINDS |= {name for name, kind in vars(domain).items() if isinstance(kind, type) and issubclass(kind, Domain)}
+
+
+def kinds_in(function: ast.AST) -> set[str]:
+    """The kinds of domains, shapes and slots that the patterns of a function name."""
+    patterns = [each for each in ast.walk(function) if isinstance(each, ast.MatchClass | ast.MatchValue)]
+    named = (ast.unparse(each.cls if isinstance(each, ast.MatchClass) else each.value) for each in patterns)
+    return {name.rpartition(".")[2] for name in named} & KINDS
+
+
+def test_few_functions_know_all_kinds_of_domains_and_each_refuses_a_new_one() -> None:
+    """Others go down by `Domain.parts` and what a slot has inside."""
+    knowing = [
+        (module, each)
+        for module in MODULES
+        for each in functions_of(module)
+        if len(kinds_in(each)) > 2 and not any(kinds_in(inner) for inner in ast.walk(each) if is_inside(inner, each))
+    ]
+    assert 5 < len(knowing) <= 10, [f"{module}: {function.name}" for module, function in knowing]
+    for module, function in knowing:
+        ends = ast.unparse(function.body[-1])
+        assert "assert_never(" in ends or ends.startswith("raise ModelError"), f"{module}: {function.name}"
+
+
+def is_inside(inner: ast.AST, function: ast.AST) -> bool:
+    return isinstance(inner, ast.FunctionDef) and inner is not function
 
 
 A_VALUE_AND_NO_FLAG = {"replaced", "optional", "pack", "next", "append", "getattr", "option", "set"}
