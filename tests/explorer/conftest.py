@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from highwater.explorer.compiler.programs import Program
 from highwater.explorer.kernels.making import compiling
 from highwater.explorer.search.keeping.kept_trees import KeptTrees
 from highwater.explorer.search.levels import breadth_first
@@ -22,6 +23,20 @@ from highwater.model.language.records import domain_of
 def explore(request: pytest.FixtureRequest) -> Callable[..., Outcome]:
     """Each engine in turn: what a test says with it is a contract that every engine keeps."""
     return request.param
+
+
+@pytest.fixture
+def learned(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The instances that learn a path."""
+    names: list[str] = []
+    trace = Program._trace
+
+    def noted(program: Program, number: int, words: Any) -> Any:
+        names.append(str(program.instances[number]))
+        return trace(program, number, words)
+
+    monkeypatch.setattr(Program, "_trace", noted)
+    return names
 
 
 @pytest.fixture

@@ -22,7 +22,6 @@ from highwater.claims.spec import load_spec
 from highwater.explorer import kept_files, sources
 from highwater.explorer.blame import Contradiction, ModelError
 from highwater.explorer.compiler.layout import Layout
-from highwater.explorer.compiler.programs import Program
 from highwater.explorer.compiler.storing import as_bytes, from_bytes
 from highwater.explorer.memory import process_memory
 from highwater.explorer.search.keeping import fingerprint, kept_trees, tree_files, tree_names
@@ -50,20 +49,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder where trees are kept."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     return tmp_path / "cache" / "highwater"
-
-
-@pytest.fixture
-def learned(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The instances that learn a path."""
-    names: list[str] = []
-    trace = Program._trace
-
-    def noted(program: Program, number: int, words: Any) -> Any:
-        names.append(str(program.instances[number]))
-        return trace(program, number, words)
-
-    monkeypatch.setattr(Program, "_trace", noted)
-    return names
 
 
 def found(name: str) -> System:

@@ -20,7 +20,6 @@ from typing import Any
 import pytest
 
 from highwater.explorer import sources
-from highwater.explorer.compiler.programs import Program
 from highwater.explorer.search.keeping import kept_trees, tree_names
 from highwater.explorer.search.keeping.durable import CheckpointError
 from highwater.explorer.search.levels import breadth_first
@@ -194,19 +193,6 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.delitem(sys.modules, "shared_names", raising=False)
     importlib.invalidate_caches()
     return importlib.import_module("shared_names")
-
-
-@pytest.fixture
-def learned(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    names: list[str] = []
-    trace = Program._trace
-
-    def noted(program: Program, number: int, words: Any) -> Any:
-        names.append(str(program.instances[number]))
-        return trace(program, number, words)
-
-    monkeypatch.setattr(Program, "_trace", noted)
-    return names
 
 
 def told(outcome: Outcome) -> Any:
