@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import random
 import signal
 import subprocess
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+
+import pytest
 
 NO_MANIFEST = ["", "{", "[]", "null"]
 
@@ -50,3 +53,15 @@ def refuse_harmed(file: Path, refusal: Callable[[], str]) -> None:
     file.write_bytes(data[:9] + bytes([data[9] ^ 1]) + data[10:])
     assert f"{file}: is damaged: its checksum does not match" in refusal()
     file.write_bytes(data)
+
+
+def foreign(path: Path) -> None:
+    """Give a file to another user."""
+    if os.geteuid():
+        pytest.skip("only root can give files away")
+    os.chown(path, 4242, 4242)
+
+
+def linked(path: Path) -> None:
+    """Put a link in place of a file."""
+    path.symlink_to(path.rename(path.with_name("elsewhere")))

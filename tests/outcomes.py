@@ -8,6 +8,10 @@ import attrs
 
 from highwater.explorer.verdict import Outcome
 
+AGREED = (
+    *("verdict", "reason", "levels", "generated", "enabled", "bounds_cut", "deadlocks", "stopped_at_bound"),
+    "violations",
+)
 OF_THE_WAY = {"seconds", "compile_seconds", "memory", "compiled_paths", "settings_read"}
 
 
@@ -20,3 +24,13 @@ def findings(outcome: Outcome, *but: str) -> dict[str, Any]:
 def timeless(outcome: Outcome) -> Outcome:
     """The outcome of a search that took no time and no memory."""
     return attrs.evolve(outcome, seconds=0.0, memory=0, compile_seconds=0.0)
+
+
+def what_engines_agree_on(outcome: Outcome, *but: str) -> dict[str, Any]:
+    """Verdict, counts and violations, without what is named."""
+    return {name: getattr(outcome, name) for name in AGREED if name not in but}
+
+
+def agree(ours: Outcome, theirs: Outcome, *but: str) -> None:
+    """Both engines have found the same, what is named aside."""
+    assert what_engines_agree_on(ours, *but) == what_engines_agree_on(theirs, *but)

@@ -13,6 +13,7 @@ from click.testing import CliRunner
 from highwater.cli.main import main
 from highwater.conformance import disk, distribution
 from highwater.conformance.distribution import KafkaError, find, java
+from tests.harm import foreign, linked
 
 SPEC = "specs/partition/truncation/truncating_on_fetch_keeps_committed_records.toml"
 
@@ -118,16 +119,6 @@ def test_maven_is_asked_once_for_a_release(maven: Maven, tmp_path: Path) -> None
     assert maven.asked == 1
     with pytest.raises(KafkaError, match="there is no network"):
         find("4.3.1")
-
-
-def foreign(path: Path) -> None:
-    if os.geteuid():
-        pytest.skip("only root can give files away")
-    os.chown(path, 4242, 4242)
-
-
-def linked(path: Path) -> None:
-    path.symlink_to(path.rename(path.with_name("elsewhere")))
 
 
 def plain(path: Path) -> None:

@@ -14,6 +14,7 @@ import pytest
 
 from highwater.conformance import programs
 from highwater.conformance.distribution import Distribution, java
+from tests.harm import foreign, linked
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(shutil.which("javac") is None, reason="needs a JDK")]
 
@@ -80,16 +81,6 @@ def test_a_program_is_compiled_once(
     assert len(compilations) == 1
     assert [said(jar, kafka, tmp_path) for jar in jars] == ["of the source"]
     assert compilations[0][compilations[0].index("--release") + 1] == "17"
-
-
-def foreign(path: Path) -> None:
-    if os.geteuid():
-        pytest.skip("only root can give files away")
-    os.chown(path, 4242, 4242)
-
-
-def linked(path: Path) -> None:
-    path.symlink_to(path.rename(path.with_name("elsewhere")))
 
 
 def planted(path: Path) -> None:

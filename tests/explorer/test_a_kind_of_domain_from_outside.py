@@ -29,8 +29,8 @@ from highwater.viewer.pictures.of_any_model import drawing
 from highwater.viewer.showing import counterexample_of
 from tests.explorer.test_engine_in_small import low_thresholds
 from tests.explorer.test_folding import kept
-from tests.explorer.test_random_systems import agree
 from tests.multiset import COATS, EMPTY, GUEST, BagOf, Cloakroom, cloakroom, nobody_has_two_coats
+from tests.outcomes import agree
 
 __all__ = ["kept", "low_thresholds"]
 

@@ -36,6 +36,7 @@ from highwater.model.language.declarations import Instance, Transition, action, 
 from highwater.model.language.domain import BOOLEAN, ArrayOf, Integers, Limit, Maybe, SequenceOf, SetOf
 from highwater.model.language.graph_properties import prospect
 from highwater.model.language.records import domain_of, evolve, records, replaced, within
+from tests.outcomes import agree
 
 MEMBER = Integers(0, 2, label="m", names="members")
 
@@ -208,20 +209,6 @@ def low_thresholds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(store, "FIRST_TABLE", 256)
     monkeypatch.setattr(scratch, "RECENT", 64)
     monkeypatch.setattr(store, "RESERVED_ROWS", 4)
-
-
-def agree(ours: Outcome, theirs: Outcome) -> None:
-    for name in (
-        "verdict",
-        "levels",
-        "generated",
-        "enabled",
-        "bounds_cut",
-        "deadlocks",
-        "stopped_at_bound",
-        "violations",
-    ):
-        assert getattr(ours, name) == getattr(theirs, name), name
 
 
 def test_these_systems_have_what_there_is_to_find() -> None:

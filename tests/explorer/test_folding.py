@@ -30,7 +30,8 @@ from highwater.explorer.verdict import Budget, Outcome, SearchOptions
 from highwater.model.language.domain import ArrayOf, Integers
 from highwater.model.language.records import domain_of, within
 from tests.explorer.test_checkpoint import Stopwatch, manifest, restless, system, told
-from tests.explorer.test_engine_in_small import DEPTH, SYSTEMS, agree, club_of, expected, low_thresholds, plain_python
+from tests.explorer.test_engine_in_small import DEPTH, SYSTEMS, club_of, expected, low_thresholds, plain_python
+from tests.outcomes import agree
 
 __all__ = ["low_thresholds", "restless"]
 

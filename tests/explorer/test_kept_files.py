@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from highwater.explorer import kept_files
+from tests.harm import foreign, linked
 
 
 @pytest.fixture
@@ -30,16 +30,6 @@ def moved(folder: Path, name: str) -> tuple[Path, str]:
 def exchanged(folder: Path) -> tuple[Path, str]:
     """The whole folder under another name, as who owns the one above can do."""
     return folder.rename(folder.with_name("kinds-2")), "entry"
-
-
-def foreign(path: Path) -> None:
-    if os.geteuid():
-        pytest.skip("only root can give files away")
-    os.chown(path, 4242, 4242)
-
-
-def linked(path: Path) -> None:
-    path.symlink_to(path.rename(path.with_name("elsewhere")))
 
 
 def test_what_was_kept_is_read(folder: Path) -> None:

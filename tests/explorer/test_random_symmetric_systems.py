@@ -25,12 +25,13 @@ from highwater.explorer.compiler.tracing import _Writer
 from highwater.explorer.search.levels import breadth_first
 from highwater.explorer.search.plain import plain_python
 from highwater.explorer.system import System
-from highwater.explorer.verdict import Auditing, Budget, Outcome, SearchOptions
+from highwater.explorer.verdict import Auditing, Budget, SearchOptions
 from highwater.model.language.declarations import Action, Invariant, StepProperty, Witness
 from highwater.model.language.domain import BOOLEAN, ArrayOf, Integers, Limit, Maybe, SequenceOf, SetOf, Struct
 from highwater.model.language.graph_properties import Prospect
 from highwater.model.language.records import domain_of, evolve, records, replaced, within
 from tests.multiset import BagOf
+from tests.outcomes import what_engines_agree_on
 
 PARTS = pytest.mark.parametrize(
     "part", [*range(4), *(pytest.param(each, marks=pytest.mark.slow) for each in range(4, 10))]
@@ -516,21 +517,6 @@ def empty(domain: Any) -> Any:
 
 
 EXCHANGES = [{"guests": dict(enumerate(image))} for image in itertools.permutations(range(GUESTS))]
-COMPARED = (
-    "verdict",
-    "reason",
-    "levels",
-    "generated",
-    "enabled",
-    "bounds_cut",
-    "deadlocks",
-    "stopped_at_bound",
-    "violations",
-)
-
-
-def told(outcome: Outcome) -> dict[str, Any]:
-    return {name: getattr(outcome, name) for name in COMPARED}
 
 
 def built(seed: int, strange: Sequence[Term] = ()) -> tuple[System, Budget, str]:
@@ -562,7 +548,7 @@ def test_symmetry_changes_nothing_that_is_reported(part: int) -> None:
         ours = breadth_first.explore(
             system, budget, options, check_deadlock=check_deadlock, audit=(0, 8, 1000)[seed % 7 % 3]
         )
-        assert told(ours) == told(theirs), text
+        assert what_engines_agree_on(ours) == what_engines_agree_on(theirs), text
         assert ours.audit is None or ours.audit.states == ours.stored_states, text
         fewer += ours.stored_states * 3 < ours.distinct_states
     assert fewer > SYSTEMS / 10 / 4
@@ -586,8 +572,8 @@ def is_right_or_refused(seed: int) -> str:
         )
     return (
         "right"
-        if told(ours)
-        == told(
+        if what_engines_agree_on(ours)
+        == what_engines_agree_on(
             plain_python.explore(system, budget, SearchOptions(keep_going=keep_going), check_deadlock=check_deadlock)
         )
         else f"wrong\n{text}"
@@ -617,7 +603,9 @@ def test_the_random_systems_notice_names_that_are_left_behind(monkeypatch: pytes
         system, budget, _ = built(seed)
         theirs = plain_python.explore(system, budget, SearchOptions(keep_going=True))
         try:
-            return told(breadth_first.explore(system, budget, SearchOptions(keep_going=True), audit=0)) == told(theirs)
+            return what_engines_agree_on(
+                breadth_first.explore(system, budget, SearchOptions(keep_going=True), audit=0)
+            ) == what_engines_agree_on(theirs)
         except (Contradiction, ModelError):  # a counterexample that cannot be replayed, or images that differ
             return False
 

@@ -29,6 +29,7 @@ from highwater.model.language.domain import BOOLEAN, ArrayOf, Integers, Limit, M
 from highwater.model.language.graph_properties import Prospect
 from highwater.model.language.records import domain_of, evolve, replaced, within
 from tests.multiset import BagOf
+from tests.outcomes import agree
 
 EXAMPLES = int(os.environ.get("HIGHWATER_EXAMPLES", "0"))
 MOST_STATES = 300
@@ -626,23 +627,6 @@ def finite(system: System) -> tuple[Budget, int]:
         depth = max(0, len(found.levels) - 2)
         return Budget(max_depth=depth), sum(found.levels[: depth + 1])
     return Budget(), found.distinct_states
-
-
-def agree(ours: Any, theirs: Any, *but: str) -> None:
-    compared = (
-        "verdict",
-        "reason",
-        "levels",
-        "generated",
-        "enabled",
-        "bounds_cut",
-        "deadlocks",
-        "stopped_at_bound",
-        "violations",
-    )
-    for name in compared:
-        if name not in but:
-            assert getattr(ours, name) == getattr(theirs, name), name
 
 
 @thorough_or_quick
