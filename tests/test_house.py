@@ -425,7 +425,7 @@ def test_values_are_gone_into_by_what_their_domains_say() -> None:
 ONE_MEANING = {
     "may_lead": {"highwater.model.partition.controlling"},
     "Standing": {"highwater.model.partition.state", "highwater.model.kraft.image"},  # of a broker
-    "Election": {"highwater.model.partition.messages", "highwater.conformance.zookeeper_side"},  # one that happened
+    "Election": {"highwater.model.partition.messages"},  # what brokers learn of one
 }
 
 
