@@ -8,11 +8,12 @@ NAME = "kafka-highwater"
 VERSION = "0.1.0"
 HERE = Path(__file__).parent
 LIBRARIES = {
-    *("anyio", "cattr", "cattrs", "click", "dateutil", "idna", "jinja2", "markdown_it", "markupsafe"),
+    *("anyio", "cattr", "cattrs", "click", "dateutil", "idna", "jinja2", "linkify_it", "markdown_it", "markupsafe"),
     *("mdit_py_plugins", "mdurl", "pandas", "platformdirs", "py4j", "pyarrow", "pygments", "pyspark", "pytz"),
-    *("rich", "textual", "tomlkit", "typing_extensions", "tzdata", "watchfiles", "werkzeug"),
+    *("rich", "six", "sniffio", "textual", "tomlkit", "typing_extensions", "tzdata", "uc_micro", "watchfiles"),
+    "werkzeug",
 }
-"""The modules that come along with what is installed, beside those of the checker."""
+"""The modules that come along with what is installed, in any version of it, beside those of the checker."""
 
 
 def installing(extra: str) -> str:
