@@ -298,14 +298,14 @@ def test_a_name_that_is_no_question_is_refused() -> None:
 
 
 def answers_that(
-    says: Callable[[Claim, Settings], Says], stored: int, monkeypatch: pytest.MonkeyPatch
+    says: Callable[[Claim, Settings], Says], stored: int, monkeypatch: pytest.MonkeyPatch, reason: str = ""
 ) -> list[tuple[str, str]]:
     """Which harm was searched in which release, where searches say this and store so many states."""
     searched: list[tuple[str, str]] = []
 
     def ask(claim: Claim, settings: Settings, *_: Any, **__: Any) -> Part:
         searched.append((settings.release, claim.harm))
-        outcome = SimpleNamespace(stored_states=stored, settings_read=None)
+        outcome = SimpleNamespace(stored_states=stored, settings_read=None, reason=reason)
         result = SimpleNamespace(outcome=outcome, found=None, spec=spec_of(claim, settings))
         return Part(claim, says(claim, settings), result)  # type: ignore[arg-type]
 
@@ -387,7 +387,7 @@ def searches_that_say(verdicts: dict[Any, Verdict], monkeypatch: pytest.MonkeyPa
 
     def search(spec: Any, *, budget: Any, **_: Any) -> Any:
         searched.append((spec.bounds, budget.max_states))
-        outcome = SimpleNamespace(stored_states=5, vacuous={})
+        outcome = SimpleNamespace(stored_states=5, vacuous={}, reason="")
         verdict = verdicts[spec.protocol.older_brokers.value]
         return SimpleNamespace(verdict=verdict, outcome=outcome, found=SimpleNamespace(trace=()), spec=spec)
 
@@ -412,6 +412,23 @@ def test_what_comes_about_without_what_was_asked_is_no_answer(
     assert (part.says, part.why) == (says, why)
     first, second = searched
     assert first == second and first[0].shrinks == 2 and first[1] == 77
+
+
+@pytest.mark.parametrize(("reason", "is_lasting"), [("memory", False), ("max-states", True)])
+def test_what_ends_for_lack_of_memory_is_not_what_any_machine_finds(
+    reason: str, is_lasting: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers_that(lambda claim, settings: Says.NO, 0, monkeypatch, reason)
+    found = answering.answer(question_named("reassignment-source-dies"), Settings(release="3.9.2"))
+    assert answering._further(found, lambda words, progress: None)[1] is is_lasting
+
+
+def test_an_interrupt_ends_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is not taken for a search that came to its limit."""
+    interrupted = SimpleNamespace(verdict=Verdict.UNKNOWN, outcome=SimpleNamespace(reason="interrupted"))
+    monkeypatch.setattr(asked, "check_spec", lambda spec, **_: interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        front.ask("frozen-broker", release="3.9.2")
 
 
 def test_in_other_releases_what_came_about_here_is_asked_first(monkeypatch: pytest.MonkeyPatch) -> None:

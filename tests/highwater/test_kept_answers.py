@@ -29,7 +29,7 @@ class Asked(Exception):
     """It was asked, and not taken from what is kept."""
 
 
-def ask() -> Further:
+def ask() -> tuple[Further, bool]:
     raise Asked
 
 
@@ -43,7 +43,7 @@ def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None
 
 
 def test_what_was_asked_is_taken_the_next_time() -> None:
-    assert kept_or_asked(("asked",), (), lambda: FOUND) == FOUND
+    assert kept_or_asked(("asked",), (), lambda: (FOUND, True)) == FOUND
     assert kept_or_asked(("asked",), (), ask) == FOUND
 
 
@@ -57,6 +57,12 @@ def test_an_answer_that_is_kept_is_the_answer(monkeypatch: pytest.MonkeyPatch) -
     assert again.sentences == first.sentences
 
 
+def test_what_a_lack_of_memory_has_left_open_is_not_kept() -> None:
+    assert kept_or_asked((), (), lambda: (FOUND, False)) == FOUND
+    with pytest.raises(Asked):
+        kept_or_asked((), (), ask)
+
+
 @pytest.mark.parametrize(
     "other",
     [
@@ -68,7 +74,7 @@ def test_an_answer_that_is_kept_is_the_answer(monkeypatch: pytest.MonkeyPatch) -
     ids=["since", "claims", "min_isr", "release"],
 )
 def test_another_question_and_other_settings_are_asked(other: tuple[Any, ...]) -> None:
-    kept_or_asked((QUESTION, SETTINGS, 1, 2), (), lambda: FOUND)
+    kept_or_asked((QUESTION, SETTINGS, 1, 2), (), lambda: (FOUND, True))
     assert kept_or_asked((QUESTION, SETTINGS, 1, 2), (), ask) == FOUND
     for asked in ((*other, 1, 2), (QUESTION, SETTINGS, 1, 3)):
         with pytest.raises(Asked):
@@ -89,7 +95,7 @@ def test_another_question_and_other_settings_are_asked(other: tuple[Any, ...]) -
     ],
 )
 def test_an_edit_is_seen(edited: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    kept_or_asked(("asked",), (), lambda: FOUND)
+    kept_or_asked(("asked",), (), lambda: (FOUND, True))
     plain, file = Path.read_bytes, HOUSE / edited
     assert file.is_file()
     monkeypatch.setattr(Path, "read_bytes", lambda path: plain(path) + (b"\n" if path == file else b""))
@@ -100,7 +106,7 @@ def test_an_edit_is_seen(edited: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_another_version_of_what_it_uses_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    kept_or_asked(("asked",), (), lambda: FOUND)
+    kept_or_asked(("asked",), (), lambda: (FOUND, True))
     monkeypatch.setattr(kept, "versions_of", lambda tops: {"attrs": "1"})
     kept.code.cache_clear()
     with pytest.raises(Asked):
@@ -110,11 +116,11 @@ def test_another_version_of_what_it_uses_is_seen(monkeypatch: pytest.MonkeyPatch
 def test_nothing_is_taken_or_kept_where_a_file_was_written_since_it_was_imported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    kept_or_asked(("asked",), (), lambda: FOUND)
+    kept_or_asked(("asked",), (), lambda: (FOUND, True))
     monkeypatch.setattr(kept, "is_as_imported", lambda module: module != "highwater.model.kraft.serving")
     with pytest.raises(Asked):
         kept_or_asked(("asked",), (), ask)
-    kept_or_asked(("another",), (), lambda: FOUND)
+    kept_or_asked(("another",), (), lambda: (FOUND, True))
     monkeypatch.setattr(kept, "is_as_imported", lambda module: True)
     with pytest.raises(Asked):
         kept_or_asked(("another",), (), ask)
@@ -123,7 +129,7 @@ def test_nothing_is_taken_or_kept_where_a_file_was_written_since_it_was_imported
 
 def test_what_a_process_has_changed_of_functions_and_rules_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     parts = parts_of(QUESTION, SETTINGS, lambda progress: None)
-    kept_or_asked((), parts, lambda: FOUND)
+    kept_or_asked((), parts, lambda: (FOUND, True))
     assert kept_or_asked((), parts_of(QUESTION, SETTINGS, lambda progress: None), ask) == FOUND
     with monkeypatch.context() as patch:
         patch.setattr(serving, "down", lambda cluster, broker: cluster)

@@ -39,6 +39,7 @@ def answer(
 
     Raises:
         SpecError: a claim of the catalogue is wrong.
+        KeyboardInterrupt: the keyboard ended a search.
     """
     report = report or (lambda words, progress: None)
     found = Answer(question, settings, parts_of(question, settings, lambda progress: report(question.words, progress)))
@@ -46,15 +47,16 @@ def answer(
     if alone or found.decisive is None or found.says is Says.NOT_KNOWN:
         return found
     ask = functools.partial(_further, found, report)
-    further = kept_or_asked((question, settings, MOST_STATES, MOST_STATES_MORE), found.parts, ask) if keep else ask()
+    asked = (question, settings, MOST_STATES, MOST_STATES_MORE)
+    further = kept_or_asked(asked, found.parts, ask) if keep else ask()[0]
     return attrs.evolve(found, **attrs.asdict(further, recurse=False))
 
 
-def _further(found: Answer, report: Report) -> Further:
-    """What prevents a "yes", and which releases do otherwise."""
+def _further(found: Answer, report: Report) -> tuple[Further, bool]:
+    """What prevents a "yes", and which releases do otherwise; and whether any machine finds the same."""
     more = _More(found, report)
     prevented, not_prevented = more.prevention() if found.says is Says.YES else ((), ())
-    return Further(prevented, not_prevented, *more.releases())
+    return Further(prevented, not_prevented, *more.releases()), not more.lacked_memory
 
 
 def _seen(found: Answer) -> Iterator[Seen]:
@@ -87,10 +89,15 @@ def _rests_on(found: Answer, part: Part, seen: Seen) -> bool:
 
 
 class _More:
-    """What an answer goes on to ask, as long as there are states left to store."""
+    """What an answer goes on to ask, as long as there are states left to store.
+
+    Attributes:
+        lacked_memory: whether a search ended as there was no more.
+    """
 
     def __init__(self, found: Answer, report: Report) -> None:
         self._found, self._report = found, report
+        self.lacked_memory = False
         self._left = MOST_STATES_MORE
         self._known: dict[tuple[str, str], KnownCounterexamples] = defaultdict(KnownCounterexamples)
         self._asked: list[Part] = []
@@ -139,6 +146,7 @@ class _More:
         part = ask_claim(claim, settings, more, self._left)
         assert part.result is not None
         self._left -= part.result.outcome.stored_states
+        self.lacked_memory |= part.result.outcome.reason == "memory"
         self._note(part)
         return part.says
 

@@ -110,9 +110,12 @@ def ask_claim(
 
     Raises:
         SpecError: the claim is wrong.
+        KeyboardInterrupt: the keyboard ended the search.
     """
     spec, budget = spec_of(claim, settings, more), Budget(max_states=most_states)
     result = check_spec(spec, budget=budget, keep_trees=True, on_progress=on_progress)
+    if result.outcome.reason == "interrupted":
+        raise KeyboardInterrupt
     if result.verdict is Verdict.VIOLATED:
         why = _about_something_else(claim, settings, result, more, most_states)
         return Part(claim, Says.NOT_KNOWN if why else Says.YES, result, why)

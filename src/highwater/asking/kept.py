@@ -45,25 +45,26 @@ class Further:
     compared: tuple[str, str] | None = None
 
 
-def kept_or_asked(asked: tuple[Any, ...], parts: Iterable[Part], ask: Callable[[], Further]) -> Further:
+def kept_or_asked(asked: tuple[Any, ...], parts: Iterable[Part], ask: Callable[[], tuple[Further, bool]]) -> Further:
     """What was kept, or else what asking finds, which is kept then.
 
     Args:
         asked: the question, the settings and the limits, which differ wherever their texts do.
         parts: what was found under these settings.
+        ask: asks; the second value says whether any machine finds the same.
     """
     own = next(kept_files.own_folder(), None)
     try:
         described = [_described(part) for part in parts]
     except Indescribable:
-        return ask()
+        return ask()[0]
     if own is None or not _is_certain():
-        return ask()
+        return ask()[0]
     folder, name = own / f"answers-{code()[:16]}", digest([repr((asked, described)).encode()])[:32]
     with suppress(OSError, ValueError):
         return cattrs.structure(json.loads(kept_files.read(folder, name)), Further)
-    found = ask()
-    if _is_certain():
+    found, is_lasting = ask()
+    if is_lasting and _is_certain():
         _keep(folder, name, json.dumps(cattrs.unstructure(found)).encode())
     return found
 
