@@ -152,19 +152,19 @@ def refusal(folder: Path, explored: System | None = None, check_deadlock: bool =
     return str(raised.value)
 
 
-def parts(folder: Path) -> list[Path]:
+def files(folder: Path) -> list[Path]:
     return sorted(folder.glob("rows-*"))
 
 
-def test_every_level_has_its_part(folder: Path) -> None:
-    assert len(parts(folder)) == 9
+def test_every_level_has_its_file(folder: Path) -> None:
+    assert len(files(folder)) == 9
     assert told(breadth_first.explore(system(), options=SearchOptions(checkpoint=folder, resume=True))) == told(
         breadth_first.explore(system())
     )
 
 
-def test_a_part_that_is_missing_cut_short_or_changed_is_refused(folder: Path) -> None:
-    refuse_harmed(parts(folder)[5], lambda: refusal(folder))
+def test_a_file_that_is_missing_cut_short_or_changed_is_refused(folder: Path) -> None:
+    refuse_harmed(files(folder)[5], lambda: refusal(folder))
     assert (
         breadth_first.explore(system(), options=SearchOptions(checkpoint=folder, resume=True)).verdict is Verdict.HOLDS
     )

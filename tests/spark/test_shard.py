@@ -70,7 +70,7 @@ def initial_blocks(engine: PartitionWorker) -> list[Block]:
 def test_attempts_that_fail_repeat_or_move_change_nothing(
     engine: PartitionWorker, tmp_path_factory: Any, choices: Any
 ) -> None:
-    """At every level and partition: some attempts whose part is never committed, on any of two executors, some of them
+    """At every level and partition: some attempts whose file is never committed, on any of two executors, some of them
     killed half-way, shards that get lost, and then the attempt that counts.
     """
     folder = tmp_path_factory.mktemp("search")
@@ -79,24 +79,24 @@ def test_attempts_that_fail_repeat_or_move_change_nothing(
     blocks = initial_blocks(engine)
     seen: set[Any] = set()
     while True:
-        parts = []
+        files = []
         for partition in range(PARTITIONS):
             own = [block for block in blocks if block.owner == partition]
             for _ in range(choices.draw(st.integers(0, 2))):
                 attempt(engine, levels, choices.draw(st.sampled_from(executors)), committed, partition, own, choices)
             found, _ = admit_level(engine, levels, choices.draw(st.sampled_from(executors)), committed, partition, own)
-            parts.append(found.file)
+            files.append(found.file)
             # a second attempt, too late, perhaps killed as soon as that is known
             for _ in range(choices.draw(st.integers(0, 1))):
                 attempt(engine, levels, choices.draw(st.sampled_from(executors)), committed, partition, own, choices)
-        if not any(parts):
+        if not any(files):
             break
-        level = Level(len(committed), tuple(parts), 0, Counts.none(2))
+        level = Level(len(committed), tuple(files), 0, Counts.none(2))
         levels.commit(level)
         committed.append(level)
         rows = [
-            engine.rows_of(levels.words_of(part, engine.layout.words)) if part else np.zeros(0, np.uint32)
-            for part in parts
+            engine.rows_of(levels.words_of(file, engine.layout.words)) if file else np.zeros(0, np.uint32)
+            for file in files
         ]
         states = [engine.state(some, row) for some in rows for row in range(len(some) // len(engine.units))]
         assert not seen.intersection(states)
@@ -152,16 +152,16 @@ def test_what_a_bad_disk_has_changed_is_made_anew(
         found = [
             admit_level(engine, levels, tmp_path / "a", committed, each, own[each])[0] for each in range(PARTITIONS)
         ]
-        parts = tuple(each.file for each in found)
-        if not any(parts):
+        files = tuple(each.file for each in found)
+        if not any(files):
             break
-        level = Level(len(committed), parts, 0, Counts.none(2))
+        level = Level(len(committed), files, 0, Counts.none(2))
         levels.commit(level)
         committed.append(level)
         blocks = []
-        for source, part in enumerate(parts):
-            rows = engine.rows_of(levels.words_of(part, engine.layout.words)) if part else np.zeros(0, np.uint32)
-            found_here = expand_file(engine, rows, source, PARTITIONS, ()) if part else ()
+        for source, file in enumerate(files):
+            rows = engine.rows_of(levels.words_of(file, engine.layout.words)) if file else np.zeros(0, np.uint32)
+            found_here = expand_file(engine, rows, source, PARTITIONS, ()) if file else ()
             blocks += [each for each in found_here if not isinstance(each, Expanded)]
         for file in (tmp_path / "a").rglob(name):
             harmed += damage(file, harm)

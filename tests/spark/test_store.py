@@ -95,7 +95,7 @@ def test_a_manifest_names_the_spec_its_hashes_and_the_layout(tmp_path: Path) -> 
     assert header["layout"][0]["path"] == "quorum.leader"
 
 
-def test_a_part_that_is_missing_cut_short_or_changed_is_refused(folder: Path) -> None:
+def test_a_file_that_is_missing_cut_short_or_changed_is_refused(folder: Path) -> None:
     refuse_harmed(next((folder / "levels" / "00005").iterdir()), lambda: refusal(folder))
     assert resumed(folder).distinct_states == breadth_first.explore(KIP_320()).distinct_states
 
