@@ -133,7 +133,7 @@ def _needed(steps: Sequence[ShownStep]) -> list[list[int]]:
 
 def compare_page(comparison: Comparison) -> str:
     """The page of one schedule under two protocols."""
-    data = {"arrows": arrows_of(comparison.ours) + arrows_of(comparison.theirs, 1), "reads": []}
+    data = {"arrows": arrows_of(comparison.ours) + arrows_of(comparison.theirs, 1), "reads": [], "at": comparison.first}
     return render("compare.html", comparison=comparison, data=data)
 
 

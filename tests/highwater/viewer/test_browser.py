@@ -543,6 +543,29 @@ def test_a_comparison_marks_its_first_difference(page: Page) -> None:
     assert "b1.log: [] here, [r0@e0] there" in details.text
 
 
+def test_a_comparison_opens_at_its_first_difference_without_lanes_that_are_alike(page: Page) -> None:
+    browser = page("compare", width=1000)
+    assert selected(browser) == 11
+    folded = {th.get_attribute("data-name") for th in browser.find_elements(By.CSS_SELECTOR, "thead th.folded")}
+    assert folded == {"controller", "b0"}, "only b1 ever differs"
+    browser.find_element(By.CSS_SELECTOR, "[data-fold=b0]").click()
+    folded = {th.get_attribute("data-name") for th in browser.find_elements(By.CSS_SELECTOR, "thead th.folded")}
+    assert folded == {"controller"}
+
+
+def test_a_phone_shows_both_sides_of_a_comparison_beside_each_other(page: Page) -> None:
+    browser = page("compare", width=390, height=844)
+    places = browser.execute_script(
+        "return [...document.querySelectorAll('#row-11 > td')].map(td => td.getBoundingClientRect())"
+        ".filter(box => box.width).map(box => [Math.round(box.left), Math.round(box.right), box.top])"
+    )
+    left, right = places[0], places[-1]
+    assert left[1] <= right[0] + 1 and 0 <= left[0] and right[1] <= 390
+    assert any(a[2] == b[2] for a in places for b in places if a[0] < b[0]), "in one row"
+    words = [each.text for each in seen(browser, "#row-11 .lanename")]
+    assert "variant kip-101: b1" in words and "variant kip-279: b1" in words
+
+
 def test_a_page_of_sixty_steps_and_five_brokers_shows_all_of_it(page: Page, long_trace: Counterexample) -> None:
     browser = page("long")
     rows = browser.find_elements(By.CSS_SELECTOR, "tr[data-step]")

@@ -20,9 +20,12 @@
 
   // What is shown: the address keeps the step, fields that are hidden or watched, and lanes that are folded.
   const shown = { terse: false, hide: new Set(), watch: new Set(), fold: new Set() };
+  // Of a comparison that is too wide: the lanes that are the same on both sides after every step.
+  const alike = () => all(".board thead [data-side='1']").map((head) => head.dataset.name).filter((name) => !all("td.apart").some((cell) => cell.dataset.name === name));
   const fromHash = () => {
     const parts = new URLSearchParams(location.hash.slice(1));
     for (const key of ["hide", "watch", "fold"]) shown[key] = new Set((parts.get(key) || "").split("|").filter(Boolean));
+    if (!parts.has("fold") && document.querySelector("body.compare .scroll.wide")) shown.fold = new Set(alike());
     shown.terse = parts.get("terse") === "1";
     const step = parts.get("step");
     return /^\d+$/.test(step || "") ? Number(step) : null;
