@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -277,6 +278,53 @@ def test_reports_that_cannot_be_written_are_refused_before_anything_runs(
     assert words in result.stderr
 
 
+WRONG = """model = "reference"
+bounds = { brokers = 2 }
+check = [
+  "weak_isr",
+  "strong",
+]
+expect = { verdict = "hold" }
+foo = 1
+[protocol]
+"variant" = "kip-3"
+"""
+
+
+def test_everything_that_is_wrong_has_its_line_and_column_in_every_report(highwater: Run, tmp_path: Path) -> None:
+    """At the value, or at the key."""
+    path = tmp_path / "wrong.toml"
+    path.write_text(WRONG, encoding="utf-8")
+    result = highwater("check", path, "--json", tmp_path / "r.json", "--sarif", tmp_path / "r.sarif", "--github")
+    places = [(7, 22), (8, 1), (10, 13)]
+    assert [line.split(": ")[1] for line in result.stderr.splitlines()] == [f"{path}:{at}:{col}" for at, col in places]
+    assert [re.findall(r"line=(\d+),col=(\d+)", line) for line in result.stdout.splitlines()] == [
+        [(str(at), str(col))] for at, col in places
+    ]
+    (error,) = json.loads((tmp_path / "r.json").read_text(encoding="utf-8"))["errors"]
+    assert [(each["line"], each["column"]) for each in error["findings"]] == places
+    (run,) = json.loads((tmp_path / "r.sarif").read_text(encoding="utf-8"))["runs"]
+    regions = [each["locations"][0]["physicalLocation"]["region"] for each in run["results"]]
+    assert [(each["startLine"], each["startColumn"]) for each in regions] == places
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ('model = "reference"\nbounds = {\n  brokers = 2,\n}\n', "2:11"),
+        ('model = "reference"\nbounds = [1,\n  2', "3:4"),
+        ("", "1:1"),
+        (WRONG.replace("hold", "holds").replace("foo = 1\n", "").replace("3", "320"), "2:1: bounds.log_length_max"),
+    ],
+)
+def test_what_is_no_toml_or_lies_some_lines_below_its_key_has_its_place(
+    highwater: Run, tmp_path: Path, text: str, place: str
+) -> None:
+    path = tmp_path / "wrong.toml"
+    path.write_text(text, encoding="utf-8")
+    assert f"highwater: {path}:{place}" in highwater("check", path).stderr
+
+
 def test_a_wrong_spec_is_annotated_too(highwater: Run, write_spec: Write) -> None:
     path = write_spec(sauce="x", bounds={"brokers": 0})
     result = highwater("check", path, "--github")
@@ -285,7 +333,8 @@ def test_a_wrong_spec_is_annotated_too(highwater: Run, write_spec: Write) -> Non
     assert len(lines) == 5
     for key in ("sauce", "bounds"):
         at = line_of_key(path, key)
-        assert any(line.startswith(f"::error file={path},line={at},title=highwater::{path}: {key}") for line in lines)
+        begin = rf"::error file={path},line={at},col=(\d+),title=highwater::{path}:{at}:\1: {key}"
+        assert any(re.match(begin, line) for line in lines)
 
 
 def test_a_spec_that_is_wrong_from_the_start_is_in_sarif_with_its_line(

@@ -698,7 +698,8 @@ def test_what_was_learned_before_an_error_is_told_and_written(
     assert explained(result) == ["highwater: b is too large"]
     assert "ok  a" in result.stdout
     assert [entry["name"] for entry in results_in(report)] == ["a"]
-    assert json.loads(report.read_text())["errors"] == [{"file": str(tmp_path / "b.toml"), "message": "b is too large"}]
+    (error,) = json.loads(report.read_text())["errors"]
+    assert (error["file"], error["message"]) == (str(tmp_path / "b.toml"), "b is too large")
 
 
 # --- traces read back
@@ -974,9 +975,9 @@ def test_names_that_look_like_markup_are_shown_literally_in_errors(
 ) -> None:
     path = write_spec(name, model="[red]model[/]", sauce="[/]")
     lines = explained(highwater("check", path))
-    assert all(line.startswith(f"highwater: {path}: ") for line in lines)
+    assert all(line.startswith(f"highwater: {path}:") for line in lines)
     path = write_spec(name, model="[red]model[/]")
-    assert f'{path}: model: "[red]model[/]" is not one of the models' in explained(highwater("check", path))[0]
+    assert f'{path}:1:11: model: "[red]model[/]" is not one of the models' in explained(highwater("check", path))[0]
 
 
 def test_property_names_that_look_like_markup_are_shown_literally(highwater: Run, report: Path) -> None:

@@ -40,7 +40,7 @@ def test_every_spec_is_a_test_and_a_failure_shows_witness_and_trace(pytester: py
             "*0*initial state*",
             "leader_in_isr is false: there is no leader, so none is in the ISR",
             "*specs/unmet.toml:5: expect.verdict",
-            '*specs/wrong.toml: bonds: unknown key (did you mean "bounds"?)*',
+            '*specs/wrong.toml:*:1: bonds: unknown key (did you mean "bounds"?)*',
         ]
     )
     assert "Traceback" not in result.stdout.str()

@@ -8,13 +8,13 @@ import os
 import re
 import stat
 import tomllib
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from highwater.limits import LARGEST_SPEC, MOST_LINES
 
 NOT_SPECS = ("pyproject.toml",)
+LONGEST_STATEMENT = 200  # lines in which the value of a key is looked for
 
 
 def may_be_spec(path: Path) -> bool:
@@ -72,7 +72,7 @@ def line_of_key(path: Path, key: str) -> int:
     for end in range(1, len(lines) + 1):
         try:
             data = tomllib.loads("\n".join(lines[:end]))
-        except ValueError:
+        except (ValueError, RecursionError):
             continue
         for keys in wanted:
             if keys not in found and _holds(data, keys):
@@ -83,15 +83,34 @@ def line_of_key(path: Path, key: str) -> int:
     return next((found[keys] for keys in wanted if keys in found), 1)
 
 
-def line_of_parser(path: Path, message: str) -> int | None:
-    """The line at which the TOML parser stopped, which says so in its messages; None if the message is another's."""
-    if at := re.search(r"\(at line (\d+), column \d+\)", message):
-        return int(at[1])
-    if not message.endswith("(at end of document)"):
-        return None
-    with suppress(OSError, ValueError):
-        return len(text_of(path, LARGEST_SPEC).rstrip().split("\n"))
-    return 1
+def place_of(path: Path, problem: str) -> tuple[int, int]:
+    """Where in a spec file something is wrong, line and column counted from 1: at the value that the words name, or at
+    the key that they begin with, or where the TOML parser stopped, which says so.
+    """
+    if at := re.search(r"\(at line (\d+), column (\d+)\)", problem):
+        return int(at[1]), int(at[2])
+    try:
+        lines = text_of(path, LARGEST_SPEC).rstrip().split("\n")
+    except (OSError, ValueError):
+        return 1, 1
+    if problem.endswith("(at end of document)"):
+        return len(lines), len(lines[-1]) + 1
+    key, _, words = problem.partition(": ")
+    line, name = line_of_key(path, key), re.escape(key.rpartition(".")[2])
+    value = re.match(r'"(?:[^"\\]|\\.)*"', words)
+    key_in = rf"(?<![\w-])({name})(?![\w-])\s*\"?\s*="
+    for wanted in (rf"{key_in}.*?({re.escape(value[0])})" if value else key_in, key_in):
+        statement = "\n".join(lines[line - 1 : line - 1 + LONGEST_STATEMENT])
+        if found := re.search(wanted, statement, re.DOTALL):
+            before = statement[: found.start(found.lastindex or 0)]
+            return line + before.count("\n"), len(before) - (before.rfind("\n") + 1) + 1
+    return line, 1
+
+
+def located(path: Path, problem: str) -> str:
+    """What is wrong with a spec file, with where, as editors and compilers write it."""
+    line, column = place_of(path, problem)
+    return f"{path}:{line}:{column}: {problem}"
 
 
 def _holds(data: Any, keys: tuple[str, ...]) -> bool:

@@ -17,7 +17,7 @@ import attrs
 from highwater.claims import gallery, own
 from highwater.claims.changing import Changes
 from highwater.claims.expressions import watched
-from highwater.claims.positions import comment_of, may_be_spec, text_of
+from highwater.claims.positions import comment_of, located, may_be_spec, text_of
 from highwater.claims.refining import refinement_of
 from highwater.claims.resolving import (
     RELEASE,
@@ -251,13 +251,13 @@ def load_spec(path: Path, changes: Changes = Changes()) -> Spec:  # noqa: B008 -
         text = text_of_spec(path)
         data = tomllib.loads(text)
     except (ValueError, RecursionError) as error:
-        raise SpecError(f"{path}: is not TOML: {error}") from None
+        raise SpecError(located(path, f"is not TOML: {error}")) from None
     try:
         with own.beside(path):
             spec = _resolve(path, changes.applied_to(data) if changes else data)
             return attrs.evolve(spec, changes=changes.in_words(), comment=comment_of(text))
     except Wrong as wrong:
-        raise SpecError("\n".join(f"{path}: {problem}" for problem in wrong.problems)) from None
+        raise SpecError("\n".join(located(path, problem) for problem in wrong.problems)) from None
 
 
 def text_of_spec(path: Path) -> str:

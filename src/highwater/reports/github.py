@@ -53,7 +53,10 @@ def complaint(message: str) -> str:
 def complaints(problem: Problem) -> list[str]:
     """The workflow commands for what is wrong with a spec, each at its line."""
     file = _value(in_repository(problem.path).as_posix())
-    return [f"::error file={file},line={line},title=highwater::{_data(text)}" for line, text in problem.findings]
+    return [
+        f"::error file={file},line={each.line},col={each.column},title=highwater::{_data(each.message)}"
+        for each in problem.findings
+    ]
 
 
 def _command(kind: str, result: Result, key: str, message: str) -> str:

@@ -16,7 +16,7 @@ from cattrs.preconf.json import make_converter
 from highwater.claims.by_release import spans
 from highwater.claims.checking import Result, Status
 from highwater.claims.coverage import Coverage, added_up
-from highwater.claims.positions import line_of_key, line_of_parser, readable
+from highwater.claims.positions import place_of, readable
 from highwater.claims.raising import unproven
 from highwater.claims.simulation import Simulated
 from highwater.claims.spec import Spec
@@ -70,6 +70,15 @@ def from_data(data: Any, cls: type) -> Any:
 
 
 @attrs.frozen
+class Finding:
+    """Something that is wrong with a spec, and where: line and column counted from 1."""
+
+    line: int
+    column: int
+    message: str
+
+
+@attrs.frozen
 class Problem:
     """A spec that could not be checked, and why."""
 
@@ -77,12 +86,13 @@ class Problem:
     message: str
 
     @property
-    def findings(self) -> list[tuple[int, str]]:
-        """Each thing that is wrong, with its line in the spec: that of the key, or that at which the parser stopped."""
-        found = []
-        for text in re.split(rf"\n(?={re.escape(str(self.path))}: )", self.message):
-            key = text.removeprefix(f"{self.path}: ").partition(":")[0]
-            found.append((line_of_parser(self.path, text) or line_of_key(self.path, key), text))
+    def findings(self) -> list[Finding]:
+        """Each thing that is wrong, with where it is in the spec."""
+        path, found = re.escape(str(self.path)), []
+        for text in re.split(rf"\n(?={path}(?::\d+:\d+)?: )", self.message):
+            at = re.match(rf"{path}:(\d+):(\d+): ", text)
+            place = (int(at[1]), int(at[2])) if at else place_of(self.path, text.removeprefix(f"{self.path}: "))
+            found.append(Finding(*place, text))
         return found
 
 
@@ -100,7 +110,14 @@ def report(results: Iterable[Result], problems: Iterable[Problem] = (), incomple
         "results": [entry_of(result) for result in results],
         "releases": [attrs.asdict(each) | {"verdict": each.verdict.value} for each in spans(results)],
         "coverage": [coverage_of(each) for each in added_up(results)],
-        "errors": [{"file": readable(problem.path), "message": problem.message} for problem in problems],
+        "errors": [
+            {
+                "file": readable(problem.path),
+                "message": problem.message,
+                "findings": [attrs.asdict(each) for each in problem.findings],
+            }
+            for problem in problems
+        ],
     }
 
 

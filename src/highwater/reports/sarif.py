@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from highwater.claims.checking import Mismatch, Result, Status
-from highwater.claims.positions import in_repository, line_of_function, line_of_key, readable
+from highwater.claims.positions import in_repository, line_of_function, line_of_key, place_of, readable
 from highwater.distribution import VERSION
 from highwater.explorer.verdict import DEADLOCK
 from highwater.files import write_text
 from highwater.reports.reasons import reason
-from highwater.reports.results import Problem
+from highwater.reports.results import Finding, Problem
 from highwater.reports.terminal import trace_rows, verdict_line
 from highwater.visible import summary_and_rest
 
@@ -61,7 +61,11 @@ def sarif(results: Iterable[Result], problems: Iterable[Problem] = (), incomplet
 def _invocation(problems: list[Problem], incomplete: str) -> dict[str, Any]:
     """Whether every spec could be checked, and what is wrong with the others."""
     told = [
-        {"level": "error", "message": {"text": each.message}, "locations": [_location(each.path, each.findings[0][0])]}
+        {
+            "level": "error",
+            "message": {"text": each.message},
+            "locations": [_location(each.path, each.findings[0].line, each.findings[0].column)],
+        }
         for each in problems
     ]
     if incomplete:
@@ -95,12 +99,17 @@ def _wrong(problem: Problem, rules: dict[str, dict[str, Any]]) -> list[dict[str,
         {
             "ruleId": WRONG,
             "level": "error",
-            "message": {"text": text},
-            "locations": [_location(problem.path, line)],
-            "partialFingerprints": {"claim/v1": hashlib.sha256(f"{where}#{readable(text)}".encode()).hexdigest()},
+            "message": {"text": each.message},
+            "locations": [_location(problem.path, each.line, each.column)],
+            "partialFingerprints": {"claim/v1": hashlib.sha256(f"{where}#{_placeless(each)}".encode()).hexdigest()},
         }
-        for line, text in problem.findings
+        for each in problem.findings
     ]
+
+
+def _placeless(found: Finding) -> str:
+    """What is wrong, the same wherever in the file it stands."""
+    return readable(found.message).replace(f":{found.line}:{found.column}: ", ": ", 1)
 
 
 def _documented(result: Result, name: str) -> tuple[str, str]:
@@ -129,7 +138,7 @@ def _finding(result: Result, rule: str, level: str, mismatch: Mismatch) -> dict[
     return {
         **finding,
         "message": {"text": words},
-        "locations": [_location(spec.path, line_of_key(spec.path, mismatch.key))],
+        "locations": [_location(spec.path, *place_of(spec.path, mismatch.key))],
         "partialFingerprints": {"claim/v1": hashlib.sha256(f"{key}#{rule}".encode()).hexdigest()},
         "properties": {"verdict": result.outcome.verdict.value, "distinctStates": result.outcome.distinct_states},
     }
@@ -150,10 +159,11 @@ def _flow(result: Result) -> list[dict[str, Any]]:
     return flow
 
 
-def _location(path: Path, line: int) -> dict[str, Any]:
+def _location(path: Path, line: int, column: int | None = None) -> dict[str, Any]:
     inside = in_repository(path)
+    region = {"startLine": line} | ({} if column is None else {"startColumn": column})
     uri = inside.absolute().as_uri() if inside.is_absolute() else _relative_uri(inside)
-    return {"physicalLocation": {"artifactLocation": {"uri": uri}, "region": {"startLine": line}}}
+    return {"physicalLocation": {"artifactLocation": {"uri": uri}, "region": region}}
 
 
 def _relative_uri(path: Path) -> str:

@@ -560,7 +560,7 @@ def test_a_phone_shows_both_sides_of_a_comparison_beside_each_other(page: Page) 
         ".filter(box => box.width).map(box => [Math.round(box.left), Math.round(box.right), box.top])"
     )
     left, right = places[0], places[-1]
-    assert left[1] <= right[0] + 1 and 0 <= left[0] and right[1] <= 390
+    assert left[1] <= right[0] + 1 and left[0] >= 0 and right[1] <= 390
     assert any(a[2] == b[2] for a in places for b in places if a[0] < b[0]), "in one row"
     words = [each.text for each in seen(browser, "#row-11 .lanename")]
     assert "variant kip-101: b1" in words and "variant kip-279: b1" in words
