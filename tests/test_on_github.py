@@ -1,5 +1,5 @@
-"""The composite action, the pre-commit hook, the workflow of the docs and the Dockerfile: what can be run without the
-services that they are for is run.
+"""The composite action, the pre-commit hook, the workflows of the docs and the Dockerfile: what can be run without the
+services that they are for is run, in a folder of claims and in one that `highwater init` has written.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from highwater.claims.positions import may_be_spec
+from highwater.cli.init import write_scaffold
 
 yaml = pytest.importorskip("yaml")
 ROOT = Path(__file__).parents[1]
@@ -26,15 +26,29 @@ ACTION = yaml.safe_load((ROOT / "action.yml").read_text())
 
 
 @pytest.fixture
-def checkout(tmp_path: Path) -> Path:
-    """A repository with a claim, and the command on a path of its own."""
-    (tmp_path / "specs" / "elections").mkdir(parents=True)
-    shutil.copyfile(ROOT / "specs" / CLAIM, tmp_path / "specs" / CLAIM)
+def folder(tmp_path: Path) -> Path:
+    """One with the command on a path of its own."""
     (tmp_path / "bin").mkdir()
     command = tmp_path / "bin" / "highwater"
     command.write_text(f'#!/bin/sh\nPYTHONPATH={ROOT} exec {sys.executable} -P -m highwater "$@"\n')
     command.chmod(0o755)
     return tmp_path
+
+
+@pytest.fixture
+def checkout(folder: Path) -> Path:
+    """A repository with a claim."""
+    (folder / "specs" / "elections").mkdir(parents=True)
+    shutil.copyfile(ROOT / "specs" / CLAIM, folder / "specs" / CLAIM)
+    return folder
+
+
+@pytest.fixture(params=["a claim", "init's layout"])
+def any_checkout(request: pytest.FixtureRequest, folder: Path) -> Path:
+    if request.param == "a claim":
+        return request.getfixturevalue("checkout")
+    write_scaffold(folder)
+    return folder
 
 
 def run(line: str, folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -73,7 +87,7 @@ def test_the_action_is_a_composite_one_that_caches_and_installs_what_it_came_wit
     assert used == set(ACTION["inputs"])
 
 
-def test_the_workflow_of_the_docs_may_upload_caches_and_runs(checkout: Path) -> None:
+def test_the_workflow_of_the_docs_may_upload_caches_and_runs(any_checkout: Path) -> None:
     (text,) = re.findall(r"```yaml\n(name: claims\n.*?)```", (ROOT / "docs" / "ci.md").read_text(), re.DOTALL)
     workflow = yaml.safe_load(text)
     assert workflow["permissions"] == {"contents": "read", "security-events": "write"}
@@ -82,20 +96,49 @@ def test_the_workflow_of_the_docs_may_upload_caches_and_runs(checkout: Path) -> 
     (upload,) = steps(job["steps"], "github/codeql-action/upload-sarif")
     install, check = [step["run"] for step in job["steps"] if "run" in step]
     assert shlex.split(install, comments=True) == ["pip", "install", "kafka-highwater"]
-    done = run(check, checkout, GITHUB_STEP_SUMMARY=str(checkout / "summary.md"))
+    done = run(check, any_checkout, GITHUB_STEP_SUMMARY=str(any_checkout / "summary.md"))
     assert done.returncode == 0, done.stderr
-    assert (checkout / upload["with"]["sarif_file"]).is_file()
+    assert (any_checkout / upload["with"]["sarif_file"]).is_file()
 
 
-def test_the_pre_commit_hook_checks_the_specs_that_changed(checkout: Path) -> None:
-    changed = [f"specs/{CLAIM}", "pyproject.toml", "README.md"]
-    passed = [name for name in changed if re.search(HOOK["files"], name) and may_be_spec(Path(name))]
-    assert passed == [f"specs/{CLAIM}"]
-    assert HOOK["language"] == "python"
-    assert run(shlex.join([*shlex.split(HOOK["entry"]), *passed]), checkout).returncode == 0
+def test_actions_of_others_are_named_by_commit() -> None:
+    text = (ROOT / "action.yml").read_text() + (ROOT / "docs" / "ci.md").read_text()
+    used = re.findall(r"uses: (\S+@\S+)(.*)", text)
+    assert len(used) == 6
+    assert all(re.fullmatch(r"[\w/-]+@[0-9a-f]{40}", of) and re.fullmatch(r"  # v[\d.]+", said) for of, said in used)
+
+
+def test_the_job_for_gitlab_runs_and_leaves_what_it_shows(any_checkout: Path) -> None:
+    (text,) = re.findall(r"```yaml\n# \.gitlab-ci\.yml\n(.*?)```", (ROOT / "docs" / "ci.md").read_text(), re.DOTALL)
+    job = yaml.safe_load(text)["claims"]
+    install, check = job["script"]
+    assert shlex.split(install, comments=True) == ["pip", "install", "kafka-highwater"]
+    done = run(check, any_checkout)
+    assert done.returncode == 0, done.stderr
+    assert (any_checkout / job["artifacts"]["reports"]["junit"]).is_file()
+    assert job["cache"]["paths"] == [".cache/highwater"]
+    assert job["variables"] == {"XDG_CACHE_HOME": "$CI_PROJECT_DIR/.cache"}, "where what is learned is kept"
+
+
+def hooked(folder: Path) -> int:
+    """Run the hook as pre-commit does: without the names of the files that changed."""
+    assert (HOOK["language"], HOOK["pass_filenames"], HOOK["types_or"]) == ("python", False, ["toml", "python"])
+    return run(shlex.join([*shlex.split(HOOK["entry"]), *HOOK["args"]]), folder).returncode
+
+
+def test_the_pre_commit_hook_checks_specs_that_changed(checkout: Path) -> None:
+    assert hooked(checkout) == 0
     spec = checkout / "specs" / CLAIM
     spec.write_text(spec.read_text().replace("depth = 20", "depth = 21"))
-    assert run(shlex.join([*shlex.split(HOOK["entry"]), *passed]), checkout).returncode == 1
+    assert hooked(checkout) == 1
+
+
+def test_the_pre_commit_hook_checks_specs_whose_model_changed(folder: Path) -> None:
+    write_scaffold(folder)
+    assert hooked(folder) == 0
+    model = folder / "lock_service.py"
+    model.write_text(model.read_text().replace("token < world.newest", "token < world.newest - 1"))
+    assert hooked(folder) == 1
 
 
 @pytest.mark.skipif(shutil.which("pre-commit") is None, reason="pre-commit is not installed")
