@@ -64,7 +64,7 @@ def conform(
     Exit codes: 0 both sides agree, and every reachable path of every mapped action was executed; 1 they differ;
     2 the spec, Kafka or the usage is wrong; 3 they agree, but not every path was executed; 130 interrupted.
     """
-    from highwater.claims.conformance import Session, Wanted, with_another_preset
+    from highwater.claims.conformance import Session, Wanted, refuse_unless_mapped, with_another_preset
     from highwater.claims.mutation import changes_of
     from highwater.claims.spec import SpecError, load_spec
     from highwater.cli.outputs import try_out
@@ -79,6 +79,7 @@ def conform(
     console, errors = make_console(), make_console(stderr=True)
     try:
         spec = with_another_preset(load_spec(path), preset)
+        refuse_unless_mapped(spec)  # before Kafka is looked for
         try_out({"json": json_path, "html": html_path}, [path])
         wanted = Wanted(**options)
         traced = run_of_trace(trace_path) if trace_path is not None else None
