@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from highwater.cli.options import MET, PATH, UNKNOWN, UNMET, USAGE, Count, complain, kafka, model_path
+from highwater.cli.options import MET, PATH, UNKNOWN, UNMET, Count, kafka, model_path, refusing
 
 if TYPE_CHECKING:
     from highwater.claims.conformance import Conformance
@@ -77,7 +77,7 @@ def conform(
     from highwater.viewer.conformance import page
 
     console, errors = make_console(), make_console(stderr=True)
-    try:
+    with refusing(SpecError, ReportError, KafkaError):
         spec = with_another_preset(load_spec(path), preset)
         refuse_unless_mapped(spec)  # before Kafka is looked for
         try_out({"json": json_path, "html": html_path}, [path])
@@ -95,9 +95,6 @@ def conform(
             write_json(json_path, as_json(found) | mutations)
         if html_path is not None:
             write_text(html_path, page(found))
-    except (SpecError, ReportError, KafkaError) as error:
-        complain(error)
-        sys.exit(USAGE)
     sys.exit(_code(found))
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from highwater.cli.options import MET, PATH, UNMET, USAGE, complain
+from highwater.cli.options import MET, PATH, UNMET, refusing
 
 
 @click.command()
@@ -41,7 +41,7 @@ def explain(path: Path, where: str | None, preset: str, json_path: Path | None, 
     from highwater.reports.results import write_json
     from highwater.viewer.histories import page
 
-    try:
+    with refusing(ReportError, KafkaError, Wrong):
         presets = {name: name for name in MODELS["partition"].presets if "zookeeper" not in name}
         rules = choose(preset, presets, "--preset", "presets with KRaft")
         if not path.is_dir():
@@ -54,7 +54,4 @@ def explain(path: Path, where: str | None, preset: str, json_path: Path | None, 
             write_json(json_path, as_json(found))
         if html_path is not None:
             write_text(html_path, page(found, str(path)))
-    except (ReportError, KafkaError, Wrong) as error:
-        complain(error)
-        sys.exit(USAGE)
     sys.exit(UNMET if found.unexplained or found.findings else MET)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import shlex
 import shutil
-import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import click
 
-from highwater.cli.options import PATH, USAGE, complain
+from highwater.cli.options import PATH, refusing
 
 SCAFFOLD = Path(__file__).parents[1] / "scaffold"
 
@@ -79,11 +78,8 @@ def init(folder: Path, claims: tuple[str, ...]) -> None:
     """
     from highwater.claims.spec import SpecError
 
-    try:
+    with refusing(InitError, SpecError):
         for path in write_claims(folder, claims) if claims else write_scaffold(folder):
             click.echo(f"wrote {path}")
-    except (InitError, SpecError) as error:
-        complain(error)
-        sys.exit(USAGE)
     next_command = f"highwater check {'.' if claims else 'specs --model-path .'}"
     click.echo(f"next: cd {shlex.quote(str(folder))} && {next_command}")

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from highwater.cli.options import MET, PATH, UNKNOWN, UNMET, USAGE, audit, budgets, complain, model_path
+from highwater.cli.options import MET, PATH, UNKNOWN, UNMET, audit, budgets, model_path, refusing
 
 
 @click.command()
@@ -51,7 +51,7 @@ def mutate(
     from highwater.reports.progress import Live, make_console
 
     errors = make_console(stderr=True)
-    try:
+    with refusing(SpecError, ReportError):
         spec = load_spec(path)
         try_out({"json": json_path}, [path])
         changes = changes_of(spec, rules)
@@ -74,9 +74,6 @@ def mutate(
                 write_text(json_path, json.dumps([_mutation(each) for each in table.mutations], indent=1) + "\n")
         if table.nothing_tried:
             raise SpecError(f"{spec.path}: {table.nothing_tried}")
-    except (SpecError, ReportError) as error:
-        complain(error)
-        sys.exit(USAGE)
     sys.exit({True: MET, False: UNMET, None: UNKNOWN}[table.as_declared])
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -142,3 +142,13 @@ def complain(error: Exception) -> None:
     with suppress(OSError):  # the exit code remains
         for line in str(error).split("\n"):
             click.echo(f"highwater: {visible(line)}", err=True)
+
+
+@contextmanager
+def refusing(*errors: type[Exception]) -> Iterator[None]:
+    """For what a command does: an error of these kinds is of the user's, and ends it with one line and exit code 2."""
+    try:
+        yield
+    except errors as error:
+        complain(error)
+        sys.exit(USAGE)

@@ -9,7 +9,17 @@ from typing import Any
 
 import click
 
-from highwater.cli.options import MET, PATH, UNKNOWN, UNMET, USAGE, Count, audit, budgets, complain, model_path
+from highwater.cli.options import (
+    MET,
+    PATH,
+    UNKNOWN,
+    UNMET,
+    Count,
+    audit,
+    budgets,
+    model_path,
+    refusing,
+)
 
 
 @click.command()
@@ -57,7 +67,7 @@ def repair(
     from highwater.reports.repairs import Repairs, as_data
 
     errors = make_console(stderr=True)
-    try:
+    with refusing(SpecError, ReportError):
         spec = load_spec(path)
         try_out({"json": json_path}, [path])
         table, done = Repairs(make_console(), changes_of(spec, rules), max_rules), False
@@ -86,7 +96,4 @@ def repair(
                 write_text(json_path, json.dumps(as_data(table.attempts), indent=1) + "\n")
         if table.nothing_tried:
             raise SpecError(f"{spec.path}: {table.nothing_tried}")
-    except (SpecError, ReportError) as error:
-        complain(error)
-        sys.exit(USAGE)
     sys.exit({True: MET, False: UNMET, None: UNKNOWN}[table.found])

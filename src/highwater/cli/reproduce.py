@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from highwater.cli.options import MET, PATH, UNMET, USAGE, Count, complain, kafka, model_path
+from highwater.cli.options import MET, PATH, UNMET, USAGE, Count, complain, kafka, model_path, refusing
 
 if TYPE_CHECKING:
     from highwater.cluster.cluster import Settings
@@ -57,7 +57,7 @@ def reproduce(path: Path, where: str, name: str | None, json_path: Path | None, 
     from highwater.reports.results import write_json
 
     console, errors = make_console(), make_console(stderr=True)
-    try:
+    with refusing(SpecError, ReportError, KafkaError):
         entry = only_entry(path, name)
         _, violation = replay(entry)
         about = subject_of(entry)
@@ -85,9 +85,6 @@ def reproduce(path: Path, where: str, name: str | None, json_path: Path | None, 
         show(console, found)
         if json_path is not None:
             write_json(json_path, as_json(found))
-    except (SpecError, ReportError, KafkaError) as error:
-        complain(error)
-        sys.exit(USAGE)
     sys.exit(MET if found.said.reproduced else UNMET)
 
 

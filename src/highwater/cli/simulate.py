@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from highwater.cli.options import MET, PATH, UNKNOWN, UNMET, USAGE, Count, Seconds, complain, model_path
+from highwater.cli.options import MET, PATH, UNKNOWN, UNMET, Count, Seconds, model_path, refusing
 from highwater.limits import MOST_WORKERS
 
 
@@ -84,7 +84,7 @@ def simulate(
     from highwater.reports.results import simulation_report
     from highwater.reports.simulations import LiveWalks, show_simulation
 
-    try:
+    with refusing(SpecError, ReportError):
         spec = load_spec(path)
         try_out({"json": json_path}, [path])
         with LiveWalks(make_console(stderr=True), spec.name) as live:
@@ -101,9 +101,6 @@ def simulate(
         show_simulation(make_console(), found, with_coverage=coverage)
         if json_path is not None:
             write_text(json_path, json.dumps(simulation_report(found), indent=1, ensure_ascii=False) + "\n")
-    except (SpecError, ReportError) as error:
-        complain(error)
-        sys.exit(USAGE)
     if found.simulation.interrupted:
         raise KeyboardInterrupt
     sys.exit({True: MET, False: UNMET, None: UNKNOWN}[found.as_claimed])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Any
 
 import click
 
-from highwater.cli.options import PATH, USAGE, Count, Place, complain, model_path
+from highwater.cli.options import PATH, Count, Place, model_path, refusing
 
 MOST_SHOWN = 50
 
@@ -67,7 +66,7 @@ def states(
     from highwater.reports.progress import Live, make_console
 
     console, errors = make_console(), make_console(stderr=True)
-    try:
+    with refusing(SpecError, CheckpointError, ModelError, ReportError):
         loaded = load_spec(spec)
         if parquet is not None and "://" not in parquet:
             _try_out(Path(parquet))
@@ -93,9 +92,6 @@ def states(
                     console.print(f"written to {parquet}", markup=False)
                 elif sql is not None:
                     _show_rows(console, result, rows)
-    except (SpecError, CheckpointError, ModelError, ReportError) as error:
-        complain(error)
-        sys.exit(USAGE)
 
 
 def _try_out(folder: Path) -> None:

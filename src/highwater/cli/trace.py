@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import click
 
-from highwater.cli.options import PATH, USAGE, WATCH, Count, Place, complain, model_path
+from highwater.cli.options import PATH, WATCH, Count, Place, model_path, refusing
 
 _OUT = Place(path_type=Path, allow_dash=True)
 
@@ -100,7 +99,7 @@ def trace(
     from highwater.reports.replaying import read_report
 
     files = {kind.replace("_", "-"): out for kind, out in outputs.items() if out is not None}
-    try:
+    with refusing(ReportError, ModelError):
         if release is not None and "junit-test" not in files:
             raise ReportError("--kafka names the release of a test; give --junit-test, too")
         _refuse_contradictions(
@@ -127,9 +126,6 @@ def trace(
                 _replay(entry)
             else:
                 _show(entry, step, changes=changes)
-    except (ReportError, ModelError) as error:
-        complain(error)
-        sys.exit(USAGE)
 
 
 def _chosen(path: Path, name: str | None, entries: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from highwater.cli.options import MET, PATH, UNMET, USAGE, Count, complain, kafka
+from highwater.cli.options import MET, PATH, UNMET, Count, kafka, refusing
 
 if TYPE_CHECKING:
     from highwater.conformance.walking import Schedule, Setting, Walker
@@ -82,7 +82,7 @@ def walk(
         raise click.UsageError(f"--elr goes with controller, not with {who}")
     if log is not None and who != Who.QUORUM.value:
         raise click.UsageError(f"--log goes with quorum, not with {who}")
-    try:
+    with refusing(ReportError, KafkaError):
         setting = Setting(Who(who), elr, new, Log(log or Log.MEMORY.value))
         schedules = read(schedule_path, setting) if schedule_path is not None else []
         try_out({"json": json_path}, [])
@@ -98,9 +98,6 @@ def walk(
                 code = _follow(walker, setting, schedules, schedule_path)
             else:
                 code = _walk(walker, setting, seed, steps, json_path)
-    except (ReportError, KafkaError) as error:
-        complain(error)
-        sys.exit(USAGE)
     sys.exit(code)
 
 
