@@ -189,7 +189,7 @@ def for_ever(trace: Sequence[Step], back_to: int) -> str:
     """What goes on for ever, in words."""
     names = list(dict.fromkeys(str(step.action) for step in trace[back_to + 1 :]))
     if not names:
-        return f"after step {back_to} nothing has to happen any more"
+        return "no step has to follow"
     listed = names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
     return f"from step {back_to + 1} on {listed} {'repeats' if len(names) == 1 else 'repeat'} for ever"
 
