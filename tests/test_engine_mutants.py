@@ -23,7 +23,7 @@ def test_there_are_at_least_thirty_defects_with_names_of_their_own() -> None:
     assert len({defect.name for defect in DEFECTS}) == len(DEFECTS) >= 30
 
 
-def test_the_page_tells_of_every_defect_and_of_none_that_nothing_notices() -> None:
+def test_the_page_lists_every_defect_and_none_that_nothing_notices() -> None:
     page = PAGE.read_text(encoding="utf-8")
     assert all(f"| {defect.name} |" in page for defect in DEFECTS)
     assert "**nothing**" not in page
@@ -47,7 +47,7 @@ def test_the_claims_that_audits_are_asked_about_are_in_the_gallery() -> None:
     assert all((SPECS / f"{claim}.toml").exists() for claim in CLAIMS)
 
 
-def test_the_table_of_audits_tells_of_what_they_miss() -> None:
+def test_the_table_of_audits_shows_what_they_miss() -> None:
     found = [
         Audited(DEFECTS[0], ("one", "two"), {"two": "the audit contradicts"}, {}, ""),
         Audited(DEFECTS[1], ("one",), {}, {}, ""),

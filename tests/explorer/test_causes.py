@@ -277,7 +277,7 @@ def turn_a_copy(switches: Switches, which: int) -> Switches | None:
     )
 
 
-def test_what_cannot_be_traced_is_told(system_of: Callable[..., System]) -> None:
+def test_what_cannot_be_traced_is_reported(system_of: Callable[..., System]) -> None:
     system = system_of([Switches((False, False, False))], [turn_a_copy])
     (violation,) = explore(system, check_deadlock=True).violations
     with pytest.raises(ModelError, match=r"turn_a_copy.* cannot be traced: TracingError"):

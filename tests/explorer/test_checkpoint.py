@@ -339,7 +339,7 @@ def test_a_search_that_is_to_go_no_deeper_counts_whole_levels_only(tmp_path: Pat
 
 
 @pytest.mark.usefixtures("restless", "eager")
-def test_a_broken_step_that_was_seen_before_the_interrupt_is_told_after_it(tmp_path: Path) -> None:
+def test_a_broken_step_that_was_seen_before_the_interrupt_is_reported_after_it(tmp_path: Path) -> None:
     @step_property()
     def nobody_writes_twice(before: Any, after: Any) -> bool:
         return after.next_record_id <= 1
@@ -388,7 +388,7 @@ def numbers_stay(before: Lane, after: Lane) -> bool:
 
 @pytest.mark.usefixtures("restless", "eager")
 @pytest.mark.parametrize("which", ["a state at rest", "a broken step", "the second of two"])
-def test_what_was_seen_before_the_interrupt_is_told_by_a_search_that_knows_nothing_of_it(
+def test_what_was_seen_before_the_interrupt_is_reported_by_a_search_that_knows_nothing_of_it(
     tmp_path: Path, which: str
 ) -> None:
     """Its paths were learned by the first search, and occur in no state that is left."""

@@ -40,7 +40,7 @@ def uncompiled(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Any]]:
     yield meanwhile
 
 
-def test_compiling_is_timed_apart_and_told(uncompiled: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_compiling_is_timed_apart_and_reported(uncompiled: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     clock = itertools.count()
     stub = SimpleNamespace(perf_counter=lambda: 100.0 * next(clock))
     monkeypatch.setattr("highwater.explorer.kernels.making.compile_times.time", stub)

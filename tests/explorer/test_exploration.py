@@ -231,7 +231,9 @@ def test_an_action_that_is_never_enabled_is_reported_with_0(explore: Explore, sy
     assert explore(system_of([Walker("f")], [go, fly])).enabled == {"go": 9, "fly": 1}
 
 
-def test_of_several_shortest_traces_the_one_that_was_found_first_is_told(explore: Explore, system_of: SystemOf) -> None:
+def test_of_several_shortest_traces_the_one_that_was_found_first_is_reported(
+    explore: Explore, system_of: SystemOf
+) -> None:
     (violation,) = explore(system_of([Walker("a")], [go, fly], [not_in_d])).violations
     assert told(violation) == ["go(to b)", "go(to d)"]
     assert [step.state.node for step in violation.trace] == ["a", "b", "d"]
@@ -344,7 +346,7 @@ def test_a_cut_step_beside_a_possible_one_stops_nothing(explore: Explore, system
     assert (outcome.deadlocks, outcome.stopped_at_bound) == (0, 1)
 
 
-def test_a_dead_end_is_told_after_the_other_violations_at_its_depth(explore: Explore, system_of: SystemOf) -> None:
+def test_a_dead_end_is_reported_after_the_other_violations_at_its_depth(explore: Explore, system_of: SystemOf) -> None:
     """Whichever state was found first: that a state is a dead end is known once it was expanded."""
 
     @invariant()
@@ -615,7 +617,7 @@ def test_max_states_is_exact_in_wide_levels_too(odometer: System, most: int) -> 
     assert (outcome.verdict, outcome.reason) == (Verdict.UNKNOWN, "max-states")
 
 
-def test_progress_is_told_after_each_level(explore: Explore, odometer: System) -> None:
+def test_progress_is_reported_after_each_level(explore: Explore, odometer: System) -> None:
     told_of: list[Progress] = []
     outcome = explore(odometer, Budget(max_depth=20), SearchOptions(on_progress=told_of.append))
     ends = [progress for progress in told_of if progress.level_ended]
@@ -626,7 +628,7 @@ def test_progress_is_told_after_each_level(explore: Explore, odometer: System) -
     assert [progress.seconds for progress in told_of] == sorted(progress.seconds for progress in told_of)
 
 
-def test_progress_is_told_within_wide_levels_without_changing_what_is_found(
+def test_progress_is_reported_within_wide_levels_without_changing_what_is_found(
     explore: Explore, odometer: System, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(progress, "ROWS_BETWEEN_REPORTS", 300)

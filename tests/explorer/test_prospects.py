@@ -120,7 +120,7 @@ def test_a_step_that_a_bound_cuts_gives_the_benefit_of_the_doubt(
     )
 
 
-def test_of_all_parameters_the_one_that_is_lost_first_is_told(
+def test_of_all_parameters_the_one_that_is_lost_first_is_reported(
     explore: Callable[..., Any], system_of: Callable[..., Any]
 ) -> None:
     (violation,) = explore(system_of([START], [roll, fall, shake], [can_reach], Land())).violations

@@ -81,7 +81,7 @@ def test_a_step_to_a_state_seen_before_is_judged_too(
     assert outcome.violations[0].trace[-1].state == Tank(2, True)
 
 
-def test_of_a_state_and_a_step_at_one_depth_both_are_told(
+def test_of_a_state_and_a_step_at_one_depth_both_are_reported(
     explore: Callable[..., Any], system_of: Callable[..., Any]
 ) -> None:
     outcome = explore(
@@ -166,7 +166,7 @@ def test_a_step_property_that_tells_names_apart_is_refused(system_of: Callable[.
         breadth_first.explore(attrs.evolve(system, interchangeable={"tanks": (0, 1, 2)}))
 
 
-def test_a_violation_is_told_even_if_the_states_run_out(
+def test_a_violation_is_reported_even_if_the_states_run_out(
     explore: Callable[..., Any], system_of: Callable[..., Any]
 ) -> None:
     outcome = explore(system_of([Tank(5, True)], [drain, turn, fill], [never_falls_below_a_mark]), Budget(max_states=1))

@@ -1475,7 +1475,7 @@ def test_a_function_that_raises_or_returns_nonsense_is_an_error_that_names_it(
     assert place(function, marker) in message
 
 
-def test_the_state_in_which_a_function_raised_is_told(system_of: SystemOf) -> None:
+def test_the_state_in_which_a_function_raised_is_reported(system_of: SystemOf) -> None:
     message = failure(system_of([START], [count], [raises]))
     assert "in the state Small(number 5, flag False, log [1], marks {1}, point 0_, other 0_)" in message
 

@@ -83,7 +83,7 @@ def crowded(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(("model", "name", "depth", "keep_going"), EXPLORED)
-def test_workers_and_symmetry_change_nothing_that_is_told(
+def test_workers_and_symmetry_change_nothing_that_is_reported(
     model: str, name: str, depth: int | None, keep_going: bool, crowded: None
 ) -> None:
     system = small_system(model, name) if model == "controller" else tiny_system(model, name)

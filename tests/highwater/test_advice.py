@@ -74,7 +74,7 @@ def test_without_time_nothing_is_claimed() -> None:
     assert (found.estimates, found.probes) == (None, 0)
 
 
-def test_the_command_tells_it_once_a_budget_ran_out(highwater: Run, write_spec: Write) -> None:
+def test_the_command_reports_it_once_a_budget_ran_out(highwater: Run, write_spec: Write) -> None:
     bounds = dict(zip(KEYS, (2, 2, 2, 2), strict=True))
     result = highwater("check", write_spec(bounds=bounds), "--max-states", 300)
     assert result.exit_code == 3
@@ -86,7 +86,7 @@ def test_the_command_tells_it_once_a_budget_ran_out(highwater: Run, write_spec: 
     assert "states in all" not in highwater("check", write_spec(bounds=bounds), "--max-depth", 3).stdout
 
 
-def test_an_estimate_is_told_as_a_range(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_estimate_is_reported_as_a_range(capsys: pytest.CaptureFixture[str]) -> None:
     from highwater.reports.analyses import show_advice
     from highwater.reports.progress import make_console
 

@@ -108,7 +108,7 @@ def test_what_cannot_be_claimed_is_refused_by_key(changes: dict[str, Any], messa
         make_spec("wrong", keys(**changes))
 
 
-def test_a_model_that_declares_no_order_is_told() -> None:
+def test_a_model_that_declares_no_order_is_reported() -> None:
     spec = {
         "model": "reference",
         "protocol": {"variant": "async-isr"},

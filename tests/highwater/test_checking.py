@@ -388,7 +388,7 @@ def test_all_specs_that_can_be_listed_are(highwater: Run, write_spec: Write, tmp
     assert [line.split(":")[1].strip() for line in explained(result).splitlines()] == [str(tmp_path / "a.toml")]
 
 
-def test_damaged_bounds_and_states_are_told_a_line_each_and_by_field(
+def test_damaged_bounds_and_states_are_reported_a_line_each_and_by_field(
     highwater: Run, report: Path, tmp_path: Path
 ) -> None:
     data = json.loads(report.read_text())

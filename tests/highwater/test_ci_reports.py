@@ -111,7 +111,7 @@ def test_junit_reports_are_valid(tmp_path: Path, unmet: list[ClaimResult], schem
         schema.validate(str(tmp_path / "junit.xml"))
 
 
-def test_a_junit_report_counts_failures_and_errors_and_tells_the_trace(
+def test_a_junit_report_counts_failures_and_errors_and_reports_the_trace(
     tmp_path: Path, unmet: list[ClaimResult]
 ) -> None:
     junit.write_junit(tmp_path / "junit.xml", unmet)
@@ -246,7 +246,7 @@ def test_one_run_writes_all_reports(
     assert ElementTree.parse(files["junit"]).getroot().find("testsuite") is not None
 
 
-def test_outside_of_github_the_missing_summary_is_told(
+def test_outside_of_github_the_missing_summary_is_reported(
     highwater: Run, write_spec: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)

@@ -134,7 +134,7 @@ def test_a_search_that_was_cut_short_exits_3(
     assert words in result.stdout
 
 
-def test_a_violation_within_the_budget_is_told_all_the_same(highwater: Run) -> None:
+def test_a_violation_within_the_budget_is_reported_all_the_same(highwater: Run) -> None:
     result = highwater("check", VIOLATED, "--max-depth", 9)
     assert result.exit_code == 0
     assert highwater("check", VIOLATED, "--max-depth", 8).exit_code == 3
@@ -449,7 +449,7 @@ def test_sigterm_ends_a_search_as_ctrl_c_does_and_leaves_a_snapshot(write_spec: 
     assert not (kept / "lock.json").exists()
 
 
-def test_an_interrupted_process_exits_130_and_tells_and_writes_what_was_learned(
+def test_an_interrupted_process_exits_130_and_reports_and_writes_what_was_learned(
     write_spec: Write, tmp_path: Path
 ) -> None:
     quick, long, never = write_spec("quick.toml"), write_spec("long.toml", bounds=LARGE), write_spec("never.toml")
@@ -680,7 +680,7 @@ def test_a_folder_that_is_not_there_leaves_an_older_report_alone(highwater: Run,
     assert report.read_text(encoding="utf-8") == "old"
 
 
-def test_what_was_learned_before_an_error_is_told_and_written(
+def test_what_was_learned_before_an_error_is_reported_and_written(
     highwater: Run, write_spec: Write, tmp_path: Path, monkeypatch: Any
 ) -> None:
     from highwater.claims.checking import check_spec

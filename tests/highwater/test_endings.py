@@ -171,7 +171,7 @@ def within_address_space(size: int, *arguments: Any) -> subprocess.CompletedProc
     return run(*arguments, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (size, size)))
 
 
-def test_too_little_address_space_to_load_anything_is_told_in_one_line(write_spec: Write) -> None:
+def test_too_little_address_space_to_load_anything_is_reported_in_one_line(write_spec: Write) -> None:
     ended = within_address_space(100 << 20, "check", write_spec())
     assert (ended.returncode, ended.stdout) == (3, "")
     assert one_line(ended.stderr) == "highwater: needs 256 MiB of address space; `ulimit -v` allows 100 MiB"
@@ -193,7 +193,7 @@ def test_every_command_is_among_those_that_were_made_to_fail() -> None:
     assert set(main.list_commands(click.Context(main))) == set(COMMANDS)
 
 
-def test_a_command_that_does_not_exist_is_told_with_those_that_do(highwater: Run) -> None:
+def test_a_command_that_does_not_exist_is_reported_with_those_that_do(highwater: Run) -> None:
     result = highwater("chekc", "claim.toml")
     assert result.exit_code == 2
     assert 'no such command: "chekc" (did you mean "check"?); allowed are check, list, trace, ' in result.stderr
@@ -403,7 +403,9 @@ def test_without_a_reader_commands_end_as_sigpipe_does(write_spec: Write, argume
 @pytest.mark.parametrize(
     "arguments", [["check", "SPEC"], ["list", "models"], ["--help"], ["check", "--help"]], ids=" ".join
 )
-def test_a_full_disk_under_standard_output_is_told(write_spec: Write, arguments: list[str], unbuffered: str) -> None:
+def test_a_full_disk_under_standard_output_is_reported(
+    write_spec: Write, arguments: list[str], unbuffered: str
+) -> None:
     if not os.path.exists("/dev/full"):
         pytest.skip("there is no /dev/full")
     with open("/dev/full", "w") as full:

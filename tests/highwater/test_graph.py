@@ -20,7 +20,7 @@ Write = Callable[..., Path]
 LARGER = {"brokers": 2, "log_length_max": 2, "records_max": 2, "leader_epoch_max": 2}
 
 
-def test_the_graph_of_a_spec_is_told_and_written(highwater: Run, write_spec: Write, tmp_path: Path) -> None:
+def test_the_graph_of_a_spec_is_reported_and_written(highwater: Run, write_spec: Write, tmp_path: Path) -> None:
     files = {kind: tmp_path / f"graph.{kind}" for kind in ("dot", "graphml", "json")}
     outcome = api.check(write_spec(), engine="python").outcome
     result = highwater("graph", write_spec(), *(word for kind, path in files.items() for word in (f"--{kind}", path)))

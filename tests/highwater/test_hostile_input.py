@@ -49,7 +49,7 @@ def test_a_pipe_is_not_waited_for(highwater: Run, tmp_path: Path, command: tuple
     refused(highwater(*command, tmp_path / "pipe.toml"), "pipe.toml: is a pipe, a device or a socket, and not a file")
 
 
-def test_a_pipe_in_a_folder_of_specs_is_told(highwater: Run, write_spec: Write, tmp_path: Path) -> None:
+def test_a_pipe_in_a_folder_of_specs_is_reported(highwater: Run, write_spec: Write, tmp_path: Path) -> None:
     write_spec()
     os.mkfifo(tmp_path / "pipe.toml")
     refused(highwater("check", tmp_path), "pipe.toml: is a pipe, a device or a socket, and not a file")
@@ -182,7 +182,7 @@ def progress(stored: int, seconds: float) -> Progress:
     return Progress(9, 1, stored, 0, 0, seconds, 0, True)
 
 
-def test_where_levels_shrink_the_rest_is_told_as_a_range() -> None:
+def test_where_levels_shrink_the_rest_is_reported_as_a_range() -> None:
     assert time_left([1, 5, 9, 30], progress(45, 100.0)) == ""
     assert time_left([900, 800], progress(2_000, 100.0)) == ""
     told = time_left([10_000, 8_000, 6_000, 3_000], progress(50_000, 500.0))
@@ -190,7 +190,7 @@ def test_where_levels_shrink_the_rest_is_told_as_a_range() -> None:
     assert time_left([800, 400, 200], progress(2_000, 0.1)) == ""
 
 
-def test_the_rest_lies_in_the_range_that_is_told() -> None:
+def test_the_rest_lies_in_the_range_that_is_reported() -> None:
     """Of levels that shrink as those of models do, ever faster."""
     sizes = [
         1_000_000,

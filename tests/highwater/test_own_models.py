@@ -255,7 +255,9 @@ def test_a_folder_of_ones_own_comes_after_what_is_installed(highwater: Run, lock
         ("defineless:MODEL", "defineless cannot be defined: KeyError: 'x' at "),
     ],
 )
-def test_a_model_that_is_wrong_is_told_with_file_and_key(highwater: Run, lock: Path, model: str, words: str) -> None:
+def test_a_model_that_is_wrong_is_reported_with_file_and_key(
+    highwater: Run, lock: Path, model: str, words: str
+) -> None:
     (lock / "broken.py").write_text("MODEL = 1 / 0\n", encoding="utf-8")
     (lock / "needy.py").write_text("import no_such_library\n", encoding="utf-8")
     (lock / "empty.py").write_text("", encoding="utf-8")
@@ -311,7 +313,9 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_whatever_a_model_raises_is_told_with_its_line_by_every_command(highwater: Run, lock: Path, fault: str) -> None:
+def test_whatever_a_model_raises_is_reported_with_its_line_by_every_command(
+    highwater: Run, lock: Path, fault: str
+) -> None:
     """Never a traceback, and never the exit code of a claim that was met."""
     before, after, words = FAULTS[fault]
     source = lock / "lock_service.py"
@@ -349,7 +353,7 @@ def test_an_error_of_the_checker_is_not_blamed_on_a_model(monkeypatch: pytest.Mo
         api.check(api.claim(check=["weak_isr"], **keys))
 
 
-def test_a_folder_that_does_not_exist_is_told(highwater: Run, lock: Path) -> None:
+def test_a_folder_that_does_not_exist_is_reported(highwater: Run, lock: Path) -> None:
     result = highwater("check", lock / "specs", "--model-path", lock / "no")
     assert result.exit_code == 2
     assert "--model-path needs a folder that exists" in result.stderr

@@ -59,7 +59,7 @@ def told(result: Any, report: Path) -> Any:
     return result.exit_code, timeless(result.stdout), without_progress(result.stderr), data
 
 
-def test_side_by_side_tells_what_one_after_the_other_tells(
+def test_side_by_side_reports_what_one_after_the_other_reports(
     highwater: Callable[..., Any], claims: list[Path], tmp_path: Path
 ) -> None:
     """Output, errors, exit code and report, traces included."""
@@ -138,7 +138,7 @@ def test_a_claim_that_finds_no_room_beside_others_is_checked_again_alone(
 
 
 @pytest.mark.parametrize("seconds", [0.0, float("inf")])
-def test_a_claim_tells_how_far_it_is_not_more_often_than_people_read(
+def test_a_claim_reports_how_far_it_is_not_more_often_than_people_read(
     write_spec: Write, monkeypatch: pytest.MonkeyPatch, seconds: float
 ) -> None:
     monkeypatch.setattr(side_by_side, "SECONDS_BETWEEN_PROGRESS", seconds)
@@ -200,7 +200,7 @@ def ended(pid: int) -> bool:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("whom", ["the group, as a terminal does", "the first process alone"])
-def test_an_interruption_tells_what_every_search_has_found(
+def test_an_interruption_reports_what_every_search_has_found(
     whom: str, begun: tuple[subprocess.Popen[str], Path]
 ) -> None:
     process, report = begun

@@ -81,7 +81,7 @@ def test_what_is_met_is_held_against_the_claim(
     jsonschema.Draft202012Validator(SCHEMA).validate(json.loads(report.read_text(encoding="utf-8")))
 
 
-def test_walks_that_take_no_step_tell_nothing(highwater: Run, write_spec: Write) -> None:
+def test_walks_that_take_no_step_report_nothing(highwater: Run, write_spec: Write) -> None:
     result = highwater(
         "simulate", write_spec(), "--walks", 10, "--weight", "elect_leader=0", "--weight", "take_from_isr=0"
     )
@@ -90,7 +90,7 @@ def test_walks_that_take_no_step_tell_nothing(highwater: Run, write_spec: Write)
     assert "0 steps, ended: 10 with weight 0 for all that is enabled;" in result.stdout
 
 
-def test_coverage_and_weights_are_told(highwater: Run, write_spec: Write) -> None:
+def test_coverage_and_weights_are_reported(highwater: Run, write_spec: Write) -> None:
     result = highwater("simulate", write_spec(), "--walks", 300, "--coverage", "--weight", "elect-leader=0")
     assert result.exit_code == 0
     assert "never taken: elect_leader" in result.stdout

@@ -77,7 +77,7 @@ def test_every_claim_comes_out_and_its_counterexample_is_whole_in_a_report(path:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("path", CLAIMS)
-def test_symmetry_changes_nothing_that_a_claim_tells(path: Path) -> None:
+def test_symmetry_changes_nothing_that_a_claim_reports(path: Path) -> None:
     """Small claims are of every mechanism; larger ones of the same models only take longer."""
     if not checked(path).spec.system().interchangeable:
         pytest.skip("no names are interchangeable, so that it would be the same search again")

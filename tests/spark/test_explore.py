@@ -46,7 +46,7 @@ def all_on_the_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
     ("brokers", "partitions", "symmetry"),
     [(2, 3, True), *(pytest.param(3, *how, marks=pytest.mark.slow) for how in ((3, True), (1, True), (5, False)))],
 )
-def test_everything_that_is_told_is_that_of_the_local_engine(
+def test_everything_that_is_reported_is_that_of_the_local_engine(
     spark: Any, told: Callable[..., Any], all_on_the_cluster: None, brokers: int, partitions: int, symmetry: bool
 ) -> None:
     make = functools.partial(toys.reference, "kip-320-first-try", brokers=brokers)
@@ -72,7 +72,7 @@ def test_a_kind_of_domain_from_outside_the_house_is_searched_as_locally(
     )
 
 
-def test_the_same_is_told_where_shards_fold_their_rows(
+def test_the_same_is_reported_where_shards_fold_their_rows(
     spark: Any, told: Callable[..., Any], all_on_the_cluster: None, shards_fold: None
 ) -> None:
     properties = ("the_middle_is_not_reached", "nobody_goes_up_in_the_last_but_one_column")
@@ -122,7 +122,7 @@ def test_what_any_machine_has_learned_is_kept_and_shipped(
     assert told(breadth_first.explore(KIP_101(), options=SearchOptions(keep_trees=True))) == told(first)
 
 
-def test_what_runs_is_told_by_level_and_phase(
+def test_what_runs_is_reported_by_level_and_phase(
     spark: Any, all_on_the_cluster: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """To whoever waits at a terminal, and in Spark's web pages, which cut descriptions after some seventy letters."""

@@ -57,7 +57,7 @@ def test_a_trace_is_a_line_per_step_that_fits_in_a_hundred_columns(highwater: Ru
 
 
 @pytest.mark.parametrize("colour", [False, True])
-def test_states_of_the_controller_take_one_line_each_and_their_marks_are_told(colour: bool) -> None:
+def test_states_of_the_controller_take_one_line_each_and_their_marks_are_reported(colour: bool) -> None:
     from io import StringIO
 
     from rich.console import Console
