@@ -268,7 +268,7 @@ class Explorer(App[None]):
                     if each.checked
                     else "not so, and not checked"
                 )
-                text.append(visible(f"\n{each.name} {what}"), style)
+                text.append(f"\n{visible(f'{each.name} {what}')}", style)
         holds = sum(each.holds is True for each in judged)
         text.append(f"\n{holds} properties hold here\n", "green")
         self.query_one("#state", Static).update(text)
@@ -300,6 +300,8 @@ def _detail(step: ShownStep) -> Text:
     for lane, cell in step.cells.items():
         words: Any = Text("  ").join(lane_words(cell, step, lane, coloured=True, everything=True))
         text.append(f"\n{visible(lane):<12}", "bold" if cell.changed else "dim").append_text(unbroken(words))
+    for expression, value in step.watched.items():
+        text.append(f"\n{visible(expression)}", "dim").append(f"  {visible(value)}", "bold")
     text.append("\n\n")
     for change in step.changes:
         text.append(f"  {visible(str(change))}\n", "green")

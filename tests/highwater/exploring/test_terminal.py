@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from textual.widgets import Input, OptionList, Static
+from textual.widgets import DataTable, Input, OptionList, Static
 
 from highwater.explorer.system import successor
 from highwater.exploring.session import Session
@@ -186,3 +186,25 @@ def test_a_branch_is_named_and_saved_in_the_current_folder(
     drive(violated, script)
     names = ["lost_records.html", "lost_records.json", "lost_records.toml", "test_lost_records.py"]
     assert sorted(path.name for path in tmp_path.iterdir()) == names
+
+
+def test_an_expression_is_watched_beside_the_steps_and_in_the_state(violated: Session) -> None:
+    async def script(app: Explorer, pilot: Any) -> None:
+        await press(pilot, "e")
+        await type_in(app, pilot, "b1.log_end_offset - b0.high_watermark")
+        assert "b1.log_end_offset - b0.high_watermark  -1" in text_of(app, "#state")
+        assert str(app.query_one("#steps", DataTable).get_row_at(11)[-1]) == "-1"
+        await press(pilot, "e")
+        await type_in(app, pilot, "b1.log_end_offset - b0.high_watermark")
+        assert "b1.log_end_offset" not in text_of(app, "#state")
+
+    drive(violated, script)
+
+
+def test_each_property_has_a_line(violated: Session) -> None:
+    async def script(app: Explorer, pilot: Any) -> None:
+        shown = text_of(app, "#state")
+        assert "\nstrong_isr false: " in shown and "\nweak_isr not so" in shown
+        assert "u000a" not in shown
+
+    drive(violated, script)
