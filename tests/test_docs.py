@@ -94,6 +94,8 @@ def follow_page(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(sys, "dont_write_bytecode", True)  # files change within a second
     # a slow machine prints progress every ten seconds, which no page shows
     monkeypatch.setattr("highwater.reports.progress.SECONDS_BETWEEN_LINES", float("inf"))
+    for folders in ("_FOLDERS", "_BESIDE"):  # the lock service of another page is not that of this one
+        monkeypatch.setattr(f"highwater.claims.own.{folders}", {})
     path = list(sys.path)
     for block in blocks(page):
         follow(block, tmp_path)

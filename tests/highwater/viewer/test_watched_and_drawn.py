@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -80,7 +81,7 @@ def test_what_cannot_be_watched_is_one_line_each(highwater: Run, claim: Path, wa
     assert ended.exit_code == 2
     lines = ended.stderr.splitlines()
     assert len(lines) == len(words)
-    assert all(line.startswith(f"highwater: {claim}: watch: ") for line in lines)
+    assert all(re.match(rf"highwater: {claim}:\d+:\d+: watch: ", line) for line in lines)
     assert all(word in line for word, line in zip(words, lines, strict=True))
 
 
