@@ -308,6 +308,13 @@ def test_everything_that_is_wrong_has_its_line_and_column_in_every_report(highwa
     assert [(each["startLine"], each["startColumn"]) for each in regions] == places
 
 
+def test_what_an_option_says_has_no_place_in_the_file(highwater: Run, write_spec: Write) -> None:
+    path = write_spec()
+    assert highwater("check", path, "--preset", "9.9").stderr == (
+        f"highwater: {path}: preset: the model reference has none\n"
+    )
+
+
 @pytest.mark.parametrize(
     ("text", "place"),
     [

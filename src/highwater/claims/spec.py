@@ -257,7 +257,8 @@ def load_spec(path: Path, changes: Changes = Changes()) -> Spec:  # noqa: B008 -
             spec = _resolve(path, changes.applied_to(data) if changes else data)
             return attrs.evolve(spec, changes=changes.in_words(), comment=comment_of(text))
     except Wrong as wrong:
-        raise SpecError("\n".join(located(path, problem) for problem in wrong.problems)) from None
+        said = (f"{path}: {each}" if changes else located(path, each) for each in wrong.problems)  # not in the file
+        raise SpecError("\n".join(said)) from None
 
 
 def text_of_spec(path: Path) -> str:
