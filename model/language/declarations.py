@@ -208,12 +208,18 @@ class Witness:
         return False
 
     def __str__(self) -> str:
-        return self.in_words({})
+        return self.in_words()
 
-    def in_words(self, domains: Mapping[str, Domain]) -> str:
+    def in_words(self, domains: Mapping[str, Domain] | None = None) -> str:
         """The sentence with its facts. A fact is shown as the domain of its name does, if that is one of names, or as
         those of the set that it is said to be of: `{broker} follows {other:brokers}` reads "b1 follows b0". A letter in
         front of the braces, as in `b{broker}`, says how the author shows it.
+
+        Args:
+            domains: by field, parameter and set of names; names are not shown as such if there are none.
+
+        Raises:
+            ValueError: a fact is said to be of names that there are not.
         """
         text = ""
         for literal, name, spec, conversion in string.Formatter().parse(self.sentence):
@@ -221,17 +227,28 @@ class Witness:
             if name is None:
                 continue
             value, names = self.facts.get(name), (spec or "") if _is_word(spec) else ""
-            of = domains.get(names or name)
+            of = (domains or {}).get(names or name)
+            if names and domains is not None and of is None:
+                raise ValueError(f"there are no {names}")
             if (spec and not names) or conversion or name not in self.facts:
                 braces = f"{{{name}{'!' + conversion if conversion else ''}{':' + spec if spec else ''}}}"
                 text += braces.format(**self.facts)
             elif of is not None and any(names_in(of)) and _is_of(of, value) and not text[-1:].isalnum():
                 text += of.show(value)
-            elif isinstance(value, frozenset | set):
-                text += f"{{{' '.join(map(str, sorted(value)))}}}"
             else:
-                text += "none" if value is None else str(value)
+                text += in_words(value)
         return text
+
+
+def in_words(value: Any) -> str:
+    """A value that no domain shows."""
+    match value:
+        case None:
+            return "none"
+        case frozenset() | set():
+            numbers = sorted(each for each in value if type(each) is int)
+            return f"{{{' '.join([*map(str, numbers), *sorted(in_words(each) for each in value - {*numbers})])}}}"
+    return str(value)
 
 
 def _is_word(spec: str | None) -> bool:

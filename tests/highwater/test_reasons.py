@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from highwater import Witness
+
 VOTES = """
 import attrs
 from highwater import ArrayOf, Definition, Integers, Maybe, Model, NoToggles, SetOf, Witness
@@ -72,12 +74,28 @@ def false(highwater: Callable[..., Any], tmp_path: Path) -> Callable[..., dict[s
         ("s{server} voted for {to:servers}", "s0 voted for s1"),  # as the author shows it, and by the set of names
         ("{server} voted for {to}", "s0 voted for 1"),
         ("{{{to!r}}}", "{1}"),
+        ("{given:servers} is the one", "s1 is the one"),
     ],
 )
 def test_a_witness_speaks_of_names(false: Callable[..., dict[str, Any]], sentence: str, words: str) -> None:
     found = false(sentence, "nobody_votes_for_another")
     assert f"nobody_votes_for_another is false: {words}\n" in found["printed"]
     assert json.loads(found["json"])["results"][0]["witness"] == words
+
+
+def test_names_that_there_are_not_are_an_error_of_the_model(highwater: Callable[..., Any], tmp_path: Path) -> None:
+    (tmp_path / "votes.py").write_text(VOTES.replace("SENTENCE", "'{to:voters} has votes'"), encoding="utf-8")
+    spec = tmp_path / "claim.toml"
+    spec.write_text('model = "votes:MODEL"\nbounds = { servers = 2 }\ncheck = ["nobody_votes_for_another"]\n')
+    ended = highwater("check", spec)
+    assert ended.exit_code == 2
+    assert "cannot be put in words: ValueError('there are no voters')" in ended.stderr
+
+
+def test_what_has_no_order_is_put_in_words_all_the_same() -> None:
+    """Facts may be any part of a state: a set of records, or of texts and None."""
+    sets = {"some": frozenset({3, 10}), "names": frozenset({None, "b", "a"}), "types": frozenset({(1,), (0,)})}
+    assert str(Witness("{some} {names} {types} {none}", none=None, **sets)) == "{3 10} {a b none} {(0,) (1,)} none"
 
 
 def test_a_property_that_gives_no_reason_is_said_to_be_false_for_what_it_read(

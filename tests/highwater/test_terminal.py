@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from rich.console import Console
+from rich.text import Text
 
 from highwater.claims.checking import check_spec
 from highwater.claims.spec import load_spec
@@ -90,6 +91,17 @@ def test_a_terminal_breaks_lines_between_words(width: int) -> None:
     timeless = [re.sub(r"\S+ s, \S+ k states/s", "", " ".join(text.split())) for text in (narrow, log)]
     assert timeless[0] == timeless[1]
     assert max(map(len, lanes.splitlines())) <= width
+
+
+def test_what_fits_is_left_as_it_is_and_no_terminal_is_too_narrow() -> None:
+    text = Text("    a line of thirty characters, no more\n  and another one that is longer than the first one\n\nx")
+    for width in (40, 5):
+        file = Terminal()
+        progress.Terminal(file=file, width=width, force_terminal=True, color_system=None, soft_wrap=True).print(text)
+        lines = file.getvalue().splitlines()
+        assert max(map(len, lines)) <= width
+        assert (lines[0] == "    a line of thirty characters, no more") == (width == 40)
+        assert lines[-2:] == ["", "x"]
 
 
 @pytest.mark.parametrize(("width", "below"), [(80, True), (120, False)])

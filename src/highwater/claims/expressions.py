@@ -21,6 +21,7 @@ import attrs
 
 from highwater.claims.tables import Findings, did_you_mean, shown
 from highwater.explorer.blame import RAISED
+from highwater.model.language.declarations import in_words
 from highwater.model.language.domain import ArrayOf, OneOf, Struct, classes_in, domains_in
 from highwater.model.language.records import domain_of
 from highwater.model.language.shape import Domain, Shape
@@ -200,19 +201,14 @@ def _domain_of(tree: ast.AST, state: Domain) -> Domain | None:
 
 
 def _in_words(value: Any) -> str:
-    """A value that no domain shows."""
     match value:
-        case None:
-            return "none"
         case bool():
             return "yes" if value else "no"
         case Enum():
             return str(value.value)
-        case frozenset() | set():
-            return "{" + " ".join(sorted(map(_in_words, value))) + "}"
         case list() | tuple():
             return "[" + " ".join(map(_in_words, value)) + "]"
-    return str(value)
+    return in_words(value)
 
 
 def _refuse(tree: ast.AST, names: Names, depth: int = 0) -> None:

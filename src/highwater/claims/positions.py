@@ -99,7 +99,8 @@ def place_of(path: Path, problem: str) -> tuple[int, int]:
     line, name = line_of_key(path, key), re.escape(key.rpartition(".")[2])
     value = re.match(r'"(?:[^"\\]|\\.)*"', words)
     key_in = rf"(?<![\w-])({name})(?![\w-])\s*\"?\s*="
-    for wanted in (rf"{key_in}.*?({re.escape(value[0])})" if value else key_in, key_in):
+    quoted = rf"{key_in}.*?([\"']{re.escape(value[0][1:-1])}[\"'])" if value else key_in
+    for wanted in (quoted, key_in):
         statement = "\n".join(lines[line - 1 : line - 1 + LONGEST_STATEMENT])
         if found := re.search(wanted, statement, re.DOTALL):
             before = statement[: found.start(found.lastindex or 0)]

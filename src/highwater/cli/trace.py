@@ -107,6 +107,7 @@ def trace(
             {"--replay": only_replay, "--interactive": interactive, "--against": bool(against)},
             step,
             changes=changes,
+            watch=bool(watch),
         )
         _refuse_to_overwrite(path, files)
         entries = [_watching(entry, watch) for entry in _chosen(path, name, read_report(path))]
@@ -143,7 +144,9 @@ def _watching(entry: dict[str, Any], more: tuple[str, ...]) -> dict[str, Any]:
     return entry | {"watch": [*given, *more]} if more and isinstance(given, list) else entry
 
 
-def _refuse_contradictions(files: dict[str, Path], modes: dict[str, bool], step: int | None, *, changes: bool) -> None:
+def _refuse_contradictions(
+    files: dict[str, Path], modes: dict[str, bool], step: int | None, *, changes: bool, watch: bool
+) -> None:
     """Refuse options that contradict each other, rather than ignore one of them."""
     from highwater.files import ReportError
 
@@ -159,13 +162,16 @@ def _refuse_contradictions(files: dict[str, Path], modes: dict[str, bool], step:
     if files and shown:
         raise ReportError("--step and --changes show in the terminal; leave them out to write a file")
     ignored = {
-        "--replay": {"--step", "--changes"},
+        "--replay": {"--step", "--changes", "--watch"},
         "--interactive": {"--step", "--changes"},
-        "--against": {"--changes"},
+        "--against": {"--changes", "--watch"},
     }.get(mode, set())
-    for name in shown:
+    for name in (*shown, *(["--watch"] if watch else [])):
         if name in ignored:
             raise ReportError(f"{name} has no meaning with {mode}; leave it out")
+    without = [*(["--changes"] if changes else []), *(f"--{kind}" for kind in files if kind not in ("html", "csv"))]
+    if watch and without:
+        raise ReportError(f"{without[0]} shows no watched expression; leave --watch out")
 
 
 def _refuse_to_overwrite(path: Path, files: dict[str, Path]) -> None:

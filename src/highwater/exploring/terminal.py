@@ -66,6 +66,7 @@ class Explorer(App[None]):
         self._opened_at = session.at
         self._wanted = ""
         self._says = ""
+        self._trace: ShownTrace
 
     def compose(self) -> ComposeResult:
         yield Static(id="verdict")
@@ -107,7 +108,7 @@ class Explorer(App[None]):
 
     def action_again(self) -> None:
         """Go to the next step that the search finds."""
-        steps = self._shown().steps
+        steps = self._trace.steps
         texts = [f"{s.name} {s.shown_arguments} {s.actor} {'; '.join(map(str, s.changes))}".lower() for s in steps]
         order = [(self.session.at.depth + by) % len(texts) for by in range(1, len(texts) + 1)]
         found = next((number for number in order if self._wanted and self._wanted in texts[number]), None)
@@ -229,17 +230,15 @@ class Explorer(App[None]):
     def _pick(self, title: str, names: Sequence[str], then: Callable[[int], Any], would: Sequence[str] = ()) -> None:
         self.push_screen(Pick(title, names, would), lambda at: None if at is None else self._do(lambda: then(at)))
 
-    def _shown(self) -> ShownTrace:
-        steps = [node.step for node in self.session.tip.path]
-        return shown_trace(self.session.system, steps, subject=self.session.subject)
-
     def _show(self) -> None:
         """Show the branch as it is now."""
-        table, at, trace = self.query_one("#steps", Steps), self.session.at, self._shown()
+        session, table = self.session, self.query_one("#steps", Steps)
+        steps = [node.step for node in session.tip.path]
+        self._trace = trace = shown_trace(session.system, steps, subject=session.subject)
         with self.prevent(DataTable.RowHighlighted):
             table.clear(columns=True)
             table.add_columns("", "who", "step", *map(visible, trace.watch))
-            for step, node in zip(trace.steps, self.session.tip.path, strict=True):
+            for step, node in zip(trace.steps, session.tip.path, strict=True):
                 style = "red" if trace.false_after(step) else "magenta" if node.name else ""
                 what = f"{step.name} {step.shown_arguments}".rstrip() or "initial state"
                 name = f"  ({node.name})" if node.name else ""
@@ -247,12 +246,12 @@ class Explorer(App[None]):
                 table.add_row(
                     Text(str(step.number)), Text(visible(step.actor)), Text(visible(what + name), style), *watched
                 )
-            table.move_cursor(row=at.depth)
+            table.move_cursor(row=session.at.depth)
         self._show_state()
 
     def _show_state(self) -> None:
         session = self.session
-        step = self._shown().steps[session.at.depth]
+        step = self._trace.steps[session.at.depth]
         judged = session.judged()
         false = next((each for each in judged if each.checked and each.holds is False), None)
         verdict = f"{false.name} is false: {false.why}" if false else f"{counted(len(session.nodes), 'state')} tried"

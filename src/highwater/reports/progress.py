@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -30,8 +31,9 @@ class Terminal(Console):
         raise  # rich calls this while it handles the BrokenPipeError
 
     def print(self, *arguments: Any, **options: Any) -> None:
-        if len(arguments) == 1 and isinstance(arguments[0], Text) and arguments[0].cell_len > room_of(self):
-            arguments = (self._broken(arguments[0]),)
+        if len(arguments) == 1 and isinstance(arguments[0], Text) and room_of(self) < sys.maxsize:
+            lines = [piece for line in arguments[0].split() for piece in self._that_fit(line)]
+            arguments = (Text("\n").join(lines),)
         try:
             super().print(*arguments, **options)
         except OSError:
@@ -39,15 +41,15 @@ class Terminal(Console):
                 raise
             self.quiet = True
 
-    def _broken(self, text: Text) -> Text:
-        """Some lines that fit; what goes on stands further in than what it goes on from."""
-        found = []
-        for line in text.split():
-            indent = min(len(line.plain) - len(line.plain.lstrip()), self.width // 3)
-            pieces = line[indent:].wrap(self, self.width - indent - GOES_ON)
-            margins = [line.plain[:indent], *[" " * (indent + GOES_ON)] * len(pieces)]
-            found += [Text(margin).append_text(piece) for margin, piece in zip(margins, pieces, strict=False)]
-        return Text("\n").join(found)
+    def _that_fit(self, line: Text) -> list[Text]:
+        """A line, or several that fit; what goes on stands further in than what it goes on from."""
+        if line.cell_len <= self.width:
+            return [line]
+        indent = min(len(line.plain) - len(line.plain.lstrip()), self.width // 3)
+        further = min(GOES_ON, self.width // 3)
+        pieces = line[indent:].wrap(self, max(1, self.width - indent - further))
+        margins = [line.plain[:indent], *[" " * (indent + further)] * len(pieces)]
+        return [Text(margin).append_text(piece) for margin, piece in zip(margins, pieces, strict=False)]
 
 
 def make_console(*, stderr: bool = False) -> Terminal:

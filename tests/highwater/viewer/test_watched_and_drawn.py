@@ -85,6 +85,20 @@ def test_what_cannot_be_watched_is_one_line_each(highwater: Run, claim: Path, wa
     assert all(word in line for word, line in zip(words, lines, strict=True))
 
 
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--replay"], "--watch has no meaning with --replay"),
+        (["--against", "protocol.variant=kip-279"], "--watch has no meaning with --against"),
+        (["--changes"], "--changes shows no watched expression"),
+        (["--mermaid", "-"], "--mermaid shows no watched expression"),
+    ],
+)
+def test_what_shows_no_expression_is_not_asked_to(highwater: Run, report: Path, options: list[str], words: str) -> None:
+    ended = highwater("trace", report, "--watch", "b0.leader", *options)
+    assert (ended.exit_code, words in ended.stderr) == (2, True), ended.stderr
+
+
 def test_a_damaged_list_in_a_report_is_one_line(highwater: Run, report: Path) -> None:
     of = json.loads(report.read_text(encoding="utf-8"))
     of["results"][0]["watch"] = "b0.leader"

@@ -11,7 +11,7 @@
   // What the reader opened, typed and scrolled to stays as it was when a part of the page is put in anew.
   const kept = () => ({
     open: all("#session details[open]").map((details) => details.id),
-    typed: all("#session input:not(#name), #session select").map((input) => [input.id, input.value]),
+    typed: all("#session input:not(#name, #watch), #session select").map((input) => [input.id, input.value]),
     panel: $("panel")?.scrollTop ?? 0,
     across: document.querySelector(".scroll")?.scrollLeft ?? 0,
   });
