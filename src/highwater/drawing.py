@@ -22,7 +22,7 @@ from highwater.model.language.picture import (
     Tone,
 )
 from highwater.viewer.pictures.of_any_model import draw as picture_of
-from highwater.viewer.pictures.of_any_model import log_of, role
+from highwater.viewer.pictures.of_any_model import log_of, names, role
 
 __all__ = [
     "Badge",
@@ -36,6 +36,7 @@ __all__ = [
     "Picture",
     "Tone",
     "log_of",
+    "names",
     "picture_of",
     "role",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import csv
 import json
 import re
@@ -12,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from highwater import drawing
 from highwater.claims.expressions import ExpressionError
 from highwater.claims.spec import load_spec
 from highwater.cli.init import write_scaffold
@@ -127,6 +129,9 @@ def test_a_claim_that_was_found_by_hand_watches_what_was_watched(highwater: Run,
 
 # --- Drawings of one's own
 
+ROOMS = Path(drawing.__file__).parent / "viewer" / "pictures"
+PICTURES = [path for path in ROOMS.glob("*.py") if path.stem not in ("__init__", "of_any_model")]
+
 DRAWN = """
 import attrs
 import lock_service
@@ -154,6 +159,14 @@ def drawn(highwater: Run, tmp_path: Path) -> Callable[[str], Any]:
         return ended, spec
 
     return check
+
+
+def test_highwaters_own_models_are_drawn_with_what_is_offered() -> None:
+    offered = {*drawing.__all__, *(path.stem for path in PICTURES), "CLIENTS"}
+    for path in PICTURES:
+        for each in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(each, ast.ImportFrom) and ("viewer" in str(each.module) or "picture" in str(each.module)):
+                assert {name.name for name in each.names} <= offered, path.name
 
 
 def test_a_model_is_drawn_as_it_says(highwater: Run, drawn: Callable[[str], Any], tmp_path: Path) -> None:
