@@ -8,7 +8,6 @@ user's files there, but it is not taken for what it is not.
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import os
 import shutil
@@ -98,6 +97,8 @@ def in_turn(path: Path | None) -> Iterator[None]:
     if lock is None or path is None:
         yield
         return
+    import fcntl  # here, since a browser has none
+
     try:
         with suppress(OSError):  # there are file systems without locks
             fcntl.flock(lock, fcntl.LOCK_EX)

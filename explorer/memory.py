@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 import mmap
 import os
-import resource
 import sys
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
+if TYPE_CHECKING:
+    import numpy as np
 
 UNLIMITED = 1 << 60  # version 1 says about as much where there is no limit
 
@@ -30,6 +30,8 @@ def reserve(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
     Raises:
         MemoryError: there is not that much address space.
     """
+    import numpy as np  # here, since the plain-Python engine does without it
+
     size = max(1, math.prod(shape)) * np.dtype(dtype).itemsize
     flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | NO_RESERVE
     try:
@@ -44,6 +46,8 @@ def reserve(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
 
 def address_limit() -> int | None:
     """The bytes of address space that any one process may take, as with `ulimit -v`; None if nothing limits them."""
+    import resource  # here, since a browser has none
+
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)
     return None if limit == resource.RLIM_INFINITY else limit
 
@@ -66,6 +70,8 @@ def process_memory() -> int:
         with open("/proc/self/statm", encoding="ascii") as file:
             return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except OSError:
+        import resource
+
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 

@@ -21,10 +21,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import attrs
 
-from highwater.asking.answering import answer
-from highwater.asking.answers import Answer
-from highwater.asking.questions import question_named
-from highwater.asking.settings import settings_for
 from highwater.claims import own
 from highwater.claims.certifying import Verified, verify_certificate
 from highwater.claims.checking import Engine, check_spec
@@ -39,6 +35,8 @@ from highwater.notebooks import Coverage, Result, Spec
 if TYPE_CHECKING:
     import networkx
     import pyarrow
+
+    from highwater.asking.answers import Answer
 
 
 def check(
@@ -159,6 +157,10 @@ def ask(
     Raises:
         SpecError: there is no such question, or a setting is none that can be asked.
     """
+    from highwater.asking.answering import answer  # here, since few ask and it imports what the compiled engine needs
+    from highwater.asking.questions import question_named
+    from highwater.asking.settings import settings_for
+
     given: dict[str, Any] = {"release": release, "replication_factor": replication_factor, "min_isr": min_isr}
     given |= {"acks": acks, "unclean": unclean, "elr": elr, "during": during}
     try:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import fcntl
 import hashlib
 import json
 import os
@@ -173,6 +172,8 @@ class Lock:
             os.close(self._file)
 
     def _take(self, folder: Path) -> None:
+        import fcntl  # here, since a browser has none
+
         holder = Holder.read(os.pread(self._file, 4096, 0))
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)

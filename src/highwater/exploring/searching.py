@@ -1,13 +1,14 @@
 """The shortest way from a state to one that somebody asks for: by a condition, by an action, or by a property.
 
 Plain Python looks through the first few thousand states: that is as fast as the compiled engine can begin. What is not
-found there, the compiled engine looks for.
+found there, the compiled engine looks for. Where that is not installed, plain Python goes further.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from typing import Any
 
 import attrs
@@ -24,7 +25,7 @@ from highwater.model.language.declarations import Instance, Invariant, StepPrope
 from highwater.model.language.definition import Definition, Property
 from highwater.model.language.graph_properties import Liveness, Prospect
 
-IN_PLAIN_PYTHON = 5_000
+IN_PLAIN_PYTHON, IN_PLAIN_PYTHON_ALONE = 5_000, 50_000
 MOST_STATES = 20_000_000
 
 
@@ -140,10 +141,10 @@ def way_to(asked: Question, system: System, start: tuple[Any, ...], cancelled: C
     searched = _searched_for(asked, system, start)
     try:
         with cancelled.heard():
-            outcome = plain_python.explore(
-                searched, Budget(max_states=IN_PLAIN_PYTHON), SearchOptions(on_progress=cancelled)
-            )
-            if outcome.verdict is Verdict.UNKNOWN and outcome.reason == "max-states":
+            alone = find_spec("numba") is None
+            most = IN_PLAIN_PYTHON_ALONE if alone else IN_PLAIN_PYTHON
+            outcome = plain_python.explore(searched, Budget(max_states=most), SearchOptions(on_progress=cancelled))
+            if not alone and outcome.verdict is Verdict.UNKNOWN and outcome.reason == "max-states":
                 outcome = _compiled(searched, cancelled) or outcome
     except ModelError as error:
         raise ExpressionError(str(error).partition("; ")[0].replace("is_not_so()", "the condition")) from None
