@@ -93,6 +93,7 @@ COMMANDS = {
     "check": ("highwater.cli.run.check_spec", ["check", "SPEC"]),
     "list": ("highwater.cli.listing.show_models", ["list", "models"]),
     "mutate": ("highwater.claims.mutation.mutate", ["mutate", "SPEC"]),
+    "follow": ("highwater.claims.spec.load_spec", ["follow", "SPEC", "SPEC"]),
     "graph": ("highwater.explorer.analysis.graph.shape", ["graph", "SPEC"]),
     "simulate": ("highwater.claims.simulation.simulate_spec", ["simulate", "SPEC"]),
     "states": ("highwater.claims.on_spark.session", ["states", "SPEC"]),

@@ -14,6 +14,7 @@ PLACES = {
     "explain": "highwater.cli.explain:explain",
     "explore": "highwater.cli.explore:explore",
     "states": "highwater.cli.states:states",
+    "follow": "highwater.cli.follow:follow",
     "conform": "highwater.cli.conform:conform",
     "reproduce": "highwater.cli.reproduce:reproduce",
     "graph": "highwater.cli.graph:graph",

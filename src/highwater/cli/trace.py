@@ -194,13 +194,14 @@ def _refuse_step(entry: dict[str, Any], step: int | None, length: int) -> None:
 def _headline(entry: dict[str, Any], violation: Any) -> Any:
     from rich.text import Text
 
+    from highwater.viewer.shown import BY_HAND
     from highwater.visible import visible
 
     return Text.assemble(
         (visible(entry["name"]), "bold"),
         f": {violation.property} is false after {violation.length_in_words}"
         if violation.property
-        else f": {violation.length_in_words}, tried by hand",
+        else f": {violation.length_in_words}, {visible(str(entry.get('reason') or BY_HAND))}",
     )
 
 

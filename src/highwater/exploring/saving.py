@@ -11,10 +11,10 @@ from typing import Any
 from highwater.claims import own
 from highwater.claims.resolving import same_name
 from highwater.exploring.session import Session, SessionError
-from highwater.reports.results import FORMAT, VERSION, about_violation
+from highwater.reports.results import about_violation, trace_report
 from highwater.viewer.pages import trace_page
 from highwater.viewer.showing import counterexample_of
-from highwater.viewer.shown import Counterexample
+from highwater.viewer.shown import BY_HAND, Counterexample
 
 
 def as_counterexample(session: Session) -> Counterexample:
@@ -44,15 +44,7 @@ def file_name(session: Session) -> str:
 
 def as_trace(session: Session) -> str:
     """A report with the branch as its only trace."""
-    violation = session.violation
-    entry = {
-        **entry_of(session),
-        "status": "undecided",
-        "verdict": "violated" if violation.property else "unknown",
-        "reason": "tried by hand",
-        **about_violation(session.system, violation),
-    }
-    report = {"format": FORMAT, "version": VERSION, "complete": False, "results": [entry], "errors": []}
+    report = trace_report(entry_of(session), session.system, session.violation, BY_HAND)
     return json.dumps(report, indent=1, ensure_ascii=False) + "\n"
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from enum import Enum
 from pathlib import Path
 from typing import Any
@@ -213,6 +213,23 @@ def about_violation(system: System, violation: Violation | None) -> dict[str, An
         "trace": steps_as_data(system, violation.trace),
         "abstract": abstract_as_data(system, violation.trace),
     }
+
+
+def trace_report(about: Mapping[str, Any], system: System, violation: Violation, reason: str) -> dict[str, Any]:
+    """A report whose only trace no search has found.
+
+    Args:
+        about: what its entry says besides the trace.
+        reason: how the trace came about.
+    """
+    entry = {
+        **about,
+        "status": "undecided",
+        "verdict": "violated" if violation.property else "unknown",
+        "reason": reason,
+        **about_violation(system, violation),
+    }
+    return {"format": FORMAT, "version": VERSION, "complete": False, "results": [entry], "errors": []}
 
 
 def abstract_as_data(system: System, trace: tuple[Step, ...]) -> list[dict[str, Any]] | None:

@@ -303,9 +303,21 @@ def column_widths(rows: Sequence[Sequence[str]]) -> list[int]:
     return [max(len(row[column]) for row in rows) for column in range(3)]
 
 
-def show_trace(console: Console, system: System, trace: Sequence[Step], back_to: int | None = None) -> None:
-    """One line per step: number, who acts, the action, and what changed."""
+def show_trace(
+    console: Console,
+    system: System,
+    trace: Sequence[Step],
+    back_to: int | None = None,
+    numbers: Sequence[str] | None = None,
+) -> None:
+    """One line per step: number, who acts, the action, and what changed.
+
+    Args:
+        numbers: what to call the steps, such as the lines of a log that they explain; by their numbers if None.
+    """
     rows = trace_rows(system, trace, back_to)
+    if numbers is not None:
+        rows = [(number, *row[1:]) for number, row in zip(numbers, rows, strict=True)]
     widths = column_widths(rows)
     beside = abstract_steps(system, trace)
     margin = 4 + widths[0] + 2

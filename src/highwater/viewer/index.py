@@ -8,9 +8,14 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
+import attrs
+
+from highwater.claims.expressions import watched
 from highwater.claims.own import beside
+from highwater.claims.spec import Spec
+from highwater.explorer.verdict import Step, by_hand
 from highwater.files import ReportError, write_text
-from highwater.reports.replaying import replay, subject_of
+from highwater.reports.replaying import Subject, replay, subject_of
 from highwater.viewer.pages import IndexRow, index_page, page_name, search_page, trace_page
 from highwater.viewer.showing import counterexample_of
 from highwater.viewer.shown import Counterexample
@@ -28,6 +33,18 @@ def counterexample_in(entry: Mapping[str, Any], spec: Path | None = None) -> Cou
     with nullcontext() if spec is None else beside(spec):
         system, violation = replay(entry)
         return counterexample_of(entry, system, violation, subject=subject_of(entry))
+
+
+def page_of(entry: Mapping[str, Any], spec: Spec, trace: Sequence[Step]) -> str:
+    """The page of steps of a claim's model that no search has found.
+
+    Args:
+        entry: what a report says of them.
+    """
+    system = attrs.evolve(spec.system(), prospects=(), liveness=())  # these take the graph of all states
+    watch = watched(spec.file.watch, spec.definition.state, spec.bounds)
+    subject = Subject(spec.model, spec.definition, spec.protocol, spec.bounds, system, watch)
+    return trace_page(counterexample_of(entry, system, by_hand(trace), subject=subject))
 
 
 def write_pages(

@@ -17,6 +17,7 @@ from highwater.explorer.trace import Change
 from highwater.explorer.verdict import Violation
 from highwater.model.language.picture import Badge, Block, Drawing, Fact, Lane, Log, Message, NameSet
 
+BY_HAND = "tried by hand"  # how a trace came about that ends in no violation, unless its entry gives a reason
 MOST_UNCHANGED = 8  # parts that a property looked at and no step changed; if there are more, only their number is shown
 
 
@@ -266,7 +267,7 @@ class Counterexample(ShownTrace):
         """What the trace shows, in one sentence without a stop."""
         found = self.violation
         if not found.property:
-            return f"{found.length_in_words}, tried by hand"
+            return f"{found.length_in_words}, {self.entry.get('reason') or BY_HAND}"
         return f"{found.property} is false after {found.length_in_words}"
 
     def repeats(self, step: ShownStep) -> bool:
