@@ -369,6 +369,30 @@ def counts(part: Part) -> tuple[Any, ...]:
     return found.verdict, found.levels, found.generated, found.enabled, found.bounds_cut
 
 
+def test_a_counterexample_under_other_rules_is_none_to_what_must_not_come_about_without_this() -> None:
+    """Without eligible leader replicas the records are lost without this upgrade, too."""
+    question = question_named("upgraded-from-before-3-5")
+    settings = settings_for(question, release="4.4.0", min_isr=1)
+    found = answer(question, settings, alone=True)
+    assert found.says is Says.YES
+    more = answering._More(found, lambda words, progress: None)
+    assert more._ask(question.claims[0], "", attrs.evolve(settings, elr=False), {}) is Says.NOT_KNOWN
+
+
+def test_a_lack_of_memory_is_seen_where_it_is_asked_without_this(monkeypatch: pytest.MonkeyPatch) -> None:
+    (claim,) = question_named("upgraded-from-before-3-5").claims
+    done = iter([(Verdict.VIOLATED, ""), (Verdict.UNKNOWN, "memory")])
+
+    def check(*_: Any, **__: Any) -> Any:
+        verdict, reason = next(done)
+        outcome = SimpleNamespace(reason=reason, stored_states=1)
+        return SimpleNamespace(verdict=verdict, outcome=outcome, found=SimpleNamespace(trace=()))
+
+    monkeypatch.setattr(asked, "check_spec", check)
+    part = ask_claim(claim, Settings(release="4.4.0"))
+    assert part.says is Says.NOT_KNOWN and part.lacked_memory
+
+
 def test_what_is_judged_on_the_graph_of_all_states_rests_on_no_rule_of_a_finding() -> None:
     """A counterexample of this kind is not executed under other rules, so that it seems to be none under any."""
     found = front.ask("running-broker-unregistered", release="4.4.0", alone=True)

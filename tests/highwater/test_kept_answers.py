@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +14,12 @@ from highwater.asking.asked import Says, parts_of
 from highwater.asking.kept import Further, kept_or_asked
 from highwater.asking.questions import question_named
 from highwater.asking.settings import settings_for
-from highwater.explorer.search.keeping import fingerprint
+from highwater.explorer import kept_files
 from highwater.explorer.sources import HOUSE
+from highwater.invariants.kraft import liveness
 from highwater.model.catalogue import MODELS
-from highwater.model.kraft import serving
+from highwater.model.kraft import serving, topics
+from highwater.model.partition import leadership
 
 FOUND = Further(("a", "b"), (), ("3.3.0", Says.YES), None, ("3.3.0", "4.4"))
 QUESTION = question_named("shutdown-gives-up")
@@ -34,12 +35,9 @@ def ask() -> tuple[Further, bool]:
 
 
 @pytest.fixture(autouse=True)
-def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr(kept, "is_as_imported", lambda module: True)
-    yield
-    for cached in (kept.code, fingerprint.engine_code):
-        cached.cache_clear()
 
 
 def test_what_was_asked_is_taken_the_next_time() -> None:
@@ -95,12 +93,11 @@ def test_another_question_and_other_settings_are_asked(other: tuple[Any, ...]) -
     ],
 )
 def test_an_edit_is_seen(edited: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also by a process that has asked before: it may import the edited module later."""
     kept_or_asked(("asked",), (), lambda: (FOUND, True))
     plain, file = Path.read_bytes, HOUSE / edited
     assert file.is_file()
     monkeypatch.setattr(Path, "read_bytes", lambda path: plain(path) + (b"\n" if path == file else b""))
-    for cached in (kept.code, fingerprint.engine_code):
-        cached.cache_clear()
     with pytest.raises(Asked):
         kept_or_asked(("asked",), (), ask)
 
@@ -108,7 +105,6 @@ def test_an_edit_is_seen(edited: str, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_another_version_of_what_it_uses_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     kept_or_asked(("asked",), (), lambda: (FOUND, True))
     monkeypatch.setattr(kept, "versions_of", lambda tops: {"attrs": "1"})
-    kept.code.cache_clear()
     with pytest.raises(Asked):
         kept_or_asked(("asked",), (), ask)
 
@@ -127,15 +123,61 @@ def test_nothing_is_taken_or_kept_where_a_file_was_written_since_it_was_imported
     assert len(list(tmp_path.rglob("answers-*/*"))) == 1
 
 
-def test_what_a_process_has_changed_of_functions_and_rules_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    parts = parts_of(QUESTION, SETTINGS, lambda progress: None)
-    kept_or_asked((), parts, lambda: (FOUND, True))
-    assert kept_or_asked((), parts_of(QUESTION, SETTINGS, lambda progress: None), ask) == FOUND
-    with monkeypatch.context() as patch:
-        patch.setattr(serving, "down", lambda cluster, broker: cluster)
-        with pytest.raises(Asked):
-            kept_or_asked((), parts, ask)
+@pytest.mark.parametrize(
+    ("place", "name"),
+    [(serving, "down"), (topics, "delete_topic"), (leadership, "learn_leadership"), (liveness, "leaders_are_found")],
+    ids=["function", "action within other bounds", "action of another model", "property"],
+)
+def test_what_a_process_has_changed_of_functions_is_seen(
+    place: Any, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    claims = question_named("broker-killed").claims
+    kept_or_asked((), claims, lambda: (FOUND, True))
+    assert kept_or_asked((), claims, ask) == FOUND
+    changed = getattr(place, name)
+    function = getattr(changed, "function", changed)
+    monkeypatch.setattr(function, "__code__", function.__code__.replace(co_consts=(*function.__code__.co_consts, 7)))
+    with pytest.raises(Asked):
+        kept_or_asked((), claims, ask)
+
+
+def test_what_a_process_has_changed_of_rules_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of every model that a release may ask."""
+    kept_or_asked((), QUESTION.claims, lambda: (FOUND, True))
     presets = MODELS["kraft"].presets
     monkeypatch.setitem(presets, "kafka-3.3", presets["kafka-3.5"])
     with pytest.raises(Asked):
-        kept_or_asked((), parts, ask)
+        kept_or_asked((), QUESTION.claims, ask)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"null", b"[1, 2]", b"{}", b'"x"', b'{"older": ["3.3", "maybe"]}', b'{"prevented_by": NaN}',
+        b'{"prevented_by": "abc"}', b"\xff", b"[" * 100_000 + b"]" * 100_000,
+    ],
+    ids=lambda data: data[:20],
+)  # fmt: skip
+def test_what_is_no_answer_is_none_though_its_checksum_is_right(data: bytes, tmp_path: Path) -> None:
+    kept_or_asked((), (), lambda: (FOUND, True))
+    (file,) = tmp_path.rglob("answers-*/*")
+    kept_files.write(file.parent, file.name, data)
+    with pytest.raises(Asked):
+        kept_or_asked((), (), ask)
+
+
+def test_an_answer_that_lacked_memory_at_first_is_not_the_answer_where_there_is_enough(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It has tried to prevent only that harm of which it knew that it comes about."""
+    question = question_named("shutdown-with-zookeeper-gives-up")
+    known = parts_of(question, SETTINGS, lambda progress: None)
+    assert [part.says for part in known] == [Says.NO, Says.YES]
+    open_ = (attrs.evolve(known[0], says=Says.NOT_KNOWN), known[1])
+    monkeypatch.setattr(answering, "_further", lambda found, report: (Further((str(len(found.parts)),)), True))
+    monkeypatch.setattr(answering, "parts_of", lambda *_: open_)
+    answer(question, SETTINGS, keep=True)
+    monkeypatch.setattr(answering, "parts_of", lambda *_: known)
+    monkeypatch.setattr(answering, "_further", lambda found, report: ask())
+    with pytest.raises(Asked):
+        answer(question, SETTINGS, keep=True)

@@ -47,8 +47,8 @@ def answer(
     if alone or found.decisive is None or found.says is Says.NOT_KNOWN:
         return found
     ask = functools.partial(_further, found, report)
-    asked = (question, settings, MOST_STATES, MOST_STATES_MORE)
-    further = kept_or_asked(asked, found.parts, ask) if keep else ask()[0]
+    asked = (question, settings, MOST_STATES, MOST_STATES_MORE, [(part.claim, part.says) for part in found.parts])
+    further = kept_or_asked(asked, question.claims, ask) if keep else ask()[0]
     return attrs.evolve(found, **attrs.asdict(further, recurse=False))
 
 
@@ -107,7 +107,8 @@ class _More:
     def _note(self, part: Part) -> None:
         """Note what was asked, and a counterexample, which may be one under other settings, too."""
         self._asked.append(part)
-        if part.result and part.violation is not None and part.violation.back_to is None and not part.claim.takes:
+        is_all_that_is_asked = not (part.claim.takes or part.claim.against)
+        if part.result and part.violation is not None and part.violation.back_to is None and is_all_that_is_asked:
             self._known[part.claim.model, part.claim.check].add(part.result.spec, [part.violation])
 
     def prevention(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -146,7 +147,7 @@ class _More:
         part = ask_claim(claim, settings, more, self._left)
         assert part.result is not None
         self._left -= part.result.outcome.stored_states
-        self.lacked_memory |= part.result.outcome.reason == "memory"
+        self.lacked_memory |= part.lacked_memory
         self._note(part)
         return part.says
 

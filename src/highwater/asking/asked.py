@@ -30,6 +30,15 @@ class Says(Enum):
     NOT_KNOWN = "not known"
 
 
+OTHER_CHANGE = "the shortest way to it that the search finds takes another change than the one asked for"
+WITHOUT_IT = {
+    Says.YES: "within the same bounds it comes about without this, too",
+    Says.NO: "",
+    Says.NOT_KNOWN: "whether it comes about without this, too, is not known",
+}
+"""Why a counterexample says nothing of what was asked, by what comes about without that."""
+
+
 def together(says: Iterable[Says]) -> Says:
     """Of several harms: yes if any of them can come about, and then the rest is not asked; no if none can."""
     kinds = set()
@@ -47,17 +56,25 @@ class Part:
     Attributes:
         result: None if its model could not be asked.
         why: why it is not known.
+        without: what came out without what it must not come about without.
     """
 
     claim: Claim
     says: Says
     result: Result | None = None
     why: str = ""
+    without: Part | None = None
 
     @property
     def violation(self) -> Violation | None:
         """The counterexample of a "yes"."""
         return self.result.found if self.result and self.says is Says.YES else None
+
+    @property
+    def lacked_memory(self) -> bool:
+        """Whether a search ended as there was no more."""
+        lacked = self.result is not None and self.result.outcome.reason == "memory"
+        return lacked or (self.without is not None and self.without.lacked_memory)
 
 
 def parts_of(question: Question, settings: Settings, on_progress: OnProgress) -> tuple[Part, ...]:
@@ -117,8 +134,11 @@ def ask_claim(
     if result.outcome.reason == "interrupted":
         raise KeyboardInterrupt
     if result.verdict is Verdict.VIOLATED:
-        why = _about_something_else(claim, settings, result, more, most_states)
-        return Part(claim, Says.NOT_KNOWN if why else Says.YES, result, why)
+        if not _takes(claim, settings, result):
+            return Part(claim, Says.NOT_KNOWN, result, OTHER_CHANGE)
+        without = _without(claim, settings, more, most_states)
+        why = WITHOUT_IT[without.says] if without else ""
+        return Part(claim, Says.NOT_KNOWN if why else Says.YES, result, why, without)
     if result.verdict is not Verdict.HOLDS:
         return Part(claim, Says.NOT_KNOWN, result, f"the search ended at {result.outcome.stored_states:,} states")
     if result.outcome.vacuous and claim.harm in BEGUN:
@@ -126,20 +146,12 @@ def ask_claim(
     return Part(claim, Says.NO, result)
 
 
-def _about_something_else(
-    claim: Claim, settings: Settings, result: Result, more: Mapping[str, int | str] | None, most_states: int
-) -> str:
-    """Why a counterexample says nothing of what was asked, or nothing."""
-    if not _takes(claim, settings, result):
-        return "the shortest way to it that the search finds takes another change than the one asked for"
-    if claim.against:
-        without = attrs.evolve(claim, protocol={**claim.protocol, **claim.against}, against={})
-        match ask_claim(without, settings, more, most_states).says:
-            case Says.YES:
-                return "within the same bounds it comes about without this, too"
-            case Says.NOT_KNOWN:
-                return "whether it comes about without this, too, is not known"
-    return ""
+def _without(claim: Claim, settings: Settings, more: Mapping[str, int | str] | None, most_states: int) -> Part | None:
+    """What comes out without what the claim is about, if it names that."""
+    if not claim.against:
+        return None
+    without = attrs.evolve(claim, protocol={**claim.protocol, **claim.against}, against={})
+    return ask_claim(without, settings, more, most_states)
 
 
 def _takes(claim: Claim, settings: Settings, result: Result) -> bool:

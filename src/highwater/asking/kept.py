@@ -8,7 +8,6 @@ kept, or taken, where a file may have been written since this process imported i
 
 from __future__ import annotations
 
-import functools
 import json
 import platform
 import sys
@@ -20,15 +19,16 @@ from typing import Any
 import attrs
 import cattrs
 
-from highwater.asking.asked import Part, Says
+from highwater.asking.asked import Says
+from highwater.asking.questions import Claim
 from highwater.explorer import kept_files
 from highwater.explorer.descriptions import Descriptions, Indescribable
-from highwater.explorer.search.keeping.fingerprint import engine_code, flags, instances_by_name
-from highwater.explorer.sources import digest, files_below, is_as_imported, versions_of
+from highwater.explorer.search.keeping.fingerprint import ENGINE, flags
+from highwater.explorer.sources import digest, files_below, files_of, is_as_imported, versions_of
 from highwater.model.catalogue import MODELS
 
-PACKAGES = tuple(f"highwater.{each}" for each in ("model", "invariants", "claims", "asking"))
-"""The code that asks, besides the search."""
+PACKAGES = (*(f"highwater.{each}" for each in ("model", "invariants", "claims", "asking")), *ENGINE)
+"""The code that asks and searches, besides the modules of `highwater.explorer`."""
 USED = ("attr", "cattrs", "numpy", "numba")
 MOST_VERSIONS = 4  # of Highwater
 MOST_BYTES = 1 << 22  # of one version
@@ -45,28 +45,44 @@ class Further:
     compared: tuple[str, str] | None = None
 
 
-def kept_or_asked(asked: tuple[Any, ...], parts: Iterable[Part], ask: Callable[[], tuple[Further, bool]]) -> Further:
+def kept_or_asked(asked: tuple[Any, ...], claims: Iterable[Claim], ask: Callable[[], tuple[Further, bool]]) -> Further:
     """What was kept, or else what asking finds, which is kept then.
 
     Args:
-        asked: the question, the settings and the limits, which differ wherever their texts do.
-        parts: what was found under these settings.
+        asked: the question, the settings and the limits, and what was found so far; they differ wherever their texts
+            do.
+        claims: those of the question, whichever of them a release asks.
         ask: asks; the second value says whether any machine finds the same.
     """
     own = next(kept_files.own_folder(), None)
     try:
-        described = [_described(part) for part in parts]
+        described = _described(claims)
     except Indescribable:
         return ask()[0]
     if own is None or not _is_certain():
         return ask()[0]
     folder, name = own / f"answers-{code()[:16]}", digest([repr((asked, described)).encode()])[:32]
-    with suppress(OSError, ValueError):
-        return cattrs.structure(json.loads(kept_files.read(folder, name)), Further)
+    known = _read(folder, name)
+    if known is not None:
+        return known
     found, is_lasting = ask()
     if is_lasting and _is_certain():
-        _keep(folder, name, json.dumps(cattrs.unstructure(found)).encode())
+        _keep(folder, name, _written(found))
     return found
+
+
+def _written(found: Further) -> bytes:
+    return json.dumps(cattrs.unstructure(found)).encode()
+
+
+def _read(folder: Path, name: str) -> Further | None:
+    """What is kept; None where nothing is, or something else than what is written."""
+    try:
+        data = kept_files.read(folder, name)
+        found = cattrs.structure(json.loads(data), Further)
+    except (OSError, ValueError, TypeError, RecursionError, cattrs.BaseValidationError):
+        return None
+    return found if _written(found) == data else None
 
 
 def _keep(folder: Path, name: str, data: bytes) -> None:
@@ -76,24 +92,32 @@ def _keep(folder: Path, name: str, data: bytes) -> None:
         kept_files.forget_files(folder, MOST_BYTES)
 
 
-def _described(part: Part) -> tuple[Any, ...]:
-    """The rules of each release, and what the functions do that were asked.
+def _described(claims: Iterable[Claim]) -> dict[str, Any]:
+    """By model the rules of each release, and what its functions and the properties that are asked do: all of them, as
+    other settings and releases have others.
 
     Raises:
         Indescribable: that cannot be described.
     """
-    if part.result is None:
-        return (part.claim.model,)
-    does = instances_by_name(part.result.spec.system().functions, Descriptions())
-    return part.claim.model, MODELS[part.claim.model].presets, does
+    checked: dict[str, set[str]] = {}
+    for each in claims:
+        checked.setdefault(each.model, set()).add(each.check)
+    descriptions, found = Descriptions(), {}
+    for name, properties in checked.items():
+        model = MODELS[name]
+        does = [descriptions.of(model.define)]
+        for definition in map(model.define, dict.fromkeys(model.presets.values())):
+            asked = (each for each in definition.known_properties if each.name in properties)
+            does += map(descriptions.of, (definition.bounds, definition.state, *asked))
+        found[name] = model.presets, model.releases, sorted(set(does))
+    return found
 
 
-@functools.cache
 def code() -> str:
-    """A hash of all code that an answer follows from, as it is when this is first asked for."""
-    files = (file.read_bytes() for file in files_below(*PACKAGES))
+    """A hash of all code that an answer follows from, as it is now: a module may be edited before it is imported."""
+    files = (file.read_bytes() for file in (*files_of("highwater.explorer"), *files_below(*PACKAGES)))
     versions = {"python": platform.python_version(), **versions_of(USED), **flags()}
-    return digest([engine_code().encode(), json.dumps(versions, sort_keys=True).encode(), *files])
+    return digest([json.dumps(versions, sort_keys=True).encode(), *files])
 
 
 def _is_certain() -> bool:
