@@ -14,6 +14,7 @@ from highwater.model.controller.replica_states import ReplicaState
 from highwater.model.controller.requests import Batch
 from highwater.model.controller.state import Cluster
 from highwater.model.controller.state_machines import (
+    ControllerMoved,
     move_partition,
     move_replicas,
     next_leadership,
@@ -156,7 +157,7 @@ def shut_down_broker(
     Enabled: the controller is free and knows the broker; the broker is registered and has not asked before; the budget
         allows it.
     Effect: if the broker led, another leader is elected. If it followed, it gets StopReplica and leaves the ISR. If it
-        still leads, or the controller was deposed, the broker has attempts left.
+        still leads, or the controller was deposed and cannot write, the broker has attempts left.
     Abstracts: the second StopReplica that a follower gets.
     Source: kafka.controller.KafkaController#doControlledShutdown (3.5).
     """
@@ -194,18 +195,38 @@ def _can_answer(cluster: Cluster, controller: int, broker: int) -> bool:
 
 
 def _answered(cluster: Cluster, controller: int, broker: int, left: int, protocol: ControllerProtocol) -> Cluster:
-    """The cluster after a request for a controlled shutdown. Once it is granted, no attempt is left."""
-    cluster = handled(
-        cluster, controller, protocol, lambda cluster: _handed_over(cluster, controller, broker, protocol)
-    )
-    left = 0 if left and _is_granted(cluster, controller, broker) else left
+    """The cluster after a request for a controlled shutdown. Once it is granted, no attempt is left.
+
+    A write that fails because the controller was deposed is the broker's answer. The controller does not resign over
+    it, unlike over other events: it goes on until it learns of its successor.
+
+    Source: kafka.controller.KafkaController#processControlledShutdown (2.3.0 to 3.9).
+    """
+    noted = cluster.controllers[controller].shutting_down | {broker}
+    cluster = cluster.with_context(controller, shutting_down=noted)
+    try:
+        cluster = _handed_over(cluster, controller, broker, protocol)
+    except ControllerMoved:
+        cluster = _follower_stopped(cluster, controller, broker, protocol)
+    else:
+        left = 0 if _is_granted(cluster, controller, broker) else left
     return cluster.with_broker(broker, evolve(cluster.brokers[broker], attempts_left=left))
+
+
+def _follower_stopped(cluster: Cluster, controller: int, broker: int, protocol: ControllerProtocol) -> Cluster:
+    """The cluster after a follower got StopReplica, which is sent before the ISR is written.
+
+    Source: kafka.controller.KafkaController#doControlledShutdown (3.5).
+    """
+    context, batch = cluster.controllers[controller], Batch(controller)
+    if context.leadership is not None and context.leadership.leader != broker:
+        batch.add_stop_replica(cluster, broker, delete=False)
+    return batch.sent(cluster, protocol)
 
 
 def _handed_over(cluster: Cluster, controller: int, broker: int, protocol: ControllerProtocol) -> Cluster:
     """Source: kafka.controller.KafkaController#doControlledShutdown (3.5)."""
     context = cluster.controllers[controller]
-    cluster = cluster.with_context(controller, shutting_down=context.shutting_down | {broker})
     if (
         broker not in context.assignment
         or len(context.assignment) < 2
@@ -225,8 +246,6 @@ def _is_granted(cluster: Cluster, controller: int, broker: int) -> bool:
         being deleted: kafka.controller.KafkaController#doControlledShutdown (2.0.0).
     """
     context = cluster.controllers[controller]
-    if not context.active:
-        return False
     if context.deleting or context.leadership is None or len(context.assignment) < 2:
         return True
     return context.leadership.leader != broker

@@ -25,7 +25,7 @@ def handled(
     cluster: Cluster, controller: int, protocol: ControllerProtocol, handle: Callable[[Cluster], Cluster]
 ) -> Cluster:
     """The cluster after an event. If a write fails because the controller was deposed, it resigns, and the event has
-    changed nothing.
+    changed nothing; that of a controlled shutdown is the exception.
     """
     try:
         return handle(cluster)

@@ -342,3 +342,16 @@ def test_a_broker_asks_again_for_its_shutdown_until_it_is_granted_or_no_attempt_
 def test_a_shutdown_that_is_granted_leaves_no_attempt() -> None:
     granted = Walk(shutdown_attempts=3)("shut_down_broker", controller=0, broker=0)
     assert granted.cluster.brokers[0].attempts_left == 0 and granted.cluster.zk.leadership.leader == 1
+
+
+@pytest.mark.parametrize(("broker", "sent"), [(0, []), (1, [Kind.STOP_REPLICA])])
+def test_a_deposed_controller_refuses_a_shutdown_and_does_not_resign(broker: int, sent: list[Kind]) -> None:
+    """A follower is stopped before the write that fails."""
+    walk = Walk(shutdown_attempts=2, controllers=2, controller_epoch_max=2)("depose_controller", controller=0)
+    before = walk("elect_controller", controller=1).cluster
+    refused = walk("shut_down_broker", controller=0, broker=broker).cluster
+    assert refused.brokers[broker].attempts_left == 1 and refused.zk == before.zk
+    assert refused.controllers[0] == attrs.evolve(before.controllers[0], shutting_down=frozenset({broker}))
+    assert [request.kind for request in refused.queues[0][broker][len(before.queues[0][broker]) :]] == sent
+    granted = walk("shut_down_broker_again", controller=1, broker=broker).cluster
+    assert granted.brokers[broker].attempts_left == 0 and granted.zk != before.zk
