@@ -1,6 +1,7 @@
 """The KRaft controller's pure functions beside Kafka's own classes: the same partition, the same wishes, both records.
 
-The real side is `PartitionChangeBuilder`, `PartitionReassignmentReplicas` and `PartitionReassignmentRevert`.
+The real side is `PartitionChangeBuilder`, `PartitionReassignmentReplicas`, `PartitionReassignmentRevert` and
+`ReplicationControlManager`.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from highwater.conformance.process import Harness, Operation
 from highwater.model.kraft.partition import PartitionChange, PartitionRegistration, Unchanged
 from highwater.model.kraft.partition_change import NOBODY, Rules, ShrinkBump, Target, change_of
 from highwater.model.kraft.reassignment import begun, cancelled
+from highwater.model.log import NO_EPOCH
+from highwater.model.partition_rules import Led, alter_partition_error
 
 Shown = dict[str, Any] | None
 
@@ -79,6 +82,41 @@ class Cancelling:
 
     def on_model(self, rules: Rules) -> Shown:
         return _lists(attrs.asdict(cancelled(self.partition)))
+
+
+@attrs.frozen
+class Asking:
+    """A leader that asks for another ISR with AlterPartition.
+
+    Attributes:
+        broker_epochs, fenced: of each broker, as it is registered.
+        leader, leader_epoch, partition_epoch: who asks, in which epochs.
+        isr: the members that it asks for, each with the broker epoch in which it has fetched, or -1.
+    """
+
+    partition: PartitionRegistration
+    broker_epochs: tuple[int, ...]
+    fenced: tuple[bool, ...]
+    leader: int
+    leader_epoch: int
+    partition_epoch: int
+    isr: tuple[tuple[int, int], ...]
+
+    def on_kafka(self, rules: Rules) -> Operation:
+        return {"do": "ask", **attrs.asdict(self), "partition": _shown_partition(self.partition)}
+
+    def on_model(self, rules: Rules) -> str:
+        known, members = self.partition, {member for member, _ in self.isr}
+
+        def is_eligible(member: int, fetched_in: int) -> bool:
+            return not self.fenced[member] and fetched_in in (NO_EPOCH, self.broker_epochs[member])
+
+        return alter_partition_error(
+            Led(self.leader, self.leader_epoch, self.partition_epoch),
+            Led(known.leader, known.leader_epoch, known.partition_epoch),
+            is_valid=lambda: bool(members) and members <= set(known.replicas) and self.leader in members,
+            is_eligible=lambda: all(is_eligible(*member) for member in self.isr),
+        ).value
 
 
 def _shown_partition(partition: PartitionRegistration) -> dict[str, Any]:

@@ -1,11 +1,12 @@
-"""Rules of Kafka's controller about one partition that several models follow. The functions are held against Kafka's
-own class as parts of `kraft.partition_change`.
+"""Rules of Kafka's controller about one partition that several models follow. They are held against Kafka's own classes
+with `kraft.partition_change`, which is made of them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Set
 from enum import Enum
+from typing import NamedTuple
 
 
 class AheadOfController(Enum):
@@ -46,3 +47,58 @@ def last_known_leader_may_lead(
     Source: org.apache.kafka.controller.PartitionChangeBuilder#canElectLastKnownLeader (3.8.0; 4.0.0; 4.1.0); KIP-966.
     """
     return not isr and not elr and (not must_be_active or is_active())
+
+
+class AlterPartitionError(Enum):
+    """How a controller answers an AlterPartition request about a partition that it knows, by Kafka's names."""
+
+    NONE = "NONE"
+    NOT_CONTROLLER = "NOT_CONTROLLER"
+    FENCED_LEADER_EPOCH = "FENCED_LEADER_EPOCH"
+    INVALID_REQUEST = "INVALID_REQUEST"
+    INVALID_UPDATE_VERSION = "INVALID_UPDATE_VERSION"
+    INELIGIBLE_REPLICA = "INELIGIBLE_REPLICA"
+
+
+class Led(NamedTuple):
+    """Who leads a partition, and in which leader epoch and partition epoch."""
+
+    leader: int | None
+    leader_epoch: int
+    partition_epoch: int
+
+
+def alter_partition_error(
+    asked: Led,
+    known: Led,
+    *,
+    is_done_already: Callable[[], bool] = lambda: False,
+    is_valid: Callable[[], bool] = lambda: True,
+    is_eligible: Callable[[], bool],
+) -> AlterPartitionError:
+    """The answer to a leader that asks for another ISR. The checks come in Kafka's order, and the first that fails
+    decides.
+
+    Args:
+        asked: who asks, in which epochs.
+        known: what the controller knows.
+        is_done_already: with ZooKeeper, whether leader and ISR are already as asked for. The partition epoch does not
+            matter then.
+        is_valid: whether the replicas asked for are assigned, with the leader among them.
+        is_eligible: whether all of them may be in the ISR: none is fenced, shutting down or another incarnation.
+    Source: org.apache.kafka.controller.ReplicationControlManager#validateAlterPartitionData (3.3.0 to 4.4.0);
+        kafka.controller.KafkaController#tryProcessAlterPartition (3.3.0 to 3.9.1).
+    """
+    if asked.leader_epoch > known.leader_epoch or asked.partition_epoch > known.partition_epoch:
+        return AlterPartitionError.NOT_CONTROLLER
+    if asked.leader_epoch < known.leader_epoch:
+        return AlterPartitionError.FENCED_LEADER_EPOCH
+    if asked.leader != known.leader:
+        return AlterPartitionError.INVALID_REQUEST
+    if is_done_already():
+        return AlterPartitionError.NONE
+    if asked.partition_epoch < known.partition_epoch:
+        return AlterPartitionError.INVALID_UPDATE_VERSION
+    if not is_valid():
+        return AlterPartitionError.INVALID_REQUEST
+    return AlterPartitionError.NONE if is_eligible() else AlterPartitionError.INELIGIBLE_REPLICA

@@ -1,16 +1,10 @@
 import com.fasterxml.jackson.databind.JsonNode;
 import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.OptionalLong;
-import org.apache.kafka.common.errors.ApiException;
 import org.apache.kafka.common.message.AlterPartitionRequestData;
 import org.apache.kafka.common.message.ElectLeadersRequestData;
-import org.apache.kafka.common.message.RequestHeaderData;
-import org.apache.kafka.common.protocol.Errors;
-import org.apache.kafka.common.security.auth.KafkaPrincipal;
 import org.apache.kafka.server.common.ApiMessageAndVersion;
 
 /**
@@ -157,28 +151,9 @@ final class Controller {
             .setPartitionEpoch((Integer) Reflect.call(sent, "partitionEpoch"))
             .setLeaderRecoveryState((Byte) Reflect.call(Reflect.call(sent, "leaderRecoveryState"), "value"))
             .setNewIsrWithEpochs(isr);
-        AlterPartitionRequestData request = new AlterPartitionRequestData().setBrokerId(leader.id).setBrokerEpoch(proposal.brokerEpoch)
-            .setTopics(List.of(new AlterPartitionRequestData.TopicData().setTopicId(Broker.TOPIC_ID).setPartitions(List.of(asked))));
-        Map<String, Object> shown = new LinkedHashMap<>();
+        Map<String, Object> shown = managers.alterPartition(leader.id, proposal.brokerEpoch, asked);
         shown.put("broker", leader.id);
-        try {
-            Object result = Reflect.call(managers.replication, "alterPartition", context(), request);
-            managers.replay(Managers.records(result));
-            Object topic = ((List<?>) Reflect.call(Reflect.call(result, "response"), "topics")).get(0);
-            Object partition = ((List<?>) Reflect.call(topic, "partitions")).get(0);
-            shown.put("error", Errors.forCode((Short) Reflect.call(partition, "errorCode")).name());
-            for (String key : new String[] {"leaderEpoch", "partitionEpoch", "isr"})
-                shown.put(key, Reflect.call(partition, key));
-        } catch (ApiException e) {
-            shown.put("error", Errors.forException(e).name());
-        }
         return shown;
-    }
-
-    private static Object context() {
-        Class<?> type = Reflect.type("org.apache.kafka.controller.ControllerRequestContext");
-        return Reflect.make(Reflect.constructor(type, RequestHeaderData.class, KafkaPrincipal.class, OptionalLong.class),
-            new RequestHeaderData().setRequestApiVersion((short) 3), KafkaPrincipal.ANONYMOUS, OptionalLong.empty());
     }
 
     /** All that can be seen of the controller. */

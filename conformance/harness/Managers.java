@@ -7,14 +7,20 @@ import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.OptionalLong;
 import java.util.Set;
 import java.util.function.IntPredicate;
 import java.util.stream.Collectors;
 import org.apache.kafka.common.Uuid;
 import org.apache.kafka.common.config.ConfigDef;
 import org.apache.kafka.common.config.ConfigResource;
+import org.apache.kafka.common.errors.ApiException;
+import org.apache.kafka.common.message.AlterPartitionRequestData;
 import org.apache.kafka.common.message.BrokerHeartbeatRequestData;
 import org.apache.kafka.common.message.BrokerRegistrationRequestData;
+import org.apache.kafka.common.message.RequestHeaderData;
+import org.apache.kafka.common.protocol.Errors;
+import org.apache.kafka.common.security.auth.KafkaPrincipal;
 import org.apache.kafka.server.common.ApiMessageAndVersion;
 
 /** The managers that a controller consists of, and what releases spell differently about them: one topic with one partition. */
@@ -209,6 +215,31 @@ final class Managers {
         return Map.of("records", shown, "in controlled shutdown", leaves, "may shut down", Reflect.call(reply, "shouldShutDown"));
     }
 
+    /** Ask for another ISR, and replay what that leads to. */
+    Map<String, Object> alterPartition(int broker, long epoch, AlterPartitionRequestData.PartitionData asked) {
+        AlterPartitionRequestData request = new AlterPartitionRequestData().setBrokerId(broker).setBrokerEpoch(epoch)
+            .setTopics(List.of(new AlterPartitionRequestData.TopicData().setTopicId(Broker.TOPIC_ID).setPartitions(List.of(asked))));
+        Map<String, Object> shown = new LinkedHashMap<>();
+        try {
+            Object result = Reflect.call(replication, "alterPartition", context(), request);
+            replay(records(result));
+            Object topic = ((List<?>) Reflect.call(Reflect.call(result, "response"), "topics")).get(0);
+            Object partition = ((List<?>) Reflect.call(topic, "partitions")).get(0);
+            shown.put("error", Errors.forCode((Short) Reflect.call(partition, "errorCode")).name());
+            for (String key : new String[] {"leaderEpoch", "partitionEpoch", "isr"})
+                shown.put(key, Reflect.call(partition, key));
+        } catch (ApiException e) {
+            shown.put("error", Errors.forException(e).name());
+        }
+        return shown;
+    }
+
+    private static Object context() {
+        Class<?> type = Reflect.type("org.apache.kafka.controller.ControllerRequestContext");
+        return Reflect.make(Reflect.constructor(type, RequestHeaderData.class, KafkaPrincipal.class, OptionalLong.class),
+            new RequestHeaderData().setRequestApiVersion((short) 3), KafkaPrincipal.ANONYMOUS, OptionalLong.empty());
+    }
+
     /** Another controller is active, and has replayed the same records. */
     void failOver() {
         Reflect.call(cluster, "deactivate");
@@ -221,11 +252,15 @@ final class Managers {
 
     /** Begin with a partition that was not there before. */
     void create(int leader, int[] isr, int[] replicas) {
+        create(leader, isr, replicas, 0, 0);
+    }
+
+    void create(int leader, int[] isr, int[] replicas, int leaderEpoch, int partitionEpoch) {
         if (partition() != null)
             replay(record("RemoveTopicRecord", Map.of("setTopicId", Broker.TOPIC_ID)));
         replay(record("TopicRecord", Map.of("setTopicId", Broker.TOPIC_ID, "setName", Broker.TOPIC_PARTITION.topic())));
         replay(record("PartitionRecord", Map.of("setTopicId", Broker.TOPIC_ID, "setPartitionId", 0, "setReplicas", ids(replicas),
-            "setIsr", ids(isr), "setLeader", leader, "setLeaderEpoch", 0, "setPartitionEpoch", 0)));
+            "setIsr", ids(isr), "setLeader", leader, "setLeaderEpoch", leaderEpoch, "setPartitionEpoch", partitionEpoch)));
     }
 
     Object partition() {

@@ -10,10 +10,12 @@ import java.util.Map;
 import java.util.Set;
 import java.util.function.IntPredicate;
 import org.apache.kafka.common.Uuid;
+import org.apache.kafka.common.message.AlterPartitionRequestData;
 import org.apache.kafka.server.common.ApiMessageAndVersion;
 
 /**
- * Kafka's PartitionChangeBuilder and PartitionReassignmentReplicas by lines of JSON: one array of calls in, one array of records out.
+ * Kafka's PartitionChangeBuilder, PartitionReassignmentReplicas and ReplicationControlManager#alterPartition by lines of JSON: one
+ * array of calls in, one array of records and errors out.
  *
  * What a call does not name, the builder is not told. A record has the fields that it names; a call without a record answers null.
  */
@@ -28,6 +30,7 @@ public final class PartitionChanges {
     private static final Constructor<?> BUILT = Reflect.longest(BUILDER);
     private static final boolean WITH_VERSION = Arrays.asList(BUILT.getParameterTypes()).contains(VERSION);
     private static final int UNCHANGED = -2;
+    private static final Managers MANAGERS = new Managers(new Clock(), false, 1);
 
     private PartitionChanges() { }
 
@@ -49,6 +52,8 @@ public final class PartitionChanges {
                 return begun(call);
             case "cancel":
                 return cancelled(call);
+            case "ask":
+                return asked(call);
             default:
                 throw new IllegalArgumentException("no call " + call);
         }
@@ -158,6 +163,26 @@ public final class PartitionChanges {
     private static Object cancelled(JsonNode call) {
         Object made = Reflect.make(Reflect.constructor(REVERT, REGISTRATION), registration(call.get("partition")));
         return Map.of("replicas", Reflect.call(made, "replicas"), "isr", Reflect.call(made, "isr"), "unclean", Reflect.call(made, "unclean"));
+    }
+
+    /** What a controller answers to a leader. */
+    private static Object asked(JsonNode call) {
+        JsonNode partition = call.get("partition"), epochs = call.get("broker_epochs");
+        for (int broker = 0; broker < epochs.size(); broker++)
+            MANAGERS.registered(broker, epochs.get(broker).asLong(), call.get("fenced").get(broker).asBoolean());
+        MANAGERS.create(partition.get("leader").asInt(), ints(partition.get("isr")), ints(partition.get("replicas")),
+            partition.get("leader_epoch").asInt(), partition.get("partition_epoch").asInt());
+        List<AlterPartitionRequestData.BrokerState> isr = new ArrayList<>();
+        for (JsonNode member : call.get("isr"))
+            isr.add(new AlterPartitionRequestData.BrokerState().setBrokerId(member.get(0).asInt()).setBrokerEpoch(member.get(1).asLong()));
+        int leader = call.get("leader").asInt();
+        return MANAGERS.alterPartition(leader, epochs.get(leader).asLong(), new AlterPartitionRequestData.PartitionData().setPartitionIndex(0)
+            .setLeaderEpoch(call.get("leader_epoch").asInt()).setPartitionEpoch(call.get("partition_epoch").asInt())
+            .setNewIsrWithEpochs(isr)).get("error");
+    }
+
+    private static int[] ints(JsonNode array) {
+        return ids(array).stream().mapToInt(Integer::intValue).toArray();
     }
 
     private static boolean has(Class<?> type, String method) {

@@ -16,7 +16,7 @@ from highwater.model.controller.zookeeper import Leadership
 from highwater.model.language.declarations import action
 from highwater.model.language.records import evolve
 from highwater.model.log import brokers
-from highwater.model.partition_rules import AheadOfController
+from highwater.model.partition_rules import AheadOfController, AlterPartitionError, Led, alter_partition_error
 
 
 def fetches_from(cluster: Cluster, follower: int, leader: int, protocol: ControllerProtocol) -> bool:
@@ -172,19 +172,30 @@ def isr_answer(
         return IsrAnswer.ASK_AGAIN
     if known is None or context.topic_id != broker.topic_id:
         return IsrAnswer.GIVE_UP
-    if broker.partition_epoch > known.partition_epoch or broker.leader_epoch > known.leader_epoch:
-        refused = protocol.ahead_of_controller_error is AheadOfController.FENCED
-        return IsrAnswer.GIVE_UP if refused else IsrAnswer.ASK_AGAIN
-    if broker.leader_epoch < known.leader_epoch:
-        return IsrAnswer.GIVE_UP
-    if protocol.repeated_change_succeeds and known.leader == leader and known.isr == isr:
-        return IsrAnswer.ALREADY_SO
-    if broker.partition_epoch < known.partition_epoch:
-        return IsrAnswer.GIVE_UP
-    members = (member for member in range(len(context.live)) if member in isr)
-    if protocol.controller_rejects_ineligible and not all(context.is_online(member) for member in members):
-        return IsrAnswer.TAKE_BACK
-    return IsrAnswer.WRITE
+
+    def is_done_already() -> bool:
+        return protocol.repeated_change_succeeds and known.leader == leader and known.isr == isr
+
+    def is_eligible() -> bool:
+        members = (member for member in range(len(context.live)) if member in isr)
+        return not protocol.controller_rejects_ineligible or all(context.is_online(member) for member in members)
+
+    error = alter_partition_error(
+        Led(leader, broker.leader_epoch, broker.partition_epoch),
+        Led(leader, known.leader_epoch, known.partition_epoch),
+        is_done_already=is_done_already,
+        is_eligible=is_eligible,
+    )
+    match error:
+        case AlterPartitionError.NONE:
+            return IsrAnswer.ALREADY_SO if is_done_already() else IsrAnswer.WRITE
+        case AlterPartitionError.INELIGIBLE_REPLICA:
+            return IsrAnswer.TAKE_BACK
+        case AlterPartitionError.NOT_CONTROLLER if (
+            protocol.ahead_of_controller_error is AheadOfController.NOT_CONTROLLER
+        ):
+            return IsrAnswer.ASK_AGAIN
+    return IsrAnswer.GIVE_UP
 
 
 def _asked(cluster: Cluster, controller: int, leader: int) -> frozenset[int] | None:

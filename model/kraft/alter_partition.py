@@ -13,7 +13,7 @@ from highwater.model.kraft.state import Cluster, Fate, Proposal
 from highwater.model.language.declarations import action
 from highwater.model.language.records import evolve
 from highwater.model.log import brokers
-from highwater.model.partition_rules import AheadOfController
+from highwater.model.partition_rules import AheadOfController, AlterPartitionError, Led, alter_partition_error
 
 
 def knows_topic(image: Image, partition: int, proposal: Proposal) -> bool:
@@ -22,26 +22,20 @@ def knows_topic(image: Image, partition: int, proposal: Proposal) -> bool:
     return bool(now.replicas) and now.topic_id == proposal.topic_id
 
 
-def is_ahead(image: Image, partition: int, proposal: Proposal) -> bool:
-    """Whether a request of a topic that a controller knows is of an epoch that it does not know. With each leader epoch
-    a partition epoch begins, too.
-    """
-    return proposal.partition_epoch > image.partitions[partition].partition_epoch
-
-
-def is_out_of_date(image: Image, partition: int, proposal: Proposal) -> bool:
-    """Whether a controller refuses what a leader asks for a partition, so that it waits for newer metadata. Of one
-    partition epoch there is one leader and one leader epoch, so that these need no comparison.
-
-    Source: org.apache.kafka.controller.ReplicationControlManager#alterPartition, for a topic that is not there;
-        #validateAlterPartitionData (3.5.1 to 4.3.1).
+def error_of(
+    image: Image, leader: int, partition: int, proposal: Proposal, protocol: KraftProtocol
+) -> AlterPartitionError:
+    """The answer of a controller that knows the topic. Of one partition epoch there is one leader and one leader epoch,
+    so that these need no comparison. Of the members that are asked for, only the newcomer may be one that is not
+    assigned.
     """
     now = image.partitions[partition]
-    if not knows_topic(image, partition, proposal):
-        return True
-    if proposal.partition_epoch != now.partition_epoch:
-        return True
-    return proposal.newcomer is not None and proposal.newcomer not in now.replicas
+    return alter_partition_error(
+        Led(leader, 0, proposal.partition_epoch),
+        Led(leader, 0, now.partition_epoch),
+        is_valid=lambda: proposal.newcomer is None or proposal.newcomer in now.replicas,
+        is_eligible=lambda: is_eligible(image, leader, partition, proposal, protocol),
+    )
 
 
 def names_epoch(leader: int, member: int, protocol: KraftProtocol) -> bool:
@@ -105,10 +99,19 @@ def _in_request(cluster: Cluster, leader: int) -> list[tuple[int, Proposal]]:
 
 
 def judged(image: Image, leader: int, partition: int, proposal: Proposal, protocol: KraftProtocol) -> Fate:
-    """What a controller decides about one partition of a request."""
-    if is_out_of_date(image, partition, proposal):
+    """What a controller decides about one partition of a request. A leader whose topic it does not know, or that it
+    takes for out of date, waits for newer metadata.
+
+    Source: org.apache.kafka.controller.ReplicationControlManager#alterPartition (3.5.1 to 4.3.1).
+    """
+    if not knows_topic(image, partition, proposal):
         return Fate.OUT_OF_DATE
-    return Fate.APPENDED if is_eligible(image, leader, partition, proposal, protocol) else Fate.INELIGIBLE
+    match error_of(image, leader, partition, proposal, protocol):
+        case AlterPartitionError.NONE:
+            return Fate.APPENDED
+        case AlterPartitionError.INELIGIBLE_REPLICA:
+            return Fate.INELIGIBLE
+    return Fate.OUT_OF_DATE
 
 
 def granted(cluster: Cluster, partition: int, proposal: Proposal, protocol: KraftProtocol) -> Cluster:
@@ -172,7 +175,7 @@ def answer_as_deposed(cluster: Cluster, leader: int, protocol: KraftProtocol) ->
     (image,) = cluster.deposed
     after = cluster
     for partition, proposal in _in_request(cluster, leader):
-        if _is_asked_again(image, partition, proposal, protocol):
+        if _is_asked_again(image, leader, partition, proposal, protocol):
             continue
         fate = judged(image, leader, partition, proposal, protocol)
         if fate is Fate.APPENDED:
@@ -181,9 +184,10 @@ def answer_as_deposed(cluster: Cluster, leader: int, protocol: KraftProtocol) ->
     return None if after is cluster else after
 
 
-def _is_asked_again(image: Image, partition: int, proposal: Proposal, protocol: KraftProtocol) -> bool:
+def _is_asked_again(image: Image, leader: int, partition: int, proposal: Proposal, protocol: KraftProtocol) -> bool:
     """Whether a leader asks again after what a deposed controller answers about a partition."""
     if not knows_topic(image, partition, proposal):
         return protocol.unknown_topics_asked_again
-    not_controller = protocol.ahead_of_controller_error is AheadOfController.NOT_CONTROLLER
-    return not_controller and is_ahead(image, partition, proposal)
+    if protocol.ahead_of_controller_error is AheadOfController.FENCED:
+        return False
+    return error_of(image, leader, partition, proposal, protocol) is AlterPartitionError.NOT_CONTROLLER

@@ -7,11 +7,11 @@ from highwater.model.language.records import evolve, replaced
 from highwater.model.log import NO_EPOCH, brokers
 from highwater.model.partition.bounds import PartitionBounds
 from highwater.model.partition.controlling import with_isr
-from highwater.model.partition.membership import is_outdated
+from highwater.model.partition.membership import judged_epoch
 from highwater.model.partition.messages import Answer, IsrChange
 from highwater.model.partition.protocol import PartitionProtocol
-from highwater.model.partition.state import Partition, Standing
-from highwater.model.partition_rules import AheadOfController
+from highwater.model.partition.state import Partition, Quorum, Standing
+from highwater.model.partition_rules import AheadOfController, AlterPartitionError, Led, alter_partition_error
 
 
 def answer_to(partition: Partition, leader: int, change: IsrChange, protocol: PartitionProtocol) -> Answer:
@@ -24,25 +24,27 @@ def answer_to(partition: Partition, leader: int, change: IsrChange, protocol: Pa
         #tryProcessAlterPartition (3.5.1).
     """
     quorum = partition.quorum
-    if change.leader_epoch != partition.leader_epoch or quorum.leader != leader:
-        return Answer.STALE
-    if is_done_already(partition, change, protocol):
-        return Answer.SUCCESS
-    if is_outdated(change.partition_epoch, quorum, protocol):
-        return Answer.STALE
-    if not change.isr <= quorum.assignment or leader not in change.isr:
-        return Answer.STALE
-    for member in change.isr:
-        registration, fetched_in = quorum.registrations[member], change.broker_epochs[member]
-        if protocol.controller_rejects_ineligible and registration.standing is not Standing.ACTIVE:
+    error = alter_partition_error(
+        Led(leader, change.leader_epoch, judged_epoch(change.partition_epoch, quorum, protocol)),
+        Led(quorum.leader, partition.leader_epoch, quorum.partition_epoch),
+        is_done_already=lambda: is_done_already(partition, change, protocol),
+        is_valid=lambda: change.isr <= quorum.assignment and leader in change.isr,
+        is_eligible=lambda: all(_is_eligible(member, change, quorum, protocol) for member in change.isr),
+    )
+    match error:
+        case AlterPartitionError.NONE:
+            return Answer.SUCCESS
+        case AlterPartitionError.INELIGIBLE_REPLICA:
             return Answer.INELIGIBLE
-        if (
-            protocol.controller_checks_broker_epoch
-            and fetched_in != NO_EPOCH
-            and fetched_in != registration.broker_epoch
-        ):
-            return Answer.INELIGIBLE
-    return Answer.SUCCESS
+    return Answer.STALE
+
+
+def _is_eligible(member: int, change: IsrChange, quorum: Quorum, protocol: PartitionProtocol) -> bool:
+    registration, fetched_in = quorum.registrations[member], change.broker_epochs[member]
+    if protocol.controller_rejects_ineligible and registration.standing is not Standing.ACTIVE:
+        return False
+    checked = protocol.controller_checks_broker_epoch and fetched_in != NO_EPOCH
+    return not checked or fetched_in == registration.broker_epoch
 
 
 def is_done_already(partition: Partition, change: IsrChange, protocol: PartitionProtocol) -> bool:

@@ -74,9 +74,16 @@ def shrinkable(replica: Leader, leader: int, follower: int, protocol: PartitionP
     return not protocol.shrink_spares_caught_up or replica.followers[follower].log_end_offset != replica.log_end_offset
 
 
+def judged_epoch(partition_epoch: int, quorum: Quorum, protocol: PartitionProtocol) -> int:
+    """The partition epoch that a change of the ISR is judged by: the one that it was made for, or the present one if
+    versions are not compared.
+    """
+    return partition_epoch if protocol.isr_cas else quorum.partition_epoch
+
+
 def is_outdated(partition_epoch: int, quorum: Quorum, protocol: PartitionProtocol) -> bool:
     """Whether a change is refused because it was made for another version of the ISR."""
-    return protocol.isr_cas and partition_epoch != quorum.partition_epoch
+    return judged_epoch(partition_epoch, quorum, protocol) != quorum.partition_epoch
 
 
 def committed(

@@ -10,8 +10,9 @@ import attrs
 import pytest
 
 from highwater.claims.spec import Spec, make_spec
+from highwater.conformance import partition_changes
 from highwater.conformance.distribution import find
-from highwater.conformance.partition_changes import Beginning, Cancelling, Change, PartitionChanges
+from highwater.conformance.partition_changes import Asking, Beginning, Cancelling, Change, PartitionChanges
 from highwater.explorer.search.levels.breadth_first import reach
 from highwater.model.kraft import changing
 from highwater.model.kraft.partition import PartitionChange, PartitionRegistration
@@ -27,6 +28,8 @@ from highwater.model.kraft.partition_change import (
 from highwater.model.kraft.reassignment import Completion, begun
 from highwater.model.kraft.releases import RULES
 from highwater.model.kraft.state import Cluster, Replica
+from highwater.model.log import NO_EPOCH
+from highwater.model.partition_rules import AlterPartitionError, Led
 from tests.conformance.conftest import harness_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("kafka")]
@@ -53,10 +56,11 @@ BALANCING = {**SMALL, "brokers": 3, "replication_factor": 2, "partitions": 2, "r
 DECIDING = {"start", "fence", "unfence", "answer_alter_partition", "elect_preferred_leader", "reassign"}
 DECIDING |= {"cancel_reassignment", "enter_controlled_shutdown", "grant_shutdown", "balance_leaders"}
 CALLS = 2_000
+REQUESTS = 400
 AT_ONCE = 2_000
 BROKERS = range(4)
 
-Call = Change | Beginning | Cancelling
+Call = Change | Beginning | Cancelling | Asking
 
 
 def some(chance: random.Random, of: Any, least: int = 0) -> tuple[int, ...]:
@@ -94,10 +98,28 @@ def a_change(chance: random.Random, elr: bool) -> Change:
     return Change(a_partition(chance, elr), target, frozenset(some(chance, BROKERS)))
 
 
+def a_request(chance: random.Random) -> Asking:
+    """A request that is often right but for one thing, so that each check decides some of them."""
+    replicas = some(chance, BROKERS, 1)
+    leader, epochs = chance.choice(replicas), tuple(chance.randint(10, 12) for _ in BROKERS)
+    known = PartitionRegistration(replicas, (leader,), leader, leader_epoch=5, partition_epoch=7)
+    members = {leader, *some(chance, replicas)} if chance.random() < 0.8 else set(some(chance, BROKERS))
+    asker = leader if chance.random() < 0.9 else chance.choice(BROKERS)
+    fetched = {
+        member: chance.choice([NO_EPOCH, epochs[member], epochs[member], chance.choice(epochs)]) for member in members
+    }
+    fenced = tuple(chance.random() < 0.15 for _ in BROKERS)
+    around = (0, 0, 0, 0, 0, 0, -1, 1)
+    return Asking(
+        known, epochs, fenced, asker, 5 + chance.choice(around), 7 + chance.choice(around), tuple(fetched.items())
+    )
+
+
 def calls(elr: bool) -> list[Call]:
     chance = random.Random(20)
     made: list[Call] = [a_change(chance, elr) for _ in range(CALLS)]
     made += [Beginning(some(chance, BROKERS, 1), some(chance, BROKERS, 1)) for _ in range(200)]
+    made += [a_request(chance) for _ in range(REQUESTS)]
     partitions = [a_partition(chance, elr) for _ in range(200)]
     return made + [Cancelling(each) for each in partitions if set(each.replicas) != set(each.adding)]
 
@@ -265,6 +287,27 @@ def wrong_rules(name: str) -> Iterator[Rules]:
         yield attrs.evolve(rules, eligible_must_be_assigned=not rules.eligible_must_be_assigned)
         for noted in set(LastKnownLeader) - {rules.last_known_leader}:
             yield attrs.evolve(rules, last_known_leader=noted)
+
+
+def test_every_error_is_the_answer_to_some_request() -> None:
+    answers = {call.on_model(RULES["4.3"]) for call in calls(elr=True) if isinstance(call, Asking)}
+    assert answers == {each.value for each in AlterPartitionError}
+
+
+@pytest.mark.parametrize("wrong", [AlterPartitionError.INVALID_REQUEST, AlterPartitionError.NOT_CONTROLLER])
+def test_a_wrong_answer_to_a_request_is_found_out(
+    kafka: Kafka, wrong: AlterPartitionError, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A controller that takes one error for another, with all other answers right."""
+    right = partition_changes.alter_partition_error
+
+    def answer(asked: Led, known: Led, **checks: Any) -> AlterPartitionError:
+        error = right(asked, known, **checks)
+        return AlterPartitionError.FENCED_LEADER_EPOCH if error is wrong else error
+
+    rules = RULES[kafka.name]
+    monkeypatch.setattr(partition_changes, "alter_partition_error", answer)
+    assert isinstance(kafka.first_difference(rules, rules), Asking)
 
 
 def test_every_wrong_rule_is_found_out(kafka: Kafka) -> None:
