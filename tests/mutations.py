@@ -195,9 +195,11 @@ def is_number(node: ast.AST) -> bool:
 
 
 def files_of(model: str) -> list[Path]:
-    """The files of a model and of its properties that say what happens, or what must."""
+    """The files of a model and of its properties that say what happens, or what must, with the rules that it shares."""
     folders = (ROOT / "model" / model, ROOT / "invariants" / model)
-    return [path for folder in folders for path in sorted(folder.rglob("*.py")) if path.stem not in DECLARING]
+    own = [path for folder in folders for path in sorted(folder.rglob("*.py")) if path.stem not in DECLARING]
+    shared = ROOT / "model" / "partition_rules.py"
+    return [*own, shared] if any(shared.stem in path.read_text(encoding="utf-8") for path in own) else own
 
 
 def mutations_of(path: Path) -> dict[str, list[Mutation]]:
