@@ -1,8 +1,8 @@
-"""Levels in parts: expanding rows, and sending successors to the partition that owns their hash.
+"""Levels in ranges of rows: expanding them, and sending successors to the partition that owns their hash.
 
-One thread has a part. A table of the part's own drops successors that occur twice in it. Only the owner of their hash
+One thread has a range. A table of its own drops successors that occur twice in the range. Only the owner of their hash
 knows which of the others are new. What travels is a *record* of 32-bit units: a row, then the place of its parent in
-the part, then its action.
+the range, then its action.
 """
 
 from __future__ import annotations

@@ -19,12 +19,12 @@ _CUT, _OUTSIDE = np.uint32(CUT), np.uint32(OUTSIDE)
 
 @kernel
 def measure_range(
-    part: Any, begin: int, end: int, sources: Any, level: int, fairness: Any, measured: Any
+    steps: Any, begin: int, end: int, sources: Any, level: int, fairness: Any, measured: Any
 ) -> tuple[int, int]:
     """Go one step on from the rows begin..end that are sources, whose distance is `level`.
 
     Args:
-        part: the steps of these rows, the first for `begin`. None leads to a row that is not allowed.
+        steps: the steps of these rows, the first for `begin`. None leads to a row that is not allowed.
         measured: gets the distances of the rows that are reached, the steps to each, and what is noted of these.
 
     Returns:
@@ -36,9 +36,9 @@ def measure_range(
         if not sources[row]:
             continue
         cut, free = False, False
-        for edge in range(part.first[row - begin], part.first[row - begin + 1]):
-            target = part.targets[edge]
-            if fairness.demands[part.labels[edge]] >= 0:
+        for edge in range(steps.first[row - begin], steps.first[row - begin + 1]):
+            target = steps.targets[edge]
+            if fairness.demands[steps.labels[edge]] >= 0:
                 cut |= target == _CUT
                 free |= target != _CUT
             if target >= _OUTSIDE:
@@ -52,7 +52,7 @@ def measure_range(
 
 
 @kernel
-def drop_unpreceded(part: Any, begin: int, end: int, sources: Any, state: Any, preceding: Any) -> int:
+def drop_unpreceded(steps: Any, begin: int, end: int, sources: Any, state: Any, preceding: Any) -> int:
     """Put out the rows begin..end that are sources, to which no open row leads; how many they are.
 
     Args:
@@ -64,15 +64,15 @@ def drop_unpreceded(part: Any, begin: int, end: int, sources: Any, state: Any, p
             continue
         state[row] = OUT
         dropped += 1
-        for edge in range(part.first[row - begin], part.first[row - begin + 1]):
-            target = part.targets[edge]
+        for edge in range(steps.first[row - begin], steps.first[row - begin + 1]):
+            target = steps.targets[edge]
             if target < _OUTSIDE:
                 preceding[target] -= preceding[target] < MANY
     return dropped
 
 
 @kernel
-def drop_leading_nowhere(part: Any, begin: int, end: int, sources: Any, state: Any, leads_to: Any) -> int:
+def drop_leading_nowhere(steps: Any, begin: int, end: int, sources: Any, state: Any, leads_to: Any) -> int:
     """Put out the rows begin..end that are sources and lead to no open row, the last one first, as most steps lead to
     later rows; how many they are.
 
@@ -86,8 +86,8 @@ def drop_leading_nowhere(part: Any, begin: int, end: int, sources: Any, state: A
         if not sources[row]:
             continue
         first = _OUTSIDE
-        for edge in range(part.first[row - begin], part.first[row - begin + 1]):
-            target = part.targets[edge]
+        for edge in range(steps.first[row - begin], steps.first[row - begin + 1]):
+            target = steps.targets[edge]
             if target < first and state[target] == OPEN:
                 first = target
         if first < _OUTSIDE:
@@ -99,14 +99,14 @@ def drop_leading_nowhere(part: Any, begin: int, end: int, sources: Any, state: A
 
 
 @kernel
-def mark_ways_in(part: Any, begin: int, end: int, sources: Any, distance: Any, marks: Any) -> None:
+def mark_ways_in(steps: Any, begin: int, end: int, sources: Any, distance: Any, marks: Any) -> None:
     """Mark the rows begin..end that are sources and from which a step leads on to a marked row that is one step
     farther.
     """
     for row in range(begin, end):
         if not sources[row]:
             continue
-        for edge in range(part.first[row - begin], part.first[row - begin + 1]):
-            target = part.targets[edge]
+        for edge in range(steps.first[row - begin], steps.first[row - begin + 1]):
+            target = steps.targets[edge]
             if target < _OUTSIDE and distance[target] == distance[row] + 1 and marks[target]:
                 marks[row] = 1
