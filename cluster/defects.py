@@ -65,11 +65,11 @@ class Staged:
 
     Attributes:
         deeds: as they went.
-        said: whether the defect came about, and in what way or why not.
+        verdict: whether the defect came about, and in what way or why not.
     """
 
     deeds: tuple[Observed, ...]
-    said: Verdict
+    verdict: Verdict
 
 
 def bring_about(
@@ -86,12 +86,12 @@ def bring_about(
     with Cluster(distribution, way.settings) as cluster:
         stage = Stage(cluster, way.partition, on_deed)
         try:
-            said = way.play(stage)
+            verdict = way.play(stage)
         except Stuck as error:
-            said = Verdict(False, str(error))
+            verdict = Verdict(False, str(error))
         if keep is not None:
             cluster.keep(keep)
-    return Staged(tuple(stage.deeds), said)
+    return Staged(tuple(stage.deeds), verdict)
 
 
 @attrs.frozen

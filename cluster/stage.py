@@ -61,7 +61,7 @@ class Stage:
             raise Stuck(f"deed {len(self.deeds) - 1}, {did}, had no effect: {failed}")
 
     def note(self, text: str) -> None:
-        """Say something with the present deed."""
+        """Add a note to the present deed."""
         self._notes.append(text)
 
     def logs(self) -> tuple[tuple[str, ...], ...]:
@@ -121,14 +121,14 @@ class Stage:
     def described(self, broker: int) -> str:
         """What Admin says of the partition; nothing if it fails."""
         with suppress(ClientError):
-            said = self.cluster.ask("describe", at=self.address(broker), topic=TOPIC, partition=self.partition)
-            return _without_hosts(said)
+            described = self.cluster.ask("describe", at=self.address(broker), topic=TOPIC, partition=self.partition)
+            return _without_hosts(described)
         return ""
 
     def describe(self, broker: int) -> None:
         """Note what Admin says of the partition."""
-        if said := self.described(broker):
-            self.note(f"describe: {said}")
+        if text := self.described(broker):
+            self.note(f"describe: {text}")
 
     def kill(self, broker: int) -> None:
         """End a broker at once."""
@@ -159,6 +159,6 @@ class Stage:
         until(look, self.cluster.settings.step_seconds, what)
 
 
-def _without_hosts(said: str) -> str:
+def _without_hosts(described: str) -> str:
     """What Admin says, with brokers by their names."""
-    return re.sub(r"[\w.]*:-?\d+ \(id: (\d+)[^)]*\)", r"b\1", said)
+    return re.sub(r"[\w.]*:-?\d+ \(id: (\d+)[^)]*\)", r"b\1", described)

@@ -242,8 +242,8 @@ def _by_maven(release: str, asked: Sequence[str], why: str) -> tuple[str, ...]:
             raise KafkaError(f"--kafka {release}: Maven did not end within {RESOLVE_SECONDS} s") from None
         found = Path(folder, "classpath")
         if done.returncode or not found.exists():
-            said = re.sub(r"\x1b\[[0-9;]*m", "", done.stdout + done.stderr)  # Maven colours what it says
-            lines = [line for line in said.splitlines() if "ERROR" in line]
+            printed = re.sub(r"\x1b\[[0-9;]*m", "", done.stdout + done.stderr)  # Maven colours its lines
+            lines = [line for line in printed.splitlines() if "ERROR" in line]
             raise KafkaError(
                 f"--kafka {release}: Maven cannot resolve org.apache.kafka:kafka_2.13:{release}: "
                 f"{(lines or ['no reason'])[0]}"

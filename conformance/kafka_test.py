@@ -224,11 +224,11 @@ def _broker(broker: int) -> str:
     return f"brokers.get({broker})"
 
 
-def _learn(who: str, epoch: int, told: Election) -> str:
-    leader = -1 if told.leader is None else told.leader
+def _learn(who: str, epoch: int, election: Election) -> str:
+    leader = -1 if election.leader is None else election.leader
     return (
         f"        {who}.learn(/* leader */ {leader}, /* leader epoch */ {epoch}, "
-        f"/* ISR */ List.of({_numbers(told.isr)}), /* partition epoch */ {told.partition_epoch});"
+        f"/* ISR */ List.of({_numbers(election.isr)}), /* partition epoch */ {election.partition_epoch});"
     )
 
 
@@ -259,8 +259,8 @@ def _learn_leadership(before: Partition, after: Partition, broker: int, epoch: i
 
 def _learn_isr(before: Partition, after: Partition, leader: int) -> list[str]:
     quorum = before.quorum
-    told = Election(quorum.leader, quorum.isr, quorum.assignment, quorum.partition_epoch)
-    return [_learn(_broker(leader), before.leader_epoch, told)]
+    election = Election(quorum.leader, quorum.isr, quorum.assignment, quorum.partition_epoch)
+    return [_learn(_broker(leader), before.leader_epoch, election)]
 
 
 def _propose_shrink(before: Partition, after: Partition, leader: int, follower: int) -> list[str]:

@@ -40,15 +40,15 @@ def view(partition: Partition, *, leader: int | None = None) -> list[list[Any]]:
     return seen
 
 
-def _learn(partition: Partition, broker: int, epoch: int, told: Election) -> list[Operation]:
+def _learn(partition: Partition, broker: int, epoch: int, election: Election) -> list[Operation]:
     learn = {
         "do": "learn",
         "broker": broker,
-        "leader": -1 if told.leader is None else told.leader,
+        "leader": -1 if election.leader is None else election.leader,
         "leader_epoch": epoch,
-        "partition_epoch": told.partition_epoch,
-        "isr": sorted(told.isr),
-        "replicas": sorted(told.assignment),
+        "partition_epoch": election.partition_epoch,
+        "isr": sorted(election.isr),
+        "replicas": sorted(election.assignment),
         "view": view(partition),
         "see": [broker],
     }
@@ -67,12 +67,12 @@ def beginning(partition: Partition, bounds: Any, configured: Any) -> list[Operat
         "min_insync_replicas": bounds.min_insync_replicas,
         "clock_stands_still": bool(bounds.caught_up_times),
     }
-    told = partition.elections[0]
+    election = partition.elections[0]
     controller = controller_side.begin(partition, bounds, configured)
     return [
         first,
         controller,
-        *(each for broker in range(len(partition.replicas)) for each in _learn(partition, broker, 0, told)),
+        *(each for broker in range(len(partition.replicas)) for each in _learn(partition, broker, 0, election)),
         *_with_records(partition, bounds.initial_records),
     ]
 
@@ -241,8 +241,8 @@ def lose_isr_answer(before: Partition, leader: int) -> list[Operation]:
 
 
 def learn_leadership(before: Partition, broker: int, epoch: int) -> list[Operation] | None:
-    told = learned(before, broker, epoch)
-    return None if told is None else _learn(before, broker, epoch, told)
+    election = learned(before, broker, epoch)
+    return None if election is None else _learn(before, broker, epoch, election)
 
 
 def learn_isr(before: Partition, leader: int, protocol: Any) -> list[Operation] | None:
@@ -253,8 +253,8 @@ def learn_isr(before: Partition, leader: int, protocol: Any) -> list[Operation] 
     repeats = known.partition_epoch == quorum.partition_epoch
     if repeats and metadata_end_proposals(protocol) and (known.pending is None or not known.ahead_of_metadata):
         return None  # the metadata log says it once; the model reads it where it ends a proposal
-    told = Election(quorum.leader, quorum.isr, quorum.assignment, quorum.partition_epoch)
-    return _learn(before, leader, before.leader_epoch, told)
+    election = Election(quorum.leader, quorum.isr, quorum.assignment, quorum.partition_epoch)
+    return _learn(before, leader, before.leader_epoch, election)
 
 
 def crash(before: Partition, broker: int) -> list[Operation]:

@@ -9,7 +9,7 @@ import textwrap
 from collections import Counter
 from pathlib import Path
 
-from highwater.claims.conformance import Conformance, Said, Session, Wanted, with_another_preset
+from highwater.claims.conformance import Conformance, Judgement, Session, Wanted, with_another_preset
 from highwater.claims.mutation import changes_of
 from highwater.claims.spec import Spec, load_spec
 from highwater.conformance.distribution import find
@@ -99,22 +99,26 @@ def row(claim: str, preset: str, found: Conformance) -> str:
     )
 
 
-def strongest(said: list[Said]) -> Said:
+def strongest(judgement: list[Judgement]) -> Judgement:
     """What claims together say to a changed rule: one that contradicts it is enough."""
-    return next(each for each in (Said.CONTRADICTED, Said.AGREES, Said.NO_EFFECT, Said.NOT_EXPRESSIBLE) if each in said)
+    return next(
+        each
+        for each in (Judgement.CONTRADICTED, Judgement.AGREES, Judgement.NO_EFFECT, Judgement.NOT_EXPRESSIBLE)
+        if each in judgement
+    )
 
 
-def mutated(session: Session, specs: list[Spec]) -> dict[str, Said]:
+def mutated(session: Session, specs: list[Spec]) -> dict[str, Judgement]:
     """By changed rule, what running code says to it. A claim is not tried once an earlier one has contradicted."""
-    said: dict[str, list[Said]] = {change.key: [] for change in changes_of(specs[0])}
+    judgements: dict[str, list[Judgement]] = {change.key: [] for change in changes_of(specs[0])}
     for spec in specs:
-        open_ones = [change for change in changes_of(spec) if Said.CONTRADICTED not in said[change.key]]
+        open_ones = [change for change in changes_of(spec) if Judgement.CONTRADICTED not in judgements[change.key]]
         for each in session.mutations(spec, open_ones, Wanted()):
-            said[each.change.key].append(each.said)
-    return {key: strongest(each) for key, each in said.items()}
+            judgements[each.change.key].append(each.judgement)
+    return {key: strongest(each) for key, each in judgements.items()}
 
 
-def mutations(found: dict[str, dict[str, Said]]) -> str:
+def mutations(found: dict[str, dict[str, Judgement]]) -> str:
     """Each release's conformance mutation score, and what it says to each changed rule that steps depend on."""
     names = ", ".join(f"`{claim.rpartition('/')[2]}`" for claim in OF_MUTATIONS)
     said_how = (
@@ -127,15 +131,15 @@ def mutations(found: dict[str, dict[str, Said]]) -> str:
         "| Kafka | contradicted | of those that steps depend on | no effect | not expressible |",
         "|---|---|---|---|---|",
     ]
-    for release, said in found.items():
-        count = Counter(said.values())
-        mattering = count[Said.CONTRADICTED] + count[Said.AGREES]
-        others = f"{count[Said.NO_EFFECT]} | {count[Said.NOT_EXPRESSIBLE]}"
-        lines.append(f"| {release} | {count[Said.CONTRADICTED]} | {mattering} | {others} |")
+    for release, judgement in found.items():
+        count = Counter(judgement.values())
+        mattering = count[Judgement.CONTRADICTED] + count[Judgement.AGREES]
+        others = f"{count[Judgement.NO_EFFECT]} | {count[Judgement.NOT_EXPRESSIBLE]}"
+        lines.append(f"| {release} | {count[Judgement.CONTRADICTED]} | {mattering} | {others} |")
     lines += ["", f"| changed rule | {' | '.join(found)} |", f"|---|{'---|' * len(found)}"]
-    for key in sorted({key for said in found.values() for key in said}):
-        cells = [said.get(key) for said in found.values()]
-        if not {Said.CONTRADICTED, Said.AGREES}.isdisjoint(cells):
+    for key in sorted({key for judgement in found.values() for key in judgement}):
+        cells = [judgement.get(key) for judgement in found.values()]
+        if not {Judgement.CONTRADICTED, Judgement.AGREES}.isdisjoint(cells):
             lines.append(f"| `{key}` | {' | '.join(cell.value if cell else '·' for cell in cells)} |")
     return "\n".join([*lines, ""])
 
@@ -163,7 +167,7 @@ def main() -> None:
     """Run all claims on all releases, and write the page."""
     text, met = HEAD + TABLE, set[tuple[str, str]]()
     executed, reachable = Counter[str](), Counter[str]()
-    scores: dict[str, dict[str, Said]] = {}
+    scores: dict[str, dict[str, Judgement]] = {}
     for release, preset in RELEASES:
         with Harness(find(release)) as harness:
             session = Session(harness)

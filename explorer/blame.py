@@ -59,9 +59,9 @@ class JudgedOtherwise(Contradiction):
         """
         self.parts = (state, function, path, plain, search)
         lines = (("state", state), ("path", path), ("plain Python", plain), ("the search", search))
-        said = "".join(f"\n  {name}: {text}" for name, text in lines if text)
+        found = "".join(f"\n  {name}: {text}" for name, text in lines if text)
         where = f"{claim}: " if claim else ""
-        super().__init__(f"{where}the audit contradicts the search about {function}; there is no verdict{said}")
+        super().__init__(f"{where}the audit contradicts the search about {function}; there is no verdict{found}")
 
     def __reduce__(self) -> tuple[Any, ...]:
         return JudgedOtherwise, self.parts

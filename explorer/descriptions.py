@@ -206,21 +206,21 @@ class Descriptions:
 
     def _described(self, root: Any, name: str) -> str:
         nodes, numbers, todo = self._nodes, {id(root): 0}, [root]
-        said: list[str | int] = []
+        described: list[str | int] = []
         for value in todo:  # which grows
             known = nodes.get(id(value))
             node = self._node(value) if known is None else known[1]
             if isinstance(node, Refused):
                 raise Indescribable(self._sentence(name, root, value, node.what))
-            said.append(node.text)
+            described.append(node.text)
             for part in self._sorted(value, node) if node.members else node.parts:
                 of = part.of
                 key = id(of)
                 if key not in numbers:
                     numbers[key] = len(todo)
                     todo.append(of)
-                said.append(numbers[key])
-        text = _hash(ascii(said))
+                described.append(numbers[key])
+        text = _hash(ascii(described))
         if not self._within and not isinstance(root, dict | Domain):  # which are made anew for each search
             reached = tuple((value, cast("Node", nodes[id(value)][1])) for value in todo)
             _described[id(root)] = Described(root, text, reached)
@@ -253,14 +253,14 @@ class Descriptions:
             return f"`{name}` is {what}"
         reached = self._ways(root)
         above, how = reached[id(value)]
-        said = how.format(what)
+        described = how.format(what)
         while above != id(root):
             holder = self._nodes[above][0]
             if isinstance(holder, FunctionType | type):
-                return f"`{name}` reaches `{holder.__qualname__}`, which {said}"
+                return f"`{name}` reaches `{holder.__qualname__}`, which {described}"
             above, how = reached[above]
-            said = f"{how.format(_kind(holder))}, which {said}" if above == id(root) else said
-        return f"`{name}` {said}"
+            described = f"{how.format(_kind(holder))}, which {described}" if above == id(root) else described
+        return f"`{name}` {described}"
 
     def _ways(self, root: Any) -> dict[int, tuple[int, str]]:
         """From what each object is reached that has been looked at on the way from a root, and how."""
@@ -312,8 +312,8 @@ class Descriptions:
             return None
         if None in texts:
             return None
-        said = [str(each) for each in texts]
-        text = f"{type(value).__name__}({', '.join(sorted(said) if isinstance(value, frozenset) else said)})"
+        described = [str(each) for each in texts]
+        text = f"{type(value).__name__}({', '.join(sorted(described) if isinstance(value, frozenset) else described)})"
         return text if len(text) < 1000 else f"{type(value).__name__} {_hash(text)}"
 
     def _part(self, value: Any, how: str = "holds {}") -> str | Part:
@@ -646,9 +646,9 @@ def _code_text(code: CodeType) -> str:
     constants = [
         _code_text(each) if isinstance(each, CodeType) else str(plain._plain_text(each)) for each in code.co_consts
     ]
-    said = (
+    described = (
         code.co_qualname, code.co_code.hex(), code.co_exceptiontable.hex(), code.co_flags, code.co_argcount,
         code.co_posonlyargcount, code.co_kwonlyargcount, code.co_names, code.co_varnames, code.co_freevars,
         code.co_cellvars, constants,
     )  # fmt: skip
-    return _hash(ascii(said))
+    return _hash(ascii(described))

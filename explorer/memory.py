@@ -1,4 +1,4 @@
-"""Address space, what of it is used, and how people say it."""
+"""Address space, what of it is used, and words for it."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def _limit(file: Path) -> list[int]:
 
 
 def in_bytes(number: int) -> str:
-    """A number of bytes, as people say it."""
+    """A number of bytes, in words."""
     for limit, unit in ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB")):
         if number >= limit:
             return f"{number / limit:.1f} {unit}"

@@ -153,7 +153,7 @@ class SecondJudge:
         self._hold_invariant(number, self._books.state(row))
 
     def contest_lonely(self, row: int) -> NoReturn:
-        """Say of a row that no step leads to it."""
+        """Contest a row to which no step leads."""
         depth = self._books.depth_of(row)
         self._contest(self._books.state(row), "the visited set", f"no step leads there at depth {depth}", "found there")
 
@@ -272,7 +272,7 @@ class SecondJudge:
             why = f": {holds}" if isinstance(holds, Witness) else ""
             self._contest(state, f"{each}{where}", f"it is violated{why}", "it holds")
 
-    # What to say
+    # Messages
 
     def _contest_tally(self, row: int, state: Any, results: Sequence[Any], mine: Tally, found: Tally) -> NoReturn:
         """Name the first action whose path leads elsewhere; or what was counted, if none does."""

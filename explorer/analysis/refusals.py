@@ -110,7 +110,7 @@ def _explained(at: _Return, noted: list[_Return]) -> Refusal | None:
         test, value = value.test, value.body if taken else value.orelse
         if _is_none(value):
             return _refused_by(test, at, holds=taken)
-    if isinstance(value, ast.Call):  # whoever was called last said None
+    if isinstance(value, ast.Call):  # the function called last returned None
         called = next((each for each in reversed(noted[: noted.index(at)]) if each.depth == at.depth + 1), None)
         if called is not None and (deeper := _explained(called, noted)) is not None:
             return deeper
@@ -162,8 +162,8 @@ def _looked_at(node: ast.expr, names: Mapping[str, Any]) -> Iterator[tuple[str, 
     for each in ast.walk(node):
         if isinstance(each, ast.Name | ast.Attribute | ast.Subscript) and not {id(each)} & (called | inside):
             text, value = ast.unparse(each), _evaluated(each, names)
-            said = ast.unparse(node) in (text, f"{text} is None", f"{text} is not None")
-            if (shown := _shown(value)) and not said and not isinstance(names.get(text.partition(".")[0]), type):
+            is_repeated = ast.unparse(node) in (text, f"{text} is None", f"{text} is not None")
+            if (shown := _shown(value)) and not is_repeated and not isinstance(names.get(text.partition(".")[0]), type):
                 yield text, shown
 
 

@@ -205,19 +205,19 @@ class Equivariance:
         if not any(each is None or isinstance(each, Cut | bool) for each in (done, other)):
             wanted = layout.unpack(exchange.image.of_state(done))
             apart = changes(layout.domain, wanted, layout.unpack(other))
-            said = (
+            difference = (
                 f"  {ours} leads to {_parts(changes(layout.domain, before, layout.unpack(done)))}\n"
                 f"  after an exchange of {names}, {theirs} should lead to "
                 f"{', '.join(f'{part.path} {part.before}' for part in apart)}, and leads to "
                 f"{', '.join(f'{part.path} {part.after}' for part in apart)}"
             )
         else:
-            said = (
+            difference = (
                 f"  {ours} {_outcome(done)}\n    in the state {layout.domain.show(before)}\n"
                 f"  {theirs} {_outcome(other)}\n"
                 f"    in its image: {_parts(changes(layout.domain, before, layout.unpack(image)))}"
             )
-        raise ModelError(f"{ours.of.name} tells {names} {APART}\n  {where(ours)}\n{said}\n{WHAT_TO_DO}")
+        raise ModelError(f"{ours.of.name} tells {names} {APART}\n  {where(ours)}\n{difference}\n{WHAT_TO_DO}")
 
 
 def _outcome(meant: Any) -> str:

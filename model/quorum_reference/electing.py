@@ -135,8 +135,8 @@ def become_leader(quorum: Quorum, server: int, bounds: QuorumBounds, protocol: Q
         return None
     changed = evolve(before, standing=ServerRole.LEADER, leader=server, end_offsets=(0,) * bounds.servers)
     requests = [Message(Kind.BEGIN, server, other, before.epoch) for other in range(bounds.servers) if other != server]
-    told = quorum.sent_once(requests)
-    return None if told is None else told.with_server(server, changed)
+    informed = quorum.sent_once(requests)
+    return None if informed is None else informed.with_server(server, changed)
 
 
 @action(actor="server", message=messages_of(Kind.BEGIN))

@@ -77,8 +77,8 @@ def reject_fetch(quorum: Quorum, message: Message) -> Quorum | None:
     return quorum.replied(message, response)
 
 
-def answer(request: Message, epoch: int, **said: Any) -> Message:
-    return Message(Kind.FETCHED, request.dest, request.source, epoch, request=request, **said)
+def answer(request: Message, epoch: int, **content: Any) -> Message:
+    return Message(Kind.FETCHED, request.dest, request.source, epoch, request=request, **content)
 
 
 def end_of_epoch(server: Logged[InEpoch], epoch: int) -> tuple[int, int]:

@@ -143,7 +143,7 @@ class Cluster:
             ) from error
 
     def begin(self, what: str) -> None:
-        """Say what the next jobs do, for progress and for Spark's web pages."""
+        """Describe the next jobs, for progress and for Spark's web pages."""
         if self._interrupted:
             raise CancelledError
         self._does, self._since = what, time.perf_counter()

@@ -114,8 +114,8 @@ class Tables:
         with self._cluster.set("spark.sql.execution.arrow.maxRecordsPerBatch", ROWS_AT_ONCE):
             table = self.do(what, chosen.toArrow)
         columns = [column.to_numpy() for column in table.columns]
-        ids, levels, distances, said, *words_of = columns
-        return Rows(ids, levels, distances, said, [column.view(np.uint64) for column in words_of])
+        ids, levels, distances, flags, *words_of = columns
+        return Rows(ids, levels, distances, flags, [column.view(np.uint64) for column in words_of])
 
     def ids(self, rows: Rows, name: str) -> DataFrame:
         """Numbers of states as a table that every executor gets as a whole."""

@@ -10,7 +10,7 @@ from typing import Any
 import attrs
 import pytest
 
-from highwater.claims.conformance import Said, Session, Wanted
+from highwater.claims.conformance import Judgement, Session, Wanted
 from highwater.claims.mutation import changes_of
 from highwater.claims.spec import Spec
 from tests.conformance.conftest import harness_of
@@ -75,11 +75,11 @@ OF_OLDER = {
 def contradicted(session: Session, spec: Spec, wrong: list[Wrong]) -> dict[str, Any]:
     """What a release says to each wrong rule: the steps and fields that part."""
     changes = {each.key: each for each in changes_of(spec)}
-    said = {}
+    judgement = {}
     for each in session.mutations(spec, [changes[str(one)] for one in wrong], Wanted()):
         parted = each.found.divergences if each.found is not None else []
-        said[each.change.key] = {(of.kind[0], field) for of in parted for field in of.kind[2]}
-    return said
+        judgement[each.change.key] = {(of.kind[0], field) for of in parted for field in of.kind[2]}
+    return judgement
 
 
 @pytest.mark.parametrize("bounds", [MOVES, SHRINKS, JOINS], ids=["moves", "shrinks", "joins"])
@@ -94,10 +94,10 @@ def test_rules_set_wrong_are_contradicted_at_the_steps_that_they_are_about(
     claim: Claim, session: Session, bounds: dict[str, int]
 ) -> None:
     wrong = [each for each in OF_THE_NEWEST if each.bounds is bounds]
-    said = contradicted(session, claim(**bounds), wrong)
-    assert len(said) == len(wrong) >= 3
+    judgement = contradicted(session, claim(**bounds), wrong)
+    assert len(judgement) == len(wrong) >= 3
     for each in wrong:
-        assert (each.action, each.field) in said[str(each)], each
+        assert (each.action, each.field) in judgement[str(each)], each
 
 
 @pytest.mark.slow
@@ -114,4 +114,4 @@ def test_a_rule_of_another_release_is_contradicted(claim: Claim, release: str, p
 def test_a_rule_of_clients_has_no_effect_on_mapped_steps(claim: Claim, session: Session) -> None:
     spec = claim(**SHRINKS)
     change = next(each for each in changes_of(spec) if each.rule == "list_offsets_guard")
-    assert [each.said for each in session.mutations(spec, [change], Wanted())] == [Said.NO_EFFECT]
+    assert [each.judgement for each in session.mutations(spec, [change], Wanted())] == [Judgement.NO_EFFECT]

@@ -88,7 +88,7 @@ class RecomputedGraph:
         return self._steps.of(with_sources(), self._sources, region)
 
     def judge(self, fairness: Fairness, needed: np.ndarray) -> None:
-        """Say which of the rows in question are in a fair component.
+        """Find which of the rows in question are in a fair component.
 
         Raises:
             Stopped: there is no room for the steps between the rows that trimming leaves.

@@ -47,7 +47,7 @@ class StoredGraph:
         self._code.mark_held_back(self._graph, fairness, self.state, self.held_back)
 
     def judge(self, fairness: Fairness, needed: np.ndarray) -> None:
-        """Say which of the rows in question are in a fair component."""
+        """Find which of the rows in question are in a fair component."""
         self._components = judge_all(
             self._code, Question(self._graph, fairness, needed), self.state, self._queue[: self._reached]
         )

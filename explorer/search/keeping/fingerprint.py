@@ -209,9 +209,14 @@ def instances_by_name(instances: Iterable[Instance], descriptions: Descriptions)
     """
     found: dict[str, list[Any]] = {}
     for each in instances:
-        said = [str(each), descriptions.of(each.domains), applied(each, descriptions), *_relied_on(each, descriptions)]
-        found.setdefault(each.of.name, []).append([type(each.of).__name__, *said])
-    return {name: _hash(said) for name, said in found.items()}
+        described = [
+            str(each),
+            descriptions.of(each.domains),
+            applied(each, descriptions),
+            *_relied_on(each, descriptions),
+        ]
+        found.setdefault(each.of.name, []).append([type(each.of).__name__, *described])
+    return {name: _hash(described) for name, described in found.items()}
 
 
 def applied(instance: Instance, descriptions: Descriptions, besides: Iterable[Any] = ()) -> str:

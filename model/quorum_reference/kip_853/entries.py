@@ -64,14 +64,14 @@ class Entry:
     def __str__(self) -> str:
         match self.command:
             case Command.VALUE:
-                said = f"v{self.value}"
+                text = f"v{self.value}"
             case Command.FIRST:
-                said = f"{self.configuration}"
+                text = f"{self.configuration}"
             case Command.LEADER:
-                said = "leader"
+                text = "leader"
             case _:
-                said = f"{'+' if self.command is Command.ADD else '-'}s{self.server}={self.configuration}"
-        return f"{said}@e{self.epoch}"
+                text = f"{'+' if self.command is Command.ADD else '-'}s{self.server}={self.configuration}"
+        return f"{text}@e{self.epoch}"
 
 
 def first_configuration(bounds: Any) -> Configuration:

@@ -43,8 +43,8 @@ class Message(messages.Message):
     def _fetched(self) -> str:
         if self.result is not Result.OK:
             return super()._fetched()
-        said = str(self.entry) if self.entry else "no entry"
-        return said + ("" if self.leader == self.source else ", no leader")
+        entry = str(self.entry) if self.entry else "no entry"
+        return entry + ("" if self.leader == self.source else ", no leader")
 
 
 def positions(bounds: ReconfigurationBounds, server: int, last: int) -> Iterator[tuple[int, int]]:

@@ -60,8 +60,8 @@ def may_ask(quorum: ChangingQuorum, server: int, peer: int) -> bool:
     )
 
 
-def answer(request: Message, epoch: int, **said: Any) -> Message:
-    return Message(Kind.FETCHED, request.dest, request.source, epoch, request=request, **said)
+def answer(request: Message, epoch: int, **content: Any) -> Message:
+    return Message(Kind.FETCHED, request.dest, request.source, epoch, request=request, **content)
 
 
 @action(actor="server", message=messages_of(Kind.FETCH))

@@ -83,7 +83,7 @@ class Conformance:
         return not self.divergences
 
 
-class Said(Enum):
+class Judgement(Enum):
     """What running code says to a changed rule. `NO_EFFECT`: no mapped step within the bounds depends on it.
     `NOT_EXPRESSIBLE`: no release with KRaft has it.
     """
@@ -100,12 +100,12 @@ class Contradiction:
 
     Attributes:
         change: the toggle, and its values in the spec and here.
-        said: what became of it.
+        judgement: what became of it.
         found: what was executed, if anything was.
     """
 
     change: Change
-    said: Said
+    judgement: Judgement
     found: Conformance | None
 
 
@@ -224,13 +224,13 @@ class Session:
                 changed = spec.under(protocol)
                 theirs = _paths(changed, wanted)
             except (Wrong, SpecError):
-                yield Contradiction(change, Said.NOT_EXPRESSIBLE, None)
+                yield Contradiction(change, Judgement.NOT_EXPRESSIBLE, None)
                 continue
             if first_difference(ours, theirs, _executed_part) is None:
-                yield Contradiction(change, Said.NO_EFFECT, None)
+                yield Contradiction(change, Judgement.NO_EFFECT, None)
                 continue
             found = self._execute(changed, theirs, wanted, lambda line: None, spec.protocol)
-            yield Contradiction(change, Said.AGREES if found.agrees else Said.CONTRADICTED, found)
+            yield Contradiction(change, Judgement.AGREES if found.agrees else Judgement.CONTRADICTED, found)
 
 
 def _executed_part(state: Any) -> Any:

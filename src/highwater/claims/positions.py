@@ -49,7 +49,7 @@ def comment_of(text: str) -> str:
     lines = list(itertools.takewhile(lambda line: line.startswith("#"), text.splitlines()))
     words = [line.removeprefix("#").strip() for line in lines if not line.startswith("#:")]  # these are for editors
     paragraphs = itertools.groupby(words, key=bool)
-    return "\n".join(" ".join(of) for said, of in paragraphs if said)
+    return "\n".join(" ".join(of) for is_there, of in paragraphs if is_there)
 
 
 def line_of_key(path: Path, key: str) -> int:

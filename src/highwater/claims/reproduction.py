@@ -57,7 +57,7 @@ class Reproduction:
         kafka: the release.
         settings: of the cluster; None if no cluster was started.
         schedule, run: None if there is no schedule.
-        said: the verdict.
+        verdict: whether the defect came about, in a sentence.
     """
 
     of: Counterexample
@@ -65,7 +65,7 @@ class Reproduction:
     settings: Settings | None
     schedule: Schedule | None
     run: Run | None
-    said: Verdict
+    verdict: Verdict
 
 
 def refuse_unless_possible(wanted: Counterexample, model: str) -> None:
@@ -159,5 +159,5 @@ def reproduce_on(
         run = Driver(cluster, wanted.protocol).drive(schedule, functools.partial(on_deed, schedule))
         if keep is not None:
             cluster.keep(keep)
-    said = verdict(schedule, wanted.violation.trace, run)
-    return Reproduction(wanted, distribution.release, settings, schedule, run, said)
+    came = verdict(schedule, wanted.violation.trace, run)
+    return Reproduction(wanted, distribution.release, settings, schedule, run, came)

@@ -1,6 +1,6 @@
 """Claims in TOML: one file is one claim about one model under one protocol within some bounds.
 
-A spec is checked key by key before anything runs. What is wrong is said once, all of it together, with the file, the
+A spec is checked key by key before anything runs. All that is wrong is reported at once, with the file, the
 key, and the values that would be right.
 """
 
@@ -257,8 +257,10 @@ def load_spec(path: Path, changes: Changes = Changes()) -> Spec:  # noqa: B008 -
             spec = _resolve(path, changes.applied_to(data) if changes else data)
             return attrs.evolve(spec, changes=changes.in_words(), comment=comment_of(text))
     except Wrong as wrong:
-        said = (f"{path}: {each}" if changes else located(path, each) for each in wrong.problems)  # not in the file
-        raise SpecError("\n".join(said)) from None
+        located_problems = (
+            f"{path}: {each}" if changes else located(path, each) for each in wrong.problems
+        )  # not in the file
+        raise SpecError("\n".join(located_problems)) from None
 
 
 def text_of_spec(path: Path) -> str:
@@ -385,7 +387,7 @@ def _ranks(definition: Definition, bounds: Any, by_order: tuple[str, ...]) -> No
     except RankError as error:
         raise Wrong(f"by_order: {error}") from None
     except TypeError:
-        return  # what is wrong with the domain is said where the system is built
+        return  # a wrong domain is reported where the system is built
 
 
 def _properly_spelt(check: Iterable[str], properties: Iterable[Property]) -> tuple[str, ...]:

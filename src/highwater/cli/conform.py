@@ -91,7 +91,7 @@ def conform(
         if mutate:
             show_mutations(console, scores)
         if json_path is not None:
-            mutations = {"mutations": {each.change.key: each.said.value for each in scores}} if mutate else {}
+            mutations = {"mutations": {each.change.key: each.judgement.value for each in scores}} if mutate else {}
             write_json(json_path, as_json(found) | mutations)
         if html_path is not None:
             write_text(html_path, page(found))

@@ -193,7 +193,7 @@ def _asked_for(error: SystemExit) -> int:
 
 
 def _unexpected(error: BaseException) -> int:
-    """Say whose fault an exception is that no command has expected."""
+    """Report whose fault an exception is that no command has expected."""
     if isinstance(error, OSError) and _of_printing(error):
         return _unwritten(error)
     complain(Exception(explained(error)))

@@ -136,7 +136,7 @@ def audit(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def complain(error: Exception) -> None:
-    """Tell on stderr what is wrong, a line each."""
+    """Print each problem on a line of stderr."""
     from highwater.visible import visible
 
     with suppress(OSError):  # the exit code remains

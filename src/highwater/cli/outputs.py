@@ -154,7 +154,7 @@ class Outputs:
             complain(ReportError(f"no step summary: {github.SUMMARY} is not set, as it is in GitHub Actions"))
 
     def complain(self, error: Exception, problems: Sequence[Problem] = ()) -> None:
-        """Tell GitHub what is wrong with the usage, or with which specs."""
+        """Annotate on GitHub a wrong usage, or wrong specs."""
         if self._to_github:
             from highwater.reports import github
 

@@ -85,7 +85,7 @@ def reproduce(path: Path, where: str, name: str | None, json_path: Path | None, 
         show(console, found)
         if json_path is not None:
             write_json(json_path, as_json(found))
-    sys.exit(MET if found.said.reproduced else UNMET)
+    sys.exit(MET if found.verdict.reproduced else UNMET)
 
 
 def _bring_about(name: str, where: str, json_path: Path | None, keep: Path | None, runs: int) -> int:
@@ -114,13 +114,13 @@ def _bring_about(name: str, where: str, json_path: Path | None, keep: Path | Non
         for _ in range(runs):
             errors.print("starting the cluster", style="dim")
             done.append(bring_about(distribution, way, lambda number, each: show_observed(console, number, each), keep))
-            show_verdict(console, f"{DEFECT_PREFIX}{whole_name}", distribution.release, done[-1].said)
+            show_verdict(console, f"{DEFECT_PREFIX}{whole_name}", distribution.release, done[-1].verdict)
         if json_path is not None:
             write_json(json_path, defect_as_json(whole_name, way, distribution.release, done))
     except (ReportError, KafkaError) as error:
         complain(error)
         return USAGE
-    came = sum(each.said.reproduced for each in done)
+    came = sum(each.verdict.reproduced for each in done)
     kind = " (a control, in which it must not come about)" if way.control else ""
     console.print(f"{came} of {runs} runs{kind}")
     return MET if came == (0 if way.control else runs) else UNMET

@@ -99,7 +99,7 @@ class Run:
         return self._finished()
 
     def _refused(self, error: SpecError | ReportError, paths: list[Path]) -> int:
-        """Say what is wrong from the start, in the reports too if it is specs: nothing is explored."""
+        """Report what is wrong from the start, in the reports too if it is specs: nothing is explored."""
         by_file = error.by_file if isinstance(error, SpecError) else {}
         self._problems = [Problem(path, message) for path, message in by_file.items()]
         complain(error)

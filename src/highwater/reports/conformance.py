@@ -11,7 +11,7 @@ import attrs
 from rich.console import Console
 from rich.text import Text
 
-from highwater.claims.conformance import Conformance, Contradiction, Said, run_of
+from highwater.claims.conformance import Conformance, Contradiction, Judgement, run_of
 from highwater.claims.positions import readable
 from highwater.claims.resolving import toggles_of
 from highwater.claims.spec import Spec, make_spec
@@ -26,7 +26,12 @@ from highwater.reports.results import as_data, steps_as_data
 from highwater.reports.terminal import show_trace
 from highwater.visible import visible
 
-STYLES = {Said.CONTRADICTED: "green", Said.AGREES: "yellow", Said.NO_EFFECT: "dim", Said.NOT_EXPRESSIBLE: "dim"}
+STYLES = {
+    Judgement.CONTRADICTED: "green",
+    Judgement.AGREES: "yellow",
+    Judgement.NO_EFFECT: "dim",
+    Judgement.NOT_EXPRESSIBLE: "dim",
+}
 FORMAT, VERSION = "highwater-conformance", 1
 
 
@@ -88,7 +93,7 @@ def show_mutations(console: Console, mutations: Sequence[Contradiction]) -> None
     console.print()
     width = max(len(each.change.key) for each in mutations)
     for each in mutations:
-        console.print(Text(f"    {each.change.key.ljust(width)}  {_verdict(each)}", STYLES[each.said]))
+        console.print(Text(f"    {each.change.key.ljust(width)}  {_verdict(each)}", STYLES[each.judgement]))
     contradicted, mattering = score(mutations)
     console.print(
         f"    conformance mutation score: {contradicted} of {mattering} changed rules that these steps depend on are "
@@ -97,11 +102,11 @@ def show_mutations(console: Console, mutations: Sequence[Contradiction]) -> None
 
 
 def _verdict(each: Contradiction) -> str:
-    if each.said is Said.NOT_EXPRESSIBLE:
+    if each.judgement is Judgement.NOT_EXPRESSIBLE:
         return "not expressible in releases with KRaft"
     if each.found is None:
         return "no effect on any mapped step within these bounds"
-    if each.said is Said.AGREES:
+    if each.judgement is Judgement.AGREES:
         return "not contradicted within these bounds"
     first = each.found.divergences[0]
     fields = ", ".join(difference.field for difference in first.differences)
@@ -110,8 +115,10 @@ def _verdict(each: Contradiction) -> str:
 
 def score(mutations: Sequence[Contradiction]) -> tuple[int, int]:
     """How many changed rules are contradicted, of how many that mapped steps depend on."""
-    said = [each.said for each in mutations]
-    return said.count(Said.CONTRADICTED), said.count(Said.CONTRADICTED) + said.count(Said.AGREES)
+    judgement = [each.judgement for each in mutations]
+    return judgement.count(Judgement.CONTRADICTED), judgement.count(Judgement.CONTRADICTED) + judgement.count(
+        Judgement.AGREES
+    )
 
 
 def run_of_trace(path: Path) -> tuple[Spec, System, Run]:

@@ -161,7 +161,7 @@ def _coverage(found: Coverage) -> str:
 
 def _details(result: Result) -> str:
     lines = ["", f"### {_cell(result.spec.name)}", ""]
-    lines += [line for said in result.spec.comment.splitlines() for line in (_cell(said), "")]
+    lines += [line for paragraph in result.spec.comment.splitlines() for line in (_cell(paragraph), "")]
     lines += [f"- {_cell(line)}" for line in (*result.mismatches, bounds_line(result), counts_line(result.outcome))]
     if (violation := result.violation) is not None:
         lines += ["", f"**{violation.property} is false:** {_cell(reason(result.spec.system(), violation))}", ""]

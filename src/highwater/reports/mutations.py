@@ -29,7 +29,7 @@ class Mutations:
         self._widths = [max(map(len, column)) for column in ([c.rule for c in changes], map(_arrow, changes), fates)]
 
     def begin(self, base: Result) -> None:
-        """Tell what came out for the spec as it is."""
+        """Show the result for the spec as it is."""
         outcome = base.outcome
         self.base_holds = base.verdict in (Verdict.HOLDS, Verdict.HOLDS_TO_DEPTH)
         if self.base_holds:
@@ -43,7 +43,7 @@ class Mutations:
         self._console.print(Text.assemble((visible(base.spec.name), "bold"), words))
 
     def add(self, mutation: Mutation) -> None:
-        """Tell of one mutation."""
+        """Show one mutation."""
         self.mutations.append(mutation)
         colour = (
             "dim"
@@ -81,7 +81,7 @@ class Mutations:
         return [each for each in self.mutations if not each.ok and each.fate is not Fate.UNKNOWN]
 
     def end(self) -> None:
-        """Tell how many are caught, and what to declare."""
+        """Show how many are caught, and what to declare."""
         if not self.base_holds or self.nothing_tried:
             return
         real = [each for each in self.mutations if each.fate not in _NONE]

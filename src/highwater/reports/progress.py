@@ -164,7 +164,7 @@ def time_left(sizes: Sequence[int], progress: Progress) -> str:
 
 
 def duration(seconds: float) -> str:
-    """A time, as people say it."""
+    """A time, in words."""
     for limit, unit in ((86400, "days"), (3600, "h"), (60, "min")):
         if seconds >= 2 * limit:
             return f"{seconds / limit:.0f} {unit}"
@@ -172,7 +172,7 @@ def duration(seconds: float) -> str:
 
 
 def short(number: float) -> str:
-    """A large number, as people say it."""
+    """A large number, in words."""
     for limit, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if number >= limit:
             return f"{number / limit:.1f} {unit}"

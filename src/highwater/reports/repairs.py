@@ -30,7 +30,7 @@ class Repairs:
         self._most = min(most_rules, self._rules)
 
     def begin(self, base: Result) -> None:
-        """Say what came out for the spec as it is."""
+        """Show the result for the spec as it is."""
         self.violated = base.verdict is Verdict.VIOLATED
         if self.violated:
             first = base.outcome.violations[0]
@@ -46,7 +46,7 @@ class Repairs:
         self._console.print(Text.assemble((visible(base.spec.name), "bold"), words))
 
     def add(self, attempt: Attempt) -> None:
-        """Say what became of one set, unless a known counterexample was enough, or a smaller set is vacuous, too."""
+        """Show the result for one set, unless a known counterexample was enough, or a smaller set is vacuous, too."""
         smaller = (each for each in self.attempts if set(each.changes) < set(attempt.changes))
         known = attempt.vacuous and any(each.vacuous for each in smaller)
         self.attempts.append(attempt)
@@ -84,7 +84,7 @@ class Repairs:
         return f"no other protocol could be tried; with {', '.join(map(_arrow, first.changes))} {first.why}"
 
     def end(self, *, done: bool) -> None:
-        """Say how many sets of each size did what, and what to try next.
+        """Show how many sets of each size did what, and what to try next.
 
         Args:
             done: whether every set was tried.

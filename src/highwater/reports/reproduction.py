@@ -66,14 +66,14 @@ def show(console: Console, found: Reproduction) -> None:
         if left:
             named = ", ".join(f"{number} {step}" for number, step in left.items())
             console.print(Text(f"    steps of the trace that it does without: {named}", "dim"), soft_wrap=True)
-    show_verdict(console, found.of.name, found.kafka, found.said)
+    show_verdict(console, found.of.name, found.kafka, found.verdict)
 
 
-def show_verdict(console: Console, name: str, kafka: str, said: Verdict) -> None:
+def show_verdict(console: Console, name: str, kafka: str, verdict: Verdict) -> None:
     """Whether it was reproduced, and in what way or why not."""
-    mark = ("REPRODUCED", "bold red") if said.reproduced else ("not reproduced", "bold yellow")
+    mark = ("REPRODUCED", "bold red") if verdict.reproduced else ("not reproduced", "bold yellow")
     console.print(Text.assemble(mark, "  ", (visible(name), "bold"), f"  Kafka {kafka}"))
-    console.print(Text(f"    {visible(said.sentence)}"), soft_wrap=True)
+    console.print(Text(f"    {visible(verdict.sentence)}"), soft_wrap=True)
 
 
 def as_json(found: Reproduction) -> dict[str, Any]:
@@ -86,8 +86,8 @@ def as_json(found: Reproduction) -> dict[str, Any]:
         "name": readable(found.of.name),
         "kafka": found.kafka,
         "property": found.of.violation.property,
-        "reproduced": found.said.reproduced,
-        "verdict": readable(found.said.sentence),
+        "reproduced": found.verdict.reproduced,
+        "verdict": readable(found.verdict.sentence),
         "settings": attrs.asdict(found.settings) if found.settings else None,
         "deeds": [
             {**_observed(each), "steps": list(numbers[number])}
@@ -114,8 +114,8 @@ def defect_as_json(name: str, way: Way, kafka: str, runs: Sequence[Staged]) -> d
         "settings": attrs.asdict(way.settings),
         "runs": [
             {
-                "reproduced": run.said.reproduced,
-                "verdict": readable(run.said.sentence),
+                "reproduced": run.verdict.reproduced,
+                "verdict": readable(run.verdict.sentence),
                 "deeds": list(map(_observed, run.deeds)),
             }
             for run in runs

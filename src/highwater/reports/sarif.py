@@ -60,7 +60,7 @@ def sarif(results: Iterable[Result], problems: Iterable[Problem] = (), incomplet
 
 def _invocation(problems: list[Problem], incomplete: str) -> dict[str, Any]:
     """Whether every spec could be checked, and what is wrong with the others."""
-    told = [
+    notifications = [
         {
             "level": "error",
             "message": {"text": each.message},
@@ -69,8 +69,8 @@ def _invocation(problems: list[Problem], incomplete: str) -> dict[str, Any]:
         for each in problems
     ]
     if incomplete:
-        told.append({"level": "error", "message": {"text": f"the report is not complete: {incomplete}"}})
-    return {"executionSuccessful": not told, "toolExecutionNotifications": told}
+        notifications.append({"level": "error", "message": {"text": f"the report is not complete: {incomplete}"}})
+    return {"executionSuccessful": not notifications, "toolExecutionNotifications": notifications}
 
 
 def _findings(result: Result, rules: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:

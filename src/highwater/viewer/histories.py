@@ -76,8 +76,8 @@ def _board(found: Explained, partition: str) -> Board:
             *(each.broker for each in learned),
         }
     )
-    told = list(_told(found, partition, brokers))
-    alike = pictures_alike([picture for *_, picture in told])
+    changes = list(_changes(found, partition, brokers))
+    alike = pictures_alike([picture for *_, picture in changes])
     rows = [
         Row(
             title,
@@ -86,14 +86,14 @@ def _board(found: Explained, partition: str) -> Board:
             note,
             {lane: cell_of(lane, before, after) for lane in after.lanes},
         )
-        for (title, when, explained, note, _), before, after in zip(told, (alike[0], *alike), alike, strict=False)
+        for (title, when, explained, note, _), before, after in zip(changes, (alike[0], *alike), alike, strict=False)
     ]
     wrong = tuple(each for each in found.findings if each.partition == partition)
     remarks = tuple(each for each in found.remarks if each.partition == partition)
     return Board(partition, tuple(alike[0].lanes), tuple(rows), wrong, remarks)
 
 
-def _told(found: Explained, partition: str, brokers: list[int]) -> Iterator[tuple[str, str, bool, str, Picture]]:
+def _changes(found: Explained, partition: str, brokers: list[int]) -> Iterator[tuple[str, str, bool, str, Picture]]:
     """Each change, what brokers have learned behind it, and at last what is on disk: a row's words, and its picture."""
     known: dict[int, Learned] = {}
     recorded: Recorded | None = None

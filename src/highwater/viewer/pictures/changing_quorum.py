@@ -51,9 +51,9 @@ def clients_lane(domain: Struct, quorum: ChangingQuorum) -> Lane:
     clients = quorum.clients
     facts = []
     for value in domain.fields["clients"].fields["sent"].of.values():
-        said = [name for name in ("acked", "failed") if value in getattr(clients, name)]
+        answers = [name for name in ("acked", "failed") if value in getattr(clients, name)]
         is_sent = value in clients.sent
-        known = " and ".join(said) or ("written" if is_sent else "not written")
+        known = " and ".join(answers) or ("written" if is_sent else "not written")
         facts.append(Fact(f"v{value}", known.replace("acked", "acknowledged"), not is_sent))
     apart = " ".join(f"s{one}-s{other}" for one, other in sorted(quorum.cut))
     facts.append(Fact("disconnected", apart or "none", not apart))

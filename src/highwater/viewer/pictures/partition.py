@@ -144,10 +144,12 @@ def fetch_message(broker: int, fetch: Fetch) -> Message:
     key, leader = ("fetch", broker, fetch), f"b{fetch.leader}"
     if fetch.stage is Stage.REQUEST:
         return Message(key, "Fetch", f"from {fetch.offset}", f"b{broker}", leader, fetch.leader_epoch)
-    said = f"{fetch.record}" if fetch.record is not None else fetch.stage.value
+    content = f"{fetch.record}" if fetch.record is not None else fetch.stage.value
     if fetch.stage is Stage.DIVERGING:
-        said += f": e{fetch.epoch} ends at {fetch.end_offset}" if fetch.epoch >= 0 else f": at {fetch.end_offset}"
-    return Message(key, "FetchResponse", f"{said}, HW {fetch.high_watermark}", leader, f"b{broker}", fetch.leader_epoch)
+        content += f": e{fetch.epoch} ends at {fetch.end_offset}" if fetch.epoch >= 0 else f": at {fetch.end_offset}"
+    return Message(
+        key, "FetchResponse", f"{content}, HW {fetch.high_watermark}", leader, f"b{broker}", fetch.leader_epoch
+    )
 
 
 def isr_message(broker: int, change: IsrChange, before: int) -> Message:
