@@ -17,11 +17,11 @@ import click
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from highwater.assistants.tools import TOOLS
 from highwater.claims.refining import Refinement
 from highwater.claims.resolving import build_system, resolve_model, variants
 from highwater.claims.schema import documented, schema
 from highwater.claims.spec import Expectation, Mutations, SpecFile
-from highwater.cli.listing import grouped
 from highwater.cli.main import main as command_line
 from highwater.explorer.compiler.effects import Effects
 from highwater.explorer.compiler.layout import Layout
@@ -30,6 +30,7 @@ from highwater.explorer.compiler.tracing import OutOfBounds
 from highwater.explorer.encoding import FIRST_EFFECT, NODE, NOTHING, PENDING, UNKNOWN
 from highwater.explorer.system import System
 from highwater.model.catalogue import MODELS
+from highwater.reports.listing import grouped
 
 DOCS = Path(__file__).parent
 NOTE = "<!-- Written by docs/generate.py from the code; change the code instead. -->\n"
@@ -138,6 +139,18 @@ def concepts() -> Iterator[str]:
     yield before + begin + drawing + after
 
 
+def assistants() -> Iterator[str]:
+    """The page as it is, with the table of tools made anew."""
+    text = (DOCS / "assistants.md").read_text(encoding="utf-8")
+    before, begin, end, after = re.split(r"(<!-- written by [^\n]*-->\n).*?(<!-- end -->\n)", text, flags=re.DOTALL)
+    rows = ((f"`{each.name}`", ", ".join(f"`{key}`" for key in taken(each)), each.words) for each in TOOLS.values())
+    yield before + begin + "\n".join(table(("tool", "takes", ""), rows)) + end + after
+
+
+def taken(tool: Any) -> list[str]:
+    return [field.name for field in attrs.fields(tool.asked)]
+
+
 def drawn(instance: str) -> Iterator[str]:
     """One action's decision tree in Mermaid, as it is once every state of a small model has been seen."""
     bounds = {"brokers": 2, "log_length_max": 1, "records_max": 1, "leader_epoch_max": 1}
@@ -205,6 +218,7 @@ PAGES = {
     "cli.md": cli,
     "spec_reference.md": spec_reference,
     "concepts.md": concepts,
+    "assistants.md": assistants,
 }
 
 

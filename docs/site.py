@@ -43,6 +43,7 @@ NAVIGATION = {
     "Use": (
         "docs/cli.md",
         "docs/explore.md",
+        "docs/assistants.md",
         "docs/ci.md",
         "docs/library.md",
         "docs/traces.md",

@@ -53,6 +53,8 @@ ONLY_IMPORTER = {
     "werkzeug": ("highwater/exploring/serving.py",),
     "pytest": ("highwater/pytest_plugin.py",),
     "watchfiles": ("highwater/cli/watch.py",),
+    "mcp": ("highwater/assistants/serving.py",),
+    "anyio": ("highwater/assistants/serving.py",),
 }
 MODEL_LIBRARIES = {"attrs"}
 

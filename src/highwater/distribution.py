@@ -8,10 +8,13 @@ NAME = "kafka-highwater"
 VERSION = "0.1.0"
 HERE = Path(__file__).parent
 LIBRARIES = {
-    *("anyio", "cattr", "cattrs", "click", "dateutil", "idna", "jinja2", "linkify_it", "markdown_it", "markupsafe"),
-    *("mdit_py_plugins", "mdurl", "pandas", "platformdirs", "py4j", "pyarrow", "pygments", "pyspark", "pytz"),
-    *("rich", "six", "sniffio", "textual", "tomlkit", "typing_extensions", "tzdata", "uc_micro", "watchfiles"),
-    "werkzeug",
+    *("annotated_types", "anyio", "cattr", "cattrs", "cffi", "click", "cryptography", "dateutil", "h11", "httpcore2"),
+    *("httpx2", "idna", "jinja2", "jsonschema", "jsonschema_specifications", "jwt", "linkify_it", "markdown_it"),
+    *("markupsafe", "mcp", "mcp_types", "mdit_py_plugins", "mdurl", "multipart", "opentelemetry", "pandas"),
+    *("platformdirs", "py4j", "pyarrow", "pycparser", "pydantic", "pydantic_core", "pygments", "pyspark"),
+    *("python_multipart", "pytz", "referencing", "rich", "rpds", "six", "sniffio", "sse_starlette", "starlette"),
+    *("textual", "tomlkit", "truststore", "typing_extensions", "typing_inspection", "tzdata", "uc_micro", "uvicorn"),
+    *("watchfiles", "werkzeug"),
 }
 """The modules that come along with what is installed, in any version of it, beside those of the checker."""
 

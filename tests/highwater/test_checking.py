@@ -103,7 +103,7 @@ def test_whatever_is_interrupted_exits_130(
     def interrupt(path: Path, *_: Any) -> Any:
         raise KeyboardInterrupt
 
-    for module in ("highwater.cli.listing", "highwater.claims.by_release", "highwater.claims.spec"):
+    for module in ("highwater.reports.listing", "highwater.claims.by_release", "highwater.claims.spec"):
         monkeypatch.setattr(f"{module}.load_spec", interrupt)
     result = highwater(*command, write_spec())
     assert (result.exit_code, result.stderr.strip()) == (130, "interrupted")

@@ -91,7 +91,7 @@ def failing(
 
 COMMANDS = {
     "check": ("highwater.cli.run.check_spec", ["check", "SPEC"]),
-    "list": ("highwater.cli.listing.show_models", ["list", "models"]),
+    "list": ("highwater.reports.listing.show_models", ["list", "models"]),
     "mutate": ("highwater.claims.mutation.mutate", ["mutate", "SPEC"]),
     "follow": ("highwater.claims.spec.load_spec", ["follow", "SPEC", "SPEC"]),
     "graph": ("highwater.explorer.analysis.graph.shape", ["graph", "SPEC"]),
@@ -106,6 +106,7 @@ COMMANDS = {
     "walk": ("highwater.cli.outputs.try_out", ["walk", "controller", "--kafka", "FOLDER"]),
     "explain": ("highwater.claims.resolving.choose", ["explain", "HERE", "--kafka", "FOLDER"]),
     "ask": ("highwater.asking.answering.answer", ["ask", "broker-away"]),
+    "mcp": ("highwater.assistants.place.folders_below", ["mcp"]),
     "verify": ("highwater.claims.certifying.verify_certificate", ["verify", "SPEC"]),
 }
 

@@ -27,6 +27,7 @@ _REFERENCE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")
 _GIVEN: dict[str, Any] = {}
 _FOLDERS: dict[str, None] = {}
 _BESIDE: dict[str, None] = {}
+_confined: list[Path] = []
 _here: ContextVar[Path | None] = ContextVar("the folder of the spec that is being read", default=None)
 _trusted: ContextVar[bool] = ContextVar("whether names were resolved before, by another process", default=False)
 
@@ -61,6 +62,13 @@ def search(folders: Iterable[Path]) -> None:
 def offer(places: Iterable[Path]) -> None:
     """Let specs name modules in these folders and archives, which are on Python's path already."""
     _FOLDERS.update(dict.fromkeys(str(place.resolve()) for place in places))
+
+
+def confine(folder: Path) -> None:
+    """Import nothing any more that specs name and whose file is not below a folder, links followed, be it offered or
+    not. Highwater's own models stay.
+    """
+    _confined[:] = [folder.resolve()]
 
 
 def _add_to_path(folder: Path) -> None:
@@ -189,6 +197,10 @@ def _refuse_unless_offered(name: str, key: str) -> None:
         return
     specs = [spec_of(".".join(parts[:count])) for count in range(1, len(parts) + 1)]
     executed = [each for each in specs if each is not None and (each.origin or each.submodule_search_locations is None)]
+    for root in _confined:
+        for each in executed:
+            if not (each.has_location and Path(str(each.origin)).resolve().is_relative_to(root)):
+                raise Wrong(f"{key}: {name} ({each.origin or 'no file'}) is not below {root}, and is not imported")
     folders = [*map(Path, _FOLDERS), *filter(None, [_here.get()])]
     outside = [
         each.origin or "no file"

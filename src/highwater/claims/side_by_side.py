@@ -184,6 +184,12 @@ def _start(specs: Sequence[Spec], check: Check) -> _Worker:
     return _Worker(process, here)
 
 
+def die_with_parent() -> None:
+    """Let the system end this process when the one that has started it ends, where the system can."""
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(DIES_WITH_PARENT, signal.SIGKILL)
+
+
 # In a fork
 
 
@@ -192,8 +198,7 @@ def _serve(pipe: Connection, others: Connection, specs: Sequence[Spec], check: C
     others.close()
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    with suppress(OSError, AttributeError):
-        ctypes.CDLL(None).prctl(DIES_WITH_PARENT, signal.SIGKILL)
+    die_with_parent()
     with suppress(EOFError, OSError):
         while os.getppid() == parent and (number := pipe.recv()) is not None:
             pipe.send(_checked(specs[number], check, pipe))

@@ -247,20 +247,33 @@ def load_spec(path: Path, changes: Changes = Changes()) -> Spec:  # noqa: B008 -
         path = gallery.the_only_one(path)
     except Wrong as wrong:
         raise SpecError(f"{path}: {wrong}") from None
+    return spec_of_text(path, text_of_spec(path), changes, in_file=True)
+
+
+def spec_of_text(path: Path, text: str, changes: Changes = Changes(), *, in_file: bool = False) -> Spec:  # noqa: B008
+    """A spec that is a text, read as if it stood in a file; names of models are looked for as if it did.
+
+    Args:
+        in_file: whether it does stand there, so that what is wrong has a line.
+
+    Raises:
+        SpecError: it is no TOML, or any of its keys or values is wrong.
+    """
+
+    def with_place(problem: str) -> str:
+        return located(path, problem) if in_file else f"{path}: {problem}"
+
     try:
-        text = text_of_spec(path)
         data = tomllib.loads(text)
     except (ValueError, RecursionError) as error:
-        raise SpecError(located(path, f"is not TOML: {error}")) from None
+        raise SpecError(with_place(f"is not TOML: {error}")) from None
     try:
         with own.beside(path):
             spec = _resolve(path, changes.applied_to(data) if changes else data)
             return attrs.evolve(spec, changes=changes.in_words(), comment=comment_of(text))
     except Wrong as wrong:
-        located_problems = (
-            f"{path}: {each}" if changes else located(path, each) for each in wrong.problems
-        )  # not in the file
-        raise SpecError("\n".join(located_problems)) from None
+        where = (lambda each: f"{path}: {each}") if changes else with_place  # what is changed is not in the file
+        raise SpecError("\n".join(map(where, wrong.problems))) from None
 
 
 def text_of_spec(path: Path) -> str:

@@ -25,7 +25,8 @@ def list_(what: str, paths: tuple[Path, ...], *, whole: bool) -> None:
     Kafka.
     """
     from highwater.claims.spec import SpecError
-    from highwater.cli.listing import (
+    from highwater.model.catalogue import MODELS
+    from highwater.reports.listing import (
         models_named,
         show_actions,
         show_defects,
@@ -37,7 +38,6 @@ def list_(what: str, paths: tuple[Path, ...], *, whole: bool) -> None:
         show_specs,
         show_specs_whole,
     )
-    from highwater.model.catalogue import MODELS
     from highwater.reports.progress import make_console
 
     console = make_console()

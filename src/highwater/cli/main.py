@@ -25,6 +25,7 @@ PLACES = {
     "verify": "highwater.cli.verify:verify",
     "walk": "highwater.cli.walk:walk",
     "ask": "highwater.cli.ask:ask",
+    "mcp": "highwater.cli.mcp:mcp",
 }
 
 

@@ -15,7 +15,7 @@ from rich.text import Text
 from highwater.claims.gallery import name_of
 from highwater.claims.resolving import choices, find_model, spelt, toggles_of, variants
 from highwater.claims.schema import schema
-from highwater.claims.spec import SpecError, find_specs, load_spec, text_of_spec
+from highwater.claims.spec import Spec, SpecError, find_specs, load_spec, text_of_spec
 from highwater.claims.tables import Wrong, shown
 from highwater.model.catalogue import MODELS
 from highwater.model.language.definition import Definition, Model
@@ -65,10 +65,10 @@ def show_models(console: Console, models: Sequence[Model]) -> None:
         for _, names, definition in grouped([model], lambda definition: definition.bounds):
             console.print(Text(f"  bounds of {', '.join(names)}" if names else "  bounds"))
             for field in attrs.fields(definition.bounds):
-                _line(console, 4, field.name, _range_of(field))
+                _line(console, 4, field.name, range_of(field))
 
 
-def _range_of(field: Any) -> str:
+def range_of(field: Any) -> str:
     """What a bound may be, and what it is if left out."""
     default = "" if field.default is attrs.NOTHING else f" (default {field.default})"
     return f"{field.metadata['low']}..{field.metadata['high']}  {field.metadata['meaning']}{default}"
@@ -147,16 +147,19 @@ def show_specs(console: Console, paths: Iterable[Path]) -> list[SpecError]:
         except SpecError as error:
             wrong.append(error)
             continue
-        expect = spec.file.expect
-        claim = expect.verdict.value
-        if expect.property:
-            claim += f": {expect.property}" + (
-                f" after {counted(expect.trace_length, 'step')}" if expect.trace_length is not None else ""
-            )
-        if expect.distinct_states is not None:
-            claim += f", {expect.distinct_states:,} states"
-        _line(console, 0, visible(name_of(path)), claim)
+        _line(console, 0, visible(name_of(path)), claimed(spec))
     return wrong
+
+
+def claimed(spec: Spec) -> str:
+    """What a spec claims, in one line."""
+    expect = spec.file.expect
+    claim = expect.verdict.value
+    if expect.property:
+        claim += f": {expect.property}" + (
+            f" after {counted(expect.trace_length, 'step')}" if expect.trace_length is not None else ""
+        )
+    return claim if expect.distinct_states is None else f"{claim}, {expect.distinct_states:,} states"
 
 
 def show_specs_whole(paths: Iterable[Path]) -> None:
