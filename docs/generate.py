@@ -222,13 +222,17 @@ PAGES = {
 }
 
 
+AS_IT_IS = ("assistants.md",)
+"""Pages with code in Python, which has two empty lines between functions."""
+
 ON_THE_SITE = {"properties.md": properties}
 """Pages that docs/site.py adds, and that no repository holds."""
 
 
 def page(name: str) -> str:
     """The text of a page."""
-    return re.sub(r"\n{3,}", "\n\n", "\n".join((PAGES | ON_THE_SITE)[name]())).rstrip() + "\n"
+    text = "\n".join((PAGES | ON_THE_SITE)[name]())
+    return (text if name in AS_IT_IS else re.sub(r"\n{3,}", "\n\n", text)).rstrip() + "\n"
 
 
 if __name__ == "__main__":
