@@ -291,6 +291,12 @@ foo = 1
 """
 
 
+OTHERWISE_RIGHT = """model = "reference"
+bounds = { brokers = 2, log_length_max = 1, records_max = 1, leader_epoch_max = 1 }
+protocol = { variant = "kip-320" }
+"""
+
+
 def test_everything_that_is_wrong_has_its_line_and_column_in_every_report(highwater: Run, tmp_path: Path) -> None:
     """At the value, or at the key."""
     path = tmp_path / "wrong.toml"
@@ -322,13 +328,15 @@ def test_what_an_option_says_has_no_place_in_the_file(highwater: Run, write_spec
         ('model = "reference"\nbounds = [1,\n  2', "3:4"),
         ("", "1:1"),
         (WRONG.replace("hold", "holds").replace("foo = 1\n", "").replace("3", "320"), "2:1: bounds.log_length_max"),
+        (OTHERWISE_RIGHT + 'check = [\r\n\t# not "strong"\r\n\t"strong",\r\n]\r\n', "6:2: check"),
+        (OTHERWISE_RIGHT + 'check = ["(at line 9, column 9)"]\n', '4:10: check: "(at line 9, column 9)"'),
     ],
 )
 def test_what_is_no_toml_or_lies_some_lines_below_its_key_has_its_place(
     highwater: Run, tmp_path: Path, text: str, place: str
 ) -> None:
     path = tmp_path / "wrong.toml"
-    path.write_text(text, encoding="utf-8")
+    path.write_text(text, encoding="utf-8", newline="")
     assert f"highwater: {path}:{place}" in highwater("check", path).stderr
 
 

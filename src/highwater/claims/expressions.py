@@ -12,15 +12,19 @@ from __future__ import annotations
 
 import ast
 import builtins
+import inspect
+import itertools
 import re
 from collections.abc import Callable, Sequence
 from enum import Enum
+from types import FunctionType
 from typing import Any
 
 import attrs
 
 from highwater.claims.tables import Findings, did_you_mean, shown
 from highwater.explorer.blame import RAISED
+from highwater.explorer.comparisons import is_never_equal, never_equal, refusing_what_is_never_equal
 from highwater.model.language.declarations import in_words
 from highwater.model.language.domain import ArrayOf, OneOf, Struct, classes_in, domains_in
 from highwater.model.language.records import domain_of
@@ -29,6 +33,7 @@ from highwater.model.language.shape import Domain, Shape
 LONGEST = 2_000
 DEEPEST = 60
 LARGEST = 10**6
+STATE = "__state__"  # which nobody can write
 FUNCTIONS = [
     "abs",
     "all",
@@ -73,6 +78,7 @@ class Names:
         labels: the labels of numbers and elements: `b1` alone is 1.
         enums: the classes of enums, by name.
         attributes: what may stand behind a dot.
+        methods: those of them that are to be called.
     """
 
     fields: tuple[str, ...]
@@ -80,6 +86,7 @@ class Names:
     labels: frozenset[str]
     enums: dict[str, type[Enum]]
     attributes: frozenset[str]
+    methods: frozenset[str]
 
     def known(self) -> list[str]:
         """All names, for messages and completion."""
@@ -96,16 +103,24 @@ def names_of(domain: Struct) -> Names:
             elements.setdefault(of.label, []).append((name, of))
     members = [member for part in parts if isinstance(part, OneOf) for member in part.members]
     enums = {type(member).__name__: type(member) for member in members if isinstance(member, Enum)}
-    known = {name for cls in classes_in(domain) for name in dir(cls) if not name.startswith("_")}
-    known |= {field.name for cls in classes_in(domain) for field in attrs.fields(cls)}
-    known |= {name for cls in enums.values() for name in dir(cls) if not name.startswith("_")}
+    named = [
+        (name, cls)
+        for cls in (*classes_in(domain), *enums.values())
+        for name in (*dir(cls), *(field.name for field in (attrs.fields(cls) if attrs.has(cls) else ())))
+        if not name.startswith("_")
+    ]
     return Names(
         tuple(domain.fields),
         elements,
         frozenset(part.label for part in parts if part.label),
         enums,
-        frozenset({name for name in known if not name.startswith("_")} | {"name", "value"}),
+        frozenset({name for name, _ in named} | {"name", "value"}),
+        frozenset({name for name, _ in named} - {name for name, cls in named if not _is_called(cls, name)}),
     )
+
+
+def _is_called(cls: type, name: str) -> bool:
+    return isinstance(inspect.getattr_static(cls, name, None), FunctionType | classmethod | staticmethod)
 
 
 @attrs.frozen
@@ -123,10 +138,13 @@ class Expression:
     domain: Domain | None = None
 
     def shown(self, state: Any) -> str:
-        """Its value in a state as traces show it; `undefined` where it has none, such as that of None - 1."""
+        """Its value in a state as traces show it; `undefined` where it has none, such as that of None - 1, or of a
+        comparison of a member of an enum with what it never equals.
+        """
         try:
-            value = self.of(state)
-            return self.domain.show(value) or '""' if self.domain else _in_words(value)
+            with refusing_what_is_never_equal():
+                value = self.of(state)
+            return (self.domain.show(value) if self.domain else _in_words(value)) or '""'
         except RAISED:
             return UNDEFINED
 
@@ -175,7 +193,8 @@ def expression(text: str, domain: Struct) -> Expression:
     names = names_of(domain)
     _refuse(tree, names)
     body = ast.fix_missing_locations(_Resolve(names).visit(tree)).body
-    arguments = ast.arguments([], [ast.arg("state")], None, [], [], None, [])
+    _refuse_what_is_never_equal(body, domain)
+    arguments = ast.arguments([], [ast.arg(STATE)], None, [], [], None, [])
     function = ast.fix_missing_locations(ast.Expression(ast.Lambda(arguments, body)))
     allowed = {"__builtins__": {}, **{name: getattr(builtins, name) for name in FUNCTIONS}, **names.enums}
     try:
@@ -188,7 +207,7 @@ def expression(text: str, domain: Struct) -> Expression:
 def _domain_of(tree: ast.AST, state: Domain) -> Domain | None:
     """The domain of the part of a state that an expression names."""
     match tree:
-        case ast.Name(id="state"):
+        case ast.Name(id=name) if name == STATE:
             return state
         case ast.Attribute(value, name):
             of = _domain_of(value, state)
@@ -206,7 +225,7 @@ def _in_words(value: Any) -> str:
             return "yes" if value else "no"
         case Enum():
             return str(value.value)
-        case list() | tuple():
+        case list() | tuple() | range() | zip() | enumerate():
             return "[" + " ".join(map(_in_words, value)) + "]"
     return in_words(value)
 
@@ -237,7 +256,36 @@ def _refuse(tree: ast.AST, names: Names, depth: int = 0) -> None:
     if isinstance(tree, ast.Name) and tree.id.startswith("__"):
         raise ExpressionError(f"{tree.id} is not allowed")
     for inner in ast.iter_child_nodes(tree):
+        if not isinstance(tree, ast.Call) or (inner is not tree.func and not isinstance(inner, ast.GeneratorExp)):
+            _refuse_what_is_always_true(inner, names)
         _refuse(inner, names, depth + 1)
+
+
+def _refuse_what_is_always_true(tree: ast.AST, names: Names) -> None:
+    """Refuse a function that is not called, and a generator that nobody asks."""
+    function = tree.attr if isinstance(tree, ast.Attribute) and tree.attr in names.methods else ""
+    if isinstance(tree, ast.Name) and isinstance(tree.ctx, ast.Load) and tree.id in {*FUNCTIONS} - {*names.fields}:
+        function = tree.id
+    if function:
+        raise ExpressionError(f"{function} is a function: write {ast.unparse(tree)}(...)")
+    if isinstance(tree, ast.GeneratorExp):
+        raise ExpressionError(f"{_words(tree)} is in no call; write any(...), all(...) or [...]")
+
+
+def _refuse_what_is_never_equal(tree: ast.AST, state: Domain) -> None:
+    """Refuse a member of an enum that is compared with a text or a number, with what to write."""
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Compare):
+            continue
+        sides = [node.left, *node.comparators]
+        for ours, theirs in (*itertools.pairwise(sides), *itertools.pairwise(sides[::-1])):
+            of = _domain_of(ours, state)
+            of = of.inside()[""] if of and of.shape is Shape.OPTION else of
+            members = of.members if isinstance(of, OneOf) else ()
+            constants = theirs.elts if isinstance(theirs, ast.Tuple | ast.List | ast.Set) else [theirs]
+            for value in (each.value for each in constants if isinstance(each, ast.Constant)):
+                if members and all(isinstance(each, Enum) and is_never_equal(each, value, ()) for each in members):
+                    raise ExpressionError(never_equal(members[0], value))
 
 
 def _words(node: ast.AST) -> str:
@@ -252,10 +300,10 @@ class _Resolve(ast.NodeTransformer):
 
     def __init__(self, names: Names) -> None:
         self.names = names
-        self.bound: list[str] = ["state"]
+        self.bound: list[str] = []
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
-        if isinstance(node.value, ast.Name) and node.value.id not in (*self.bound, *self.names.fields):
+        if isinstance(node.value, ast.Name) and node.value.id not in (*self.bound, *self.names.fields, "state"):
             element = self._element(node.value.id, node.attr)
             if element is not None:
                 return ast.Attribute(element, node.attr, ast.Load())
@@ -264,8 +312,10 @@ class _Resolve(ast.NodeTransformer):
     def visit_Name(self, node: ast.Name) -> ast.AST:
         if node.id in self.bound or isinstance(node.ctx, ast.Store):
             return node
+        if node.id == "state":
+            return ast.Name(STATE, ast.Load())
         if node.id in self.names.fields:
-            return ast.Attribute(ast.Name("state", ast.Load()), node.id, ast.Load())
+            return ast.Attribute(ast.Name(STATE, ast.Load()), node.id, ast.Load())
         if node.id in FUNCTIONS or node.id in self.names.enums:
             return node
         if (number := self._number(node.id)) is not None:
@@ -277,16 +327,28 @@ class _Resolve(ast.NodeTransformer):
 
     def visit_GeneratorExp(self, node: Any) -> ast.AST:
         targets = [each.id for part in node.generators for each in ast.walk(part.target) if isinstance(each, ast.Name)]
+        first = self.visit(node.generators[0].iter)  # Python evaluates it outside
+        node.generators[0].iter = ast.Constant(None)
         self.bound += targets
         found = self.generic_visit(node)
         del self.bound[len(self.bound) - len(targets) :]
+        node.generators[0].iter = first
         return found
 
     visit_ListComp = visit_SetComp = visit_GeneratorExp
 
     def _number(self, name: str) -> int | None:
         match = re.fullmatch(r"(.*?)(\d{1,4})", name)
-        return int(match[2]) if match and match[1] in self.names.labels else None
+        if match is None or match[1] not in self.names.labels:
+            return None
+        self._refuse_beyond(name, int(match[2]), [of for _, of in self.names.elements.get(match[1], [])])
+        return int(match[2])
+
+    @staticmethod
+    def _refuse_beyond(name: str, number: int, arrays: Sequence[ArrayOf]) -> None:
+        """Refuse the name of an element that no array has."""
+        if arrays and all(number >= of.length for of in arrays):
+            raise ExpressionError(f"there is no {name}; the last is {name.rstrip('0123456789')}{arrays[0].length - 1}")
 
     def _element(self, name: str, attribute: str) -> ast.expr | None:
         """The record that `b1` is before a dot: the element of the array whose records have what stands behind it."""
@@ -295,10 +357,8 @@ class _Resolve(ast.NodeTransformer):
             return None
         arrays = self.names.elements.get(match[1], [])
         for field, of in sorted(arrays, key=lambda each: not hasattr(each[1].of.cls, attribute)):
-            array = ast.Attribute(ast.Name("state", ast.Load()), field, ast.Load())
+            array = ast.Attribute(ast.Name(STATE, ast.Load()), field, ast.Load())
             if hasattr(of.of.cls, attribute) or attribute in of.of.fields:
-                if int(match[2]) >= of.length:
-                    last = f"{match[1]}{of.length - 1}"
-                    raise ExpressionError(f"there is no {name}; the last is {last}")
+                self._refuse_beyond(name, int(match[2]), [of])
                 return ast.Subscript(array, ast.Constant(int(match[2])), ast.Load())
         return None

@@ -87,13 +87,13 @@ def place_of(path: Path, problem: str) -> tuple[int, int]:
     """Where in a spec file something is wrong, line and column counted from 1: at the value that the words name, or at
     the key that they begin with, or where the TOML parser stopped, which says so.
     """
-    if at := re.search(r"\(at line (\d+), column (\d+)\)", problem):
+    if at := re.fullmatch(r"is not TOML: .*\(at line (\d+), column (\d+)\)", problem, re.DOTALL):
         return int(at[1]), int(at[2])
     try:
         lines = text_of(path, LARGEST_SPEC).rstrip().split("\n")
     except (OSError, ValueError):
         return 1, 1
-    if problem.endswith("(at end of document)"):
+    if problem.startswith("is not TOML: ") and problem.endswith("(at end of document)"):
         return len(lines), len(lines[-1]) + 1
     key, _, words = problem.partition(": ")
     line, name = line_of_key(path, key), re.escape(key.rpartition(".")[2])
@@ -101,11 +101,17 @@ def place_of(path: Path, problem: str) -> tuple[int, int]:
     key_in = rf"(?<![\w-])({name})(?![\w-])\s*\"?\s*="
     quoted = rf"{key_in}.*?([\"']{re.escape(value[0][1:-1])}[\"'])" if value else key_in
     for wanted in (quoted, key_in):
-        statement = "\n".join(lines[line - 1 : line - 1 + LONGEST_STATEMENT])
+        statement = _without_comments("\n".join(lines[line - 1 : line - 1 + LONGEST_STATEMENT]))
         if found := re.search(wanted, statement, re.DOTALL):
             before = statement[: found.start(found.lastindex or 0)]
             return line + before.count("\n"), len(before) - (before.rfind("\n") + 1) + 1
     return line, 1
+
+
+def _without_comments(text: str) -> str:
+    """A part of a spec with blanks in place of its comments."""
+    texts = r"""("(?:[^"\\\n]|\\.)*"|'[^'\n]*')"""
+    return re.sub(rf"{texts}|#[^\n]*", lambda found: found[1] or " " * len(found[0]), text)
 
 
 def located(path: Path, problem: str) -> str:

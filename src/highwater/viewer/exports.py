@@ -182,8 +182,9 @@ def _row(step: ShownStep) -> list[str]:
 
 
 def _harmless(text: str) -> str:
-    """A value that no spreadsheet takes for a formula."""
-    return f"'{visible(text)}" if text[:1] in ("=", "+", "-", "@") else visible(text)
+    """A value that no spreadsheet takes for a formula. A number below 0 is none."""
+    is_number = text.removeprefix("-").isdecimal()
+    return f"'{visible(text)}" if text[:1] in ("=", "+", "-", "@") and not is_number else visible(text)
 
 
 EXPORTS: Mapping[str, Callable[[Counterexample], str]] = {"itf": itf, "mermaid": mermaid, "dot": dot, "csv": steps_csv}

@@ -56,7 +56,7 @@ def test_expressions_have_a_column_each(highwater: Run, report: Path) -> None:
         "len(b0.log)",
     ]
     assert rows[1] == ["0", "none", "{1}", "undefined", "0"], "a part is shown as its domain says"
-    assert rows[-1] == ["'-1", "b0", "{1}", "'-1", "1"], "b1 has lost what b0 has committed"
+    assert rows[-1] == ["-1", "b0", "{1}", "-1", "1"], "b1 has lost what b0 has committed"
     lanes = highwater("trace", report).stdout
     assert "(1) b1.log_end_offset - b0.high_watermark" in lanes
     assert any(line.split()[-4:] == ["(1)", "b0.leader", "(3)", "(4)"] for line in lanes.splitlines())
