@@ -28,7 +28,7 @@ import json, sys
 sys.modules.update(dict.fromkeys(sys.argv[1].split(), None))  # to import them is an error
 import highwater
 from highwater.exploring.opening import open_spec
-from highwater.exploring.page import session_page
+from highwater.exploring.page import Page
 
 for path in sys.argv[3:]:
     result = highwater.check(path, engine="python", model_path=[sys.argv[2]])
@@ -36,7 +36,7 @@ for path in sys.argv[3:]:
     session = open_spec(highwater.load(path))
     session.take(next(each.number for each in session.choices() if each.enabled))
     found = {"status": result.status.value, "states": result.outcome.distinct_states, "trace": len(result.trace or ())}
-    found |= {"draws": 'id="board"' in page, "explores": 'id="board"' in session_page(session, token="")}
+    found |= {"draws": 'id="board"' in page, "explores": 'id="board"' in Page(session).whole()}
     print(json.dumps(found))
 session = open_spec(highwater.load(sys.argv[3]))
 print(json.dumps(session.find("strong_isr", from_here=True).says))

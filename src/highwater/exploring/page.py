@@ -1,4 +1,4 @@
-"""The page of a session, made anew after every verb."""
+"""The page of a session, made anew after every verb, and the verbs that it asks for."""
 
 from __future__ import annotations
 
@@ -6,21 +6,84 @@ from typing import Any
 
 import attrs
 
+from highwater.claims.expressions import ExpressionError
+from highwater.explorer.blame import ModelError
 from highwater.exploring.nodes import Choice, Node, in_words
-from highwater.exploring.session import Session
-from highwater.viewer.pages import arrows_of, render, track_of
+from highwater.exploring.opening import switched
+from highwater.exploring.session import Session, SessionError
+from highwater.files import ReportError
+from highwater.viewer.pages import arrows_of, compare_page, render, track_of
 from highwater.viewer.showing import shown_trace
 from highwater.viewer.wording import bounds_in_words, protocol_in_words
 
-
-def session_page(session: Session, **more: Any) -> str:
-    """The whole page."""
-    return render("explore.html", **{**_values(session), **more})
+REFUSALS = (SessionError, ExpressionError, ReportError, ModelError)
+"""What a verb raises that cannot be done, and why."""
 
 
-def session_part(session: Session, **more: Any) -> str:
-    """What of the page a verb changes."""
-    return render("session.html", **{**_values(session), **more})
+class Page:
+    """A session as a page.
+
+    Attributes:
+        session: may be another one after a verb.
+        more: what the templates need besides: `token`, for the server that answers; empty where the page around does.
+    """
+
+    def __init__(self, session: Session, **more: Any) -> None:
+        self.session, self.more = session, {"token": "", **more}
+
+    def whole(self) -> str:
+        """The page itself."""
+        return self._rendered("explore.html")
+
+    def part(self, **changed: Any) -> str:
+        """What of the page verbs change."""
+        return self._rendered("session.html", **changed)
+
+    def _rendered(self, template: str, **changed: Any) -> str:
+        nothing = {"said": "", "comparison": None, "rule": ""}
+        return render(template, **{**_values(self.session), **nothing, **changed, **self.more})
+
+    def do(self, asked: Any) -> str:
+        """Do what a verb asks for.
+
+        Returns:
+            What of the page it changes.
+
+        Raises:
+            REFUSALS: it cannot be done, or there is no such verb.
+        """
+        if not isinstance(asked, dict):
+            raise SessionError("a verb is an object with its name")
+        said, comparison, rule = "", None, ""
+        match asked:
+            case {"verb": "take", "action": int(number)}:
+                self.session.take(number)
+            case {"verb": "undo"}:
+                self.session.undo()
+            case {"verb": "go", "node": int(number)}:
+                self.session.go(number)
+            case {"verb": "name", "name": str(text)}:
+                self.session.name(text)
+            case {"verb": "find", "what": str(text), "from": ("here" | "start") as where}:
+                said = self.session.find(text, from_here=where == "here").says
+            case {"verb": "watch", "what": str(text)}:
+                self.session.watch(text)
+            case {"verb": "compare", "rule": str(rule)}:
+                comparison, _, _ = self.session.compare([rule])
+            case {"verb": "switch", "rule": str(rule)}:
+                self.session = switched(self.session, [rule])
+            case _:
+                raise SessionError("there is no such verb")
+        return self.part(said=said, comparison=comparison, rule=rule)
+
+    def side_by_side(self, rule: str) -> str:
+        """The page of the branch under another rule.
+
+        Raises:
+            ReportError: there is no such protocol.
+        """
+        comparison, _, _ = self.session.compare([rule])
+        return compare_page(comparison)
 
 
 def _values(session: Session) -> dict[str, Any]:
@@ -31,9 +94,6 @@ def _values(session: Session) -> dict[str, Any]:
     subject = session.subject
     return {
         "session": session,
-        "said": "",
-        "comparison": None,
-        "rule": "",
         "trace": trace,
         "track": track_of(trace),
         "nodes": [node.number for node in path],

@@ -11,14 +11,9 @@ from werkzeug.exceptions import HTTPException, NotFound
 from werkzeug.serving import BaseWSGIServer, WSGIRequestHandler, make_server
 from werkzeug.wrappers import Request, Response
 
-from highwater.claims.expressions import ExpressionError
-from highwater.explorer.blame import ModelError
-from highwater.exploring.opening import switched
-from highwater.exploring.page import session_page, session_part
+from highwater.exploring.page import REFUSALS, Page
 from highwater.exploring.saving import saved
-from highwater.exploring.session import Session, SessionError
-from highwater.files import ReportError
-from highwater.viewer.pages import compare_page
+from highwater.exploring.session import Session
 
 HOST = "127.0.0.1"
 LARGEST_REQUEST = 100_000
@@ -30,7 +25,6 @@ HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
 }
-REFUSALS = (SessionError, ExpressionError, ReportError, ModelError)
 
 
 class Refused(Exception):
@@ -41,15 +35,20 @@ class Site:
     """What is served: the page of a session, and the verbs.
 
     Attributes:
+        session: may be another one after a verb.
         token: what a request must bring.
         hosts: what it must be addressed to.
     """
 
     def __init__(self, session: Session) -> None:
-        self.session = session
         self.token = secrets.token_urlsafe(18)
+        self._page = Page(session, token=self.token)
         self.hosts: frozenset[str] = frozenset()
         self._lock = threading.Lock()
+
+    @property
+    def session(self) -> Session:
+        return self._page.session
 
     def listen(self, port: int = 0) -> BaseWSGIServer:
         """A server for this page; any free port if 0.
@@ -85,14 +84,13 @@ class Site:
         with self._lock:
             match request.method, request.path:
                 case "GET", "/":
-                    return Response(session_page(self.session, token=self.token), mimetype="text/html")
+                    return Response(self._page.whole(), mimetype="text/html")
                 case "POST", "/do":
-                    return Response(self._do(request.get_json()), mimetype="text/html")
+                    return Response(self._page.do(request.get_json()), mimetype="text/html")
                 case "GET", "/save":
                     return self._save(request.args.get("as", ""))
                 case "GET", "/compare":
-                    comparison, _, _ = self.session.compare([request.args.get("rule", "")])
-                    return Response(compare_page(comparison), mimetype="text/html")
+                    return Response(self._page.side_by_side(request.args.get("rule", "")), mimetype="text/html")
         raise NotFound
 
     def _refuse_strangers(self, request: Request) -> None:
@@ -104,32 +102,6 @@ class Site:
     def _save(self, kind: str) -> Response:
         name, text = saved(self.session, kind)
         return Response(text, mimetype="text/plain", headers={"Content-Disposition": f'attachment; filename="{name}"'})
-
-    def _do(self, asked: Any) -> str:
-        """Do what a verb asks for, and give what of the page it changes."""
-        if not isinstance(asked, dict):
-            raise SessionError("a verb is an object with its name")
-        said, comparison, rule = "", None, ""
-        match asked:
-            case {"verb": "take", "action": int(number)}:
-                self.session.take(number)
-            case {"verb": "undo"}:
-                self.session.undo()
-            case {"verb": "go", "node": int(number)}:
-                self.session.go(number)
-            case {"verb": "name", "name": str(text)}:
-                self.session.name(text)
-            case {"verb": "find", "what": str(text), "from": ("here" | "start") as where}:
-                said = self.session.find(text, from_here=where == "here").says
-            case {"verb": "watch", "what": str(text)}:
-                self.session.watch(text)
-            case {"verb": "compare", "rule": str(rule)}:
-                comparison, _, _ = self.session.compare([rule])
-            case {"verb": "switch", "rule": str(rule)}:
-                self.session = switched(self.session, [rule])
-            case _:
-                raise SessionError("there is no such verb")
-        return session_part(self.session, token=self.token, said=said, comparison=comparison, rule=rule)
 
 
 class _Quiet(WSGIRequestHandler):

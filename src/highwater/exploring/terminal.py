@@ -13,24 +13,20 @@ from textual.binding import Binding
 from textual.containers import Horizontal, VerticalScroll
 from textual.widgets import DataTable, Footer, Static
 
-from highwater.claims.expressions import ExpressionError
 from highwater.claims.positions import in_repository
-from highwater.explorer.blame import ModelError
 from highwater.exploring.nodes import Choice
 from highwater.exploring.opening import switched
-from highwater.exploring.page import rules_of, tree_rows
+from highwater.exploring.page import REFUSALS, rules_of, tree_rows
 from highwater.exploring.saving import FORMATS, saved
 from highwater.exploring.screens import Ask, Pick, Steps
 from highwater.exploring.searching import Way
 from highwater.exploring.session import Session, SessionError
-from highwater.files import ReportError, write_text
+from highwater.files import write_text
 from highwater.viewer.comparison import Comparison
 from highwater.viewer.lanes import lane_words, unbroken
 from highwater.viewer.showing import shown_trace
 from highwater.viewer.shown import ShownStep, ShownTrace
 from highwater.visible import counted, visible
-
-REFUSALS = (SessionError, ExpressionError, ReportError, ModelError)
 
 
 class Explorer(App[None]):

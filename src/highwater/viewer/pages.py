@@ -33,10 +33,11 @@ def _visible(value: Any) -> Any:
     return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
-def trace_page(trace: Counterexample, index: str = "", page: str = "") -> str:
+def trace_page(trace: Counterexample, index: str = "", page: str = "", *, is_file: bool = True) -> str:
     """The page of one counterexample.
 
     Args:
+        is_file: whether a command can open it.
         page: the name of its file, for the command that opens it; made from the claim's name if empty.
         index: the address of the page of all verdicts, relative to this one; none if empty.
     """
@@ -58,7 +59,9 @@ def trace_page(trace: Counterexample, index: str = "", page: str = "") -> str:
         needed=_needed(trace.steps),
         repeats=[step.number for step in trace.steps if trace.repeats(step)],
         plots=plots_of(trace.entry.get("levels"), trace.entry.get("actions")),
-        explore={"page": page, "command": " ".join(["highwater explore", page, *_model_path(trace.entry["model"])])},
+        explore={"page": page, "command": " ".join(["highwater explore", page, *_model_path(trace.entry["model"])])}
+        if is_file
+        else None,
         data=data,
     )
 

@@ -18,7 +18,7 @@ from highwater.claims.expressions import ExpressionError
 from highwater.claims.spec import load_spec
 from highwater.cli.init import write_scaffold
 from highwater.exploring.opening import open_path
-from highwater.exploring.page import session_part
+from highwater.exploring.page import Page
 from highwater.exploring.saving import saved
 
 Run = Callable[..., Any]
@@ -113,7 +113,7 @@ def test_one_explores_with_what_is_watched_and_saves_it(claim: Path) -> None:
     session = open_path(claim)
     session.watch("len(b0.log)")
     session.watch(" b0.leader ")  # which is watched, and is no more
-    page = session_part(session, token="")
+    page = Page(session).part()
     assert 'data-name="len(b0.log)" class="watch' in page
     assert 'data-name="b0.leader"' not in page
     with pytest.raises(ExpressionError, match="there is no b5"):
@@ -179,7 +179,7 @@ def test_a_model_is_drawn_as_it_says(highwater: Run, drawn: Callable[[str], Any]
     assert 'data-name="storage" class="changed shown witness"' in page, "what the property looked at is shown there"
     lanes = highwater("trace", tmp_path / "r.json", "--model-path", tmp_path).stdout
     assert lanes.splitlines()[1].split() == ["step", "storage", "c0", "c1"]
-    assert "has t2" in session_part(open_path(tmp_path / "r.json"), token="")
+    assert "has t2" in Page(open_path(tmp_path / "r.json")).part()
     assert load_spec(spec).model.drawing is not None
 
 

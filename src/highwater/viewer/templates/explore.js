@@ -2,9 +2,23 @@
 (() => {
   const $ = (id) => document.getElementById(id);
   const all = (selector, inside = document) => [...inside.querySelectorAll(selector)];
-  const token = new URLSearchParams(location.search).get("token") || "";
-  const address = (path) => `${path}?token=${encodeURIComponent(token)}`;
   let asked = 0;
+
+  // Highwater answers on this machine, to whoever has the token; or in the page around this one, which passes questions on.
+  const token = new URLSearchParams(location.search).get("token") || "", waiting = new Map();
+  const fromServer = async (path, { verb, ...query }) => {
+    const address = `${path}?${new URLSearchParams({ token, ...(verb ? {} : query) })}`;
+    const answer = await fetch(address, path === "/do" ? { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ verb, ...query }) } : { method: path === "/stop" ? "POST" : "GET" });
+    const name = /filename="(.*)"/.exec(answer.headers.get("Content-Disposition") || "");
+    return { ok: answer.ok, text: await answer.text(), name: name && name[1] };
+  };
+  const fromAround = (path, fields) => new Promise((resolve) => {
+    const number = waiting.size;
+    waiting.set(number, resolve);
+    parent.postMessage({ number, path, fields }, "*");
+  });
+  addEventListener("message", ({ source, data }) => { if (source === parent && parent !== window) waiting.get(data.number)?.(data); });
+  const ask = document.body.dataset.answers === "around" ? fromAround : fromServer;
 
   const problem = (text) => { $("problem").textContent = text; $("problem").hidden = !text; };
 
@@ -23,13 +37,12 @@
 
   const send = async (verb, fields, { focus = true } = {}) => {
     const mine = ++asked;
-    const waiting = setTimeout(() => { $("doing").textContent = "working"; $("busy").hidden = false; }, 400);
+    const slow = setTimeout(() => { $("doing").textContent = "working"; $("busy").hidden = false; }, 400);
     try {
-      const answer = await fetch(address("/do"), { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ verb, ...fields }) });
-      const text = await answer.text();
+      const { ok, text } = await ask("/do", { verb, ...fields });
       if (mine !== asked) return;
-      problem(answer.ok ? "" : text);
-      if (!answer.ok) return;
+      problem(ok ? "" : text);
+      if (!ok) return;
       const before = kept();
       $("session").innerHTML = text;
       keep(before);
@@ -42,14 +55,14 @@
     } catch {
       problem("Highwater does not answer: it was ended, or the machine sleeps.");
     } finally {
-      clearTimeout(waiting);
+      clearTimeout(slow);
       $("busy").hidden = true;
     }
   };
 
   document.addEventListener("click", (event) => {
     const button = event.target.closest("button[data-verb]");
-    if (event.target.id === "stop") fetch(address("/stop"), { method: "POST" }).then((answer) => answer.text()).then((text) => { $("doing").textContent = text; });
+    if (event.target.id === "stop") ask("/stop", {}).then(({ text }) => { $("doing").textContent = text; });
     if (!button) return;
     const { verb, action, node, rule, what } = button.dataset;
     send(verb, { ...(action && { action: Number(action) }), ...(node && { node: Number(node) }), ...(rule && { rule }), ...(what && { what }) });
@@ -72,13 +85,18 @@
     const link = event.target.closest("a.save");
     if (!link) return;
     event.preventDefault();
-    const answer = await fetch(link.href), text = await answer.text();
-    problem(answer.ok ? "" : text);
-    if (!answer.ok) return;
-    const name = /filename="(.*)"/.exec(answer.headers.get("Content-Disposition"))[1];
+    const { ok, text, name } = await ask("/save", { as: link.dataset.save });
+    problem(ok ? "" : text);
+    if (!ok) return;
     const file = Object.assign(document.createElement("a"), { href: URL.createObjectURL(new Blob([text])), download: name });
     file.click();
     URL.revokeObjectURL(file.href);
+  });
+  document.addEventListener("click", (event) => { // the page around has to show what opens beside
+    const link = event.target.closest("#beside");
+    if (!link || ask !== fromAround) return;
+    event.preventDefault();
+    ask("/compare", { rule: link.dataset.rule });
   });
   document.addEventListener("keydown", (event) => {
     if (event.key !== "u" || event.ctrlKey || event.metaKey || event.altKey || /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName)) return;
