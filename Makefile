@@ -6,12 +6,12 @@ BIN := $(VENV)/bin
 ROOT := $(if $(filter 0,$(shell id -u)),,sudo)
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: check test lint docs site bench wheel java clean
+.PHONY: check test lint docs site bench wheel java npm clean
 
 check: $(VENV)/ready  # every claim in specs/ comes out as it says
 	$(BIN)/highwater check specs
 
-test: $(VENV)/ready-dev java  # format, lint, types and all tests
+test: $(VENV)/ready-dev java npm  # format, lint, types and all tests
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -24,9 +24,9 @@ lint: $(VENV)/ready-dev
 docs: $(VENV)/ready  # the reference pages, from the code
 	$(BIN)/python docs/generate.py
 
-site: $(VENV)/ready  # the documentation as a static site, with the counterexamples of the gallery, in build/site
+site: $(VENV)/ready npm  # the documentation as a static site, with the counterexamples of the gallery and the playground, in build/site
 	$(PIP) --editable '.[site]'
-	$(BIN)/python docs/site.py
+	$(BIN)/python docs/site.py $(SITE)
 
 bench: $(VENV)/ready
 	$(BIN)/python bench/kip_320.py
@@ -42,6 +42,9 @@ wheel: $(VENV)/ready  # a wheel in dist/ that brings machine code and the galler
 java:  # for the tests on Spark, which needs 17 or newer; Debian 13 has none older than 21
 	@command -v java >/dev/null || [ -n "$$JAVA_HOME" ] || { $(ROOT) apt-get update -qq && \
 		{ $(ROOT) apt-get install -y -qq openjdk-17-jre-headless || $(ROOT) apt-get install -y -qq openjdk-21-jre-headless; }; }
+
+npm: $(VENV)/ready  # fetches Python for browsers, for the playground
+	@command -v npm >/dev/null || [ -x $(BIN)/npm ] || $(PIP) --editable '.[npm]'
 
 $(VENV)/ready: pyproject.toml $(BIN)/pip
 	$(PIP) --editable .

@@ -1,4 +1,4 @@
-"""The documentation as a static site, with search and the counterexamples of the gallery: `make site`.
+"""The documentation as a static site, with search, a page for each claim, and the playground: `make site`.
 
 The pages are those of the repository, with their links. What they link to comes along. The site needs no network.
 """
@@ -9,6 +9,7 @@ import re
 import shutil
 import sys
 import tempfile
+import tomllib
 from collections.abc import Iterator
 from contextlib import chdir
 from pathlib import Path
@@ -17,6 +18,7 @@ import click
 import generate
 from mkdocs.commands.build import build
 from mkdocs.config import load_config
+from playground.build import BuildError, build_playground, fetched, link_to
 
 ROOT = Path(__file__).parents[1]
 PAGES = (
@@ -30,7 +32,7 @@ PAGES = (
 )
 LINK = re.compile(r"(?<=\]\()(?!https?:|#|mailto:)([^)#\s]+)")
 NAVIGATION = {
-    "Start": ("README.md", "docs/operators.md", "docs/tutorial.md", "docs/concepts.md"),
+    "Start": ("README.md", "docs/playground.md", "docs/operators.md", "docs/tutorial.md", "docs/concepts.md"),
     "Findings": (
         "docs/findings.md",
         "docs/questions.md",
@@ -65,7 +67,8 @@ NAVIGATION = {
     "Build": ("CONTRIBUTING.md", "explorer/kernels/README.md", "explorer/search/README.md"),
     "Trust": ("docs/testing.md", "docs/limits.md", "docs/performance.md", "docs/comparison.md", "CHANGELOG.md"),
 }
-COUNTEREXAMPLES = "counterexamples"
+COUNTEREXAMPLES, PLAYGROUND = "counterexamples", "playground"
+MOST_STATES = 50_000  # of a claim that is offered to be tried there: some ten seconds
 STYLE = """
 td, th { vertical-align: top; }
 .wy-nav-content { max-width: 72em; }
@@ -81,8 +84,12 @@ def pages() -> list[Path]:
     return found
 
 
-def gather(folder: Path, counterexamples: Path) -> None:
-    """Put all pages and what they link to into a folder, laid out as the repository is."""
+def gather(folder: Path, counterexamples: Path, *, playground: bool) -> None:
+    """Put all pages and what they link to into a folder, laid out as the repository is.
+
+    Args:
+        playground: whether claims can be tried there.
+    """
     listed: set[Path] = set()
     for page in pages():
         text = page.read_text(encoding="utf-8")
@@ -97,7 +104,10 @@ def gather(folder: Path, counterexamples: Path) -> None:
                 copy(linked, folder)
         write(folder / page.relative_to(ROOT), text)
     for claims in listed:
-        write(folder / claims.relative_to(ROOT) / "index.md", "\n".join(list_of(claims, folder, counterexamples)))
+        write(
+            folder / claims.relative_to(ROOT) / "index.md",
+            "\n".join(list_of(claims, folder, counterexamples, playground=playground)),
+        )
     for name in generate.ON_THE_SITE:
         write(folder / "docs" / name, generate.page(name))
     write(folder / "style.css", STYLE)
@@ -114,27 +124,36 @@ def write(path: Path, text: str) -> None:
     path.write_text(text, encoding="utf-8")
 
 
-def list_of(claims: Path, folder: Path, counterexamples: Path) -> Iterator[str]:
+def list_of(claims: Path, folder: Path, counterexamples: Path, *, playground: bool) -> Iterator[str]:
     """The claims below a folder: their names, what they say of themselves, and their counterexamples."""
     yield from (f"# Claims: {claims.relative_to(ROOT / 'specs').as_posix().replace('_', ' ')}", "")
     up = "../" * len(claims.relative_to(ROOT).parts)
     for file in sorted(claims.rglob("*.toml")):
         copy(file, folder)
-        said = [line[1:].strip() for line in file.read_text(encoding="utf-8").splitlines() if line.startswith("#")]
+        text = file.read_text(encoding="utf-8")
+        said = [line[1:].strip() for line in text.splitlines() if line.startswith("#")]
         name = file.relative_to(claims).with_suffix("").as_posix()
         page = f"{file.stem}.html"
         shown = counterexamples / page
         found = shown.exists() and 'id="board"' in shown.read_text(encoding="utf-8")
         label = "Counterexample" if found else "What was explored"
         trace = f" [{label}]({up}{COUNTEREXAMPLES}/{page})." if shown.exists() else ""
-        yield from (f"- [{name.replace('_', ' ')}]({name}.toml): {' '.join(said)}{trace}", "")
+        small = playground and tomllib.loads(text)["expect"].get("distinct_states", MOST_STATES + 1) <= MOST_STATES
+        trying = f" [Try it]({up}{PLAYGROUND}/index.html{link_to('', text, file.stem)})." if small else ""
+        yield from (f"- [{name.replace('_', ' ')}]({name}.toml): {' '.join(said)}{trace}{trying}", "")
 
 
-def build_site(site: Path, counterexamples: Path) -> None:
-    """Build the site of the pages, and put the counterexamples into it."""
+def build_site(site: Path, counterexamples: Path, *, playground: bool = True) -> None:
+    """Build the site of the pages, and put the counterexamples and the playground into it.
+
+    Raises:
+        BuildError: the playground cannot be built here.
+    """
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary) / "pages"
-        gather(folder, counterexamples)
+        if playground:
+            build_playground(folder / PLAYGROUND)
+        gather(folder, counterexamples, playground=playground)
         shutil.copytree(counterexamples, folder / COUNTEREXAMPLES)
         write(settings := Path(temporary) / "mkdocs.yml", "site_name: Highwater\n")  # the rest is said here
         config = load_config(
@@ -145,6 +164,7 @@ def build_site(site: Path, counterexamples: Path) -> None:
             nav=[
                 *({name: list(of)} for name, of in NAVIGATION.items()),
                 {"Counterexamples": f"{COUNTEREXAMPLES}/index.html"},
+                *([{"Playground": f"{PLAYGROUND}/index.html"}] if playground else []),
             ],
             theme={"name": "readthedocs", "highlightjs": False, "navigation_depth": 2},
             extra_css=["style.css"],
@@ -159,9 +179,16 @@ def build_site(site: Path, counterexamples: Path) -> None:
 @click.command()
 @click.argument("site", type=click.Path(path_type=Path), default=ROOT / "build" / "site")
 @click.option("--claims", multiple=True, default=["specs"], help="Whose counterexamples to show.")
-def main(site: Path, claims: tuple[str, ...]) -> None:
+@click.option("--playground/--no-playground", default=True, help="Without it, nothing is fetched by npm.")
+def main(site: Path, claims: tuple[str, ...], *, playground: bool) -> None:
     """Check the claims of the gallery, and build the documentation with their counterexamples into SITE."""
     from highwater.cli.main import main as highwater
+
+    try:
+        if playground:
+            fetched()
+    except BuildError as error:  # before minutes of checking
+        sys.exit(f"{error}\nthe site can be built without the playground: make site SITE=--no-playground")
 
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary) / COUNTEREXAMPLES
@@ -169,7 +196,7 @@ def main(site: Path, claims: tuple[str, ...]) -> None:
             code = highwater(["check", *claims, "--html", str(folder), "--no-trace"], standalone_mode=False)
         if code not in (0, 1):  # a claim that is not met has a page, too
             sys.exit(code)
-        build_site(site, folder)
+        build_site(site, folder, playground=playground)
     print(f"wrote {site / 'index.html'}")
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -13,6 +15,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 FOLDER = "specs/truncation"
+NPM = shutil.which("npm") or shutil.which("npm", path=str(Path(sys.executable).parent))
 ASSET = re.compile(
     r'''<(?:script|img|iframe|source)[^>]+src="([^"]+)"|<link(?![^>]*canonical)[^>]+href="([^"]+)"'''
     r"""|url\(["']?([^"')]+)"""
@@ -25,6 +28,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pytest.importorskip("mkdocs")
     folder = tmp_path_factory.mktemp("docs") / "site"
     command = [sys.executable, str(ROOT / "docs" / "site.py"), str(folder), "--claims", FOLDER]
+    command += [] if NPM else ["--no-playground"]
     subprocess.run(command, check=True, cwd=folder.parent)
     return folder
 
@@ -74,3 +78,27 @@ def test_what_a_page_says_is_found(site: Path) -> None:
     found = json.loads((site / "search" / "search_index.json").read_text(encoding="utf-8"))["docs"]
     assert any("canonical form" in each["text"] and each["location"].startswith("docs/concepts") for each in found)
     assert any("kip 101 fails on two brokers" in each["text"] for each in found)
+
+
+@pytest.mark.slow
+def test_every_claim_has_a_page(site: Path) -> None:
+    listed = (site / FOLDER / "index.html").read_text(encoding="utf-8")
+    claims = sorted((ROOT / FOLDER).rglob("*.toml"))
+    for claim in claims:
+        assert f'href="../../counterexamples/{claim.stem}.html"' in listed
+        assert (site / "counterexamples" / f"{claim.stem}.html").exists()
+    names = [claim.stem for claim in (ROOT / "specs").rglob("*.toml")]
+    assert len(names) == len({*names}), "a page is named after its claim"
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not NPM, reason="npm is not installed")
+def test_small_claims_can_be_tried_in_the_playground(site: Path) -> None:
+    listed = (site / FOLDER / "index.html").read_text(encoding="utf-8")
+    counts = [
+        tomllib.loads(claim.read_text(encoding="utf-8"))["expect"]["distinct_states"]
+        for claim in (ROOT / FOLDER).rglob("*.toml")
+    ]
+    assert 0 < listed.count('href="../../playground/index.html#1.') == sum(count <= 50_000 for count in counts)
+    assert (site / "playground" / "python.js").exists()
+    assert 'href="playground/index.html"' in (site / "index.html").read_text(encoding="utf-8")

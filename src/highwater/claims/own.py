@@ -155,7 +155,7 @@ def _imported(name: str, key: str) -> Any:
             return importlib.import_module(name)
     except ModuleNotFoundError as error:
         if error.name is None or not (name + ".").startswith(error.name + "."):
-            raise Wrong(f"{key}: {name} cannot be imported: {error}") from error
+            raise Wrong(f"{key}: {name} cannot be imported: {error}{_at(error)}") from error
         here = Path(*name.split("."))
         near = here.with_suffix(".py").exists() or here.is_dir()
         hint = (
@@ -167,8 +167,12 @@ def _imported(name: str, key: str) -> Any:
     except KeyboardInterrupt:
         raise
     except BaseException as error:
-        at = f" {where}" if (where := line_of(error)) else ""
-        raise Wrong(f"{key}: {name} cannot be imported: {type(error).__name__}: {error}{at}") from error
+        raise Wrong(f"{key}: {name} cannot be imported: {type(error).__name__}: {error}{_at(error)}") from error
+
+
+def _at(error: BaseException) -> str:
+    """The line of the model that raised, with a space before it; empty if none did."""
+    return f" {where}" if (where := line_of(error)) else ""
 
 
 def _look_beside(top: str) -> None:

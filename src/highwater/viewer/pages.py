@@ -259,6 +259,11 @@ def _environment() -> jinja2.Environment:
     return environment
 
 
+def script_hashes() -> str:
+    """The scripts of all pages, as a policy for a page around them has to allow them."""
+    return str(_environment().globals["script_hashes"])
+
+
 def render(template: str, **values: Any) -> str:
     """A page of one of the templates."""
     return _environment().get_template(template).render(values)

@@ -16,6 +16,8 @@
   try { theme = localStorage.getItem("highwater-theme") || "system"; } catch { /* as above */ }
   if (!themes.includes(theme)) theme = "system";
   setTheme(theme);
+  const framed = location.protocol === "about:"; // inside of another page, in a notebook or the playground: no address, and its theme
+  if (framed && $("theme")) $("theme").hidden = true;
   $("theme")?.addEventListener("click", () => setTheme(theme = themes[(themes.indexOf(theme) + 1) % 3]));
 
   // What is shown: the address keeps the step, fields that are hidden or watched, and lanes that are folded.
@@ -31,6 +33,7 @@
     return /^\d+$/.test(step || "") ? Number(step) : null;
   };
   const toHash = () => {
+    if (framed) return;
     const parts = [`step=${selected}`];
     for (const key of ["hide", "watch", "fold"]) if (shown[key].size) parts.push(`${key}=${[...shown[key]].map(encodeURIComponent).join("|")}`);
     if (shown.terse) parts.push("terse=1");
@@ -221,7 +224,9 @@
   document.addEventListener("click", (event) => {
     const { target } = event;
     const lane = target.closest("[data-fold]")?.dataset.fold, row = target.closest("tr[data-step]");
-    const copied = target.closest("[data-copy]");
+    const copied = target.closest("[data-copy]"), link = framed && target.closest("a[href^='#']")?.getAttribute("href");
+    if (framed && target.closest("a[href^='http']")) target.closest("a").target = "_blank";
+    if (link) { event.preventDefault(); if (link.startsWith("#step=")) select(Number(link.slice(6)), { focus: true }); else $(link.slice(1))?.scrollIntoView(); return; }
     if (lane !== undefined) { shown.fold[shown.fold.has(lane) ? "delete" : "add"](lane); toHash(); view(); fit(); }
     else if (target.closest("#close")) document.body.classList.remove("reading");
     else if (copied) navigator.clipboard?.writeText($(copied.dataset.copy).textContent).then(() => { copied.textContent = "copied"; });
