@@ -6,8 +6,10 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -17,6 +19,7 @@ import jsonschema
 import pytest
 from click.testing import Result
 from mcp import Client, StdioServerParameters
+from mcp.client.stdio import stdio_client
 
 from highwater.assistants import serving
 from highwater.assistants.contract import ROOM, Answered, fitting, short
@@ -92,7 +95,7 @@ def test_an_assistant_checks_explains_and_steps_over_standard_input(folder: Path
     server = StdioServerParameters(command=command[0], args=command[1:], cwd=folder, env=dict(os.environ))
 
     async def talk() -> None:
-        async with Client(server) as client:
+        async with Client(stdio_client(server)) as client:
             tools = {each.name: each for each in (await client.list_tools()).tools}
 
             async def answer(name: str, **arguments: Any) -> dict[str, Any]:
@@ -123,27 +126,31 @@ def test_an_assistant_checks_explains_and_steps_over_standard_input(folder: Path
     assert sorted(folder.rglob("*")) == before, "nothing is written into the folder"
 
 
+ABOUT = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "a test", "version": "1"}}
+HELLO = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": ABOUT}
+
+
+def server_in(folder: Path) -> subprocess.Popen[bytes]:
+    """A server, to be talked to byte by byte."""
+    command = [sys.executable, "-P", "-m", "highwater", "mcp"]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+    return subprocess.Popen(command, cwd=folder, **pipes)
+
+
 def test_what_is_no_message_stops_no_server(folder: Path) -> None:
-    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "a test", "version": "1"}}
     messages = [
         b"\xff\xfe not UTF-8",
         b"[" * 100_000,
         b'{"jsonrpc": "2.0", "id": NaN, "method": "tools/call"}',
         b'{"a": ' * 50_000,
         b"x" * 3_000_000,
-        json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}).encode(),
+        json.dumps(HELLO).encode(),
         b'{"jsonrpc": "2.0", "method": "notifications/initialized"}',
         b'{"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "list_models", "arguments": 7}}',
         b'{"jsonrpc": "2.0", "id": 3, "method": "no/such"}',
         b'{"jsonrpc": "2.0", "id": 4, "method": "tools/list"}',
     ]
-    with subprocess.Popen(
-        [sys.executable, "-P", "-m", "highwater", "mcp"],
-        cwd=folder,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-    ) as server:
+    with server_in(folder) as server:
         server.stdin.write(b"\n".join(messages) + b"\n")
         server.stdin.flush()
         answers = {}
@@ -224,18 +231,35 @@ def test_what_the_client_does_not_want_any_more_is_ended(folder: Path) -> None:
             while not noted.exists() or not noted.read_text():
                 await anyio.sleep(0.05)
             group.cancel_scope.cancel()
-        while is_there(int(noted.read_text())):
+        while is_running(int(noted.read_text())):
             await anyio.sleep(0.05)
 
     with_client(folder, talk)
 
 
-def is_there(process: int) -> bool:
+def test_a_signal_ends_the_server_and_what_it_has_started(folder: Path) -> None:
+    """Although its standard input is open."""
+    (folder / "stuck.py").write_text(f"{NEVER}\nimport os\nopen('process', 'w').write(str(os.getpid()))\nforever()\n")
+    noted = folder / "process"
+    call = {"name": "check_spec", "arguments": {"text": LOCK.replace("lock_service", "stuck")}}
+    messages = [HELLO, {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": call}]
+    with server_in(folder) as server:
+        server.stdin.write("".join(f"{json.dumps(each)}\n" for each in messages).encode())
+        server.stdin.flush()
+        while not noted.exists() or not noted.read_text():
+            time.sleep(0.05)
+        server.send_signal(signal.SIGINT)
+        assert server.wait() == -signal.SIGINT
+    while is_running(int(noted.read_text())):
+        time.sleep(0.05)
+
+
+def is_running(process: int) -> bool:
+    """Also of one that nobody waits for."""
     try:
-        os.kill(process, 0)
-    except ProcessLookupError:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
         return False
-    return True
 
 
 def test_a_budget_of_states_that_runs_out_leaves_it_unknown(call: Call) -> None:

@@ -76,11 +76,13 @@ class Assistance:
         root: the folder that it was started in.
         model_path: folders with models below it.
         kept: the last counterexamples that were found, by name.
+        running: the processes that answer calls.
     """
 
     root: Path
     model_path: Sequence[str] = ()
     kept: dict[str, Mapping[str, Any]] = attrs.field(factory=dict)
+    running: set[int] = attrs.field(factory=set)
     _found: int = 0
     _waiting: int = 0
     _room: anyio.CapacityLimiter = attrs.field(factory=lambda: anyio.CapacityLimiter(AT_ONCE))
@@ -114,7 +116,7 @@ class Assistance:
         request = {"tool": tool.name, "arguments": arguments, "entries": self._needed(asked)}
         request |= {"root": str(self.root), "model_path": list(self.model_path)}
         try:
-            reply = await _asked_of_a_process(request, self.root, getattr(asked, "seconds", QUICK), report)
+            reply = await self._reply(request, getattr(asked, "seconds", QUICK), report)
         except Ended as ended:
             if tool.name != "check_spec":
                 more = f"; up to {MOST_SECONDS} may be given" if hasattr(asked, "seconds") else ""
@@ -128,6 +130,23 @@ class Assistance:
         if reply["entry"] is not None:
             reply["answer"]["counterexample"] = self._keep(reply["entry"])
         return dict(reply["answer"])
+
+    async def _reply(self, request: Mapping[str, Any], seconds: int, report: Any) -> dict[str, Any]:
+        """The last line of a process that answers a call.
+
+        Raises:
+            Ended: its time was up, or it has ended by itself.
+        """
+        command = [sys.executable, "-P", "-B", "-m", "highwater.assistants.answering"]
+        process = await anyio.open_process(command, stderr=DEVNULL, cwd=self.root, start_new_session=True)
+        self.running.add(process.pid)
+        try:
+            return await _conversation(process, request, seconds, report)
+        finally:
+            end(process.pid)
+            self.running.remove(process.pid)
+            with anyio.CancelScope(shield=True):
+                await process.aclose()
 
     def _needed(self, asked: Any) -> dict[str, Mapping[str, Any]]:
         """The kept counterexamples for a process: the one that is asked for whole, of the others their names."""
@@ -143,21 +162,10 @@ class Assistance:
         return name
 
 
-async def _asked_of_a_process(request: Mapping[str, Any], root: Path, seconds: int, report: Any) -> dict[str, Any]:
-    """The last line of a process that answers a call.
-
-    Raises:
-        Ended: its time was up, or it has ended by itself.
-    """
-    command = [sys.executable, "-P", "-B", "-m", "highwater.assistants.answering"]
-    process = await anyio.open_process(command, stderr=DEVNULL, cwd=root, start_new_session=True)
-    try:
-        return await _conversation(process, request, seconds, report)
-    finally:
-        with anyio.CancelScope(shield=True):
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            await process.aclose()
+def end(process: int) -> None:
+    """End a process with all that it has started."""
+    with suppress(ProcessLookupError):
+        os.killpg(process, signal.SIGKILL)
 
 
 async def _conversation(process: Process, request: Mapping[str, Any], seconds: int, report: Any) -> dict[str, Any]:
@@ -241,10 +249,25 @@ def _shown(tool: Tool) -> ShownTool:
 
 def serve(root: Path, model_path: Sequence[str]) -> None:
     """Serve on standard input and output until the former ends."""
+    assistance = Assistance(root, model_path)
 
     async def run() -> None:
-        server = server_of(Assistance(root, model_path))
-        async with stdio_server() as (read, write):
-            await server.run(read, write, server.create_initialization_options())
+        server = server_of(assistance)
+        async with anyio.create_task_group() as group:
+            group.start_soon(_interrupted, assistance)
+            async with stdio_server() as (read, write):
+                await server.run(read, write, server.create_initialization_options())
+            group.cancel_scope.cancel()
 
     anyio.run(run)
+
+
+async def _interrupted(assistance: Assistance) -> None:
+    """End by the first signal, as an exception would not: a thread waits for standard input, and is waited for."""
+    with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+        async for received in signals:
+            for process in assistance.running:
+                end(process)
+            print("interrupted", file=sys.stderr, flush=True)
+            signal.signal(received, signal.SIG_DFL)
+            os.kill(os.getpid(), received)

@@ -26,7 +26,7 @@ def mcp(folders: tuple[Path, ...]) -> None:
     Models are imported from this folder only, and only where `check` would import them; nothing is written but in
     the cache. An assistant starts it: see docs/assistants.md.
 
-    Exit codes: 0 the assistant is gone; 2 the usage is wrong; 130 interrupted.
+    Exit codes: 0 the assistant is gone; 2 the usage is wrong. SIGINT and SIGTERM end it with all searches.
     """
     from highwater.claims.tables import Wrong
     from highwater.distribution import installing
