@@ -181,7 +181,7 @@ class ClosedSet:
             if self._depth(to) == depth + 1:
                 bit = to * self._bits + place[1]
                 reached[bit >> 3] |= 1 << (bit & 7)
-            if of != state:
+            if after != state:  # or only the numbers of its class are others
                 steps.append(Step(action, of, to))
         if not happens:
             sums.at_rest += weight * (not cuts)

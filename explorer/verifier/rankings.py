@@ -39,7 +39,9 @@ KEPT = -1
 
 @attrs.frozen
 class Step:
-    """A step that changes the state, or that a bound cuts; `to` is the row that stands for what it leads to."""
+    """A step that changes the state, if not its class, or that a bound cuts; `to` is the row that stands for what it
+    leads to.
+    """
 
     action: Instance
     after: Any

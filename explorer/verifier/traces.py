@@ -132,6 +132,7 @@ def _not_broken(system: System, of: Instance[Any], trace: Trace) -> str:
 
 def _is_met(system: System, demand: Demand, cycle: Sequence[Any]) -> bool:
     """Whether going round for ever is fair: a demand is met, or cannot be, in some state or in all."""
-    found = [{class_after(system, action, state)[1] for action in demand.instances} - {None, state} for state in cycle]
+    results = [(state, [class_after(system, action, state) for action in demand.instances]) for state in cycle]
+    found = [{of for after, of in each if after is not None and after != state} for state, each in results]
     taken = any(then in after for after, then in zip(found[:-1], cycle[1:], strict=True))
     return taken or not (any(found) if demand.strong else all(found))

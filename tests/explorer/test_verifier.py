@@ -1001,3 +1001,47 @@ def test_an_image_that_no_step_leads_to_is_missed() -> None:
     certificate = certificate_of(system, outcome, found, claim="", spec={}, code={})
     symmetric = attrs.evolve(certificate, permutations=[{"desks": {0: 0, 1: 1}}, {"desks": {0: 1, 1: 0}}])
     assert "to some image of a stored state no step leads" in refused(symmetric, system)
+
+
+@attrs.frozen
+class Term:
+    """A term of office, and whether the work is done."""
+
+    epoch: int = within(lambda bounds: Integers(0, 2, order="epochs"))
+    done: bool = within(BOOLEAN)
+
+
+@action(actor="officer", finishing=BOOLEAN)
+def serve(term: Term, finishing: bool) -> Term | None:
+    """Another term begins, or the work is finished."""
+    if term.done:
+        return None
+    return evolve(term, done=True) if finishing else evolve(term, epoch=term.epoch + 1)
+
+
+@eventually(fair=[per(serve)])
+def work_is_done_if_somebody_serves(term: Term) -> bool:
+    return term.done
+
+
+@eventually(fair=[serve])
+def work_is_done_if_somebody_finishes(term: Term) -> bool:
+    return term.done
+
+
+def terms(of: Any) -> System:
+    actions, promised = tuple(serve.instances(None)), tuple(of.instances(None))
+    system = System(domain_of(Term, None), (Term(0, False),), actions, liveness=promised)
+    return abstracted(system, ["epochs"])
+
+
+def test_a_step_within_a_class_is_one_to_the_verifier() -> None:
+    """Only the numbers are others after it. So somebody may serve for ever, and the work is never done."""
+    holds, violated = terms(work_is_done_if_somebody_finishes), terms(work_is_done_if_somebody_serves)
+    certificate = certified(holds)
+    assert verified(certificate, holds).states == 2
+    ranks = {"work_is_done_if_somebody_serves()": [((1, 0),), ()]}
+    assert "meets the demand" in refused(attrs.evolve(certificate, liveness=ranks), violated)
+    assert verified(certified(violated), violated).verified == (
+        "a trace of 1 step violates work_is_done_if_somebody_serves()",
+    )

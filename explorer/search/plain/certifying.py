@@ -60,8 +60,8 @@ def moves_of(system: System, states: Iterable[Any]) -> Moves:
     """By state, the actions that change it, each with the class that it leads to or what cuts it."""
     found: Moves = {}
     for state in states:
-        results = ((action, class_after(system, action, state)[1]) for action in system.actions)
-        found[state] = [(action, of) for action, of in results if of not in (None, state)]
+        results = ((action, *class_after(system, action, state)) for action in system.actions)
+        found[state] = [(action, of) for action, after, of in results if after is not None and after != state]
     return found
 
 
