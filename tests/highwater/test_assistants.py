@@ -205,15 +205,15 @@ def test_a_model_that_never_returns_is_ended_and_the_answer_is_unknown(
     [
         ("raise RuntimeError('no')", "stuck cannot be imported: RuntimeError: no"),
         ("raise SystemExit(0)", "stuck cannot be imported: SystemExit: 0"),
-        ("os._exit(0)", "the process that answers has ended without an answer"),
-        ("os.kill(os.getpid(), 11)", "the process that answers has ended without an answer"),
+        ("os._exit(0)", "the process that answers has ended with exit code 0 and without an answer"),
+        ("os.kill(os.getpid(), 11)", "the process that answers has ended with signal 11 and without an answer"),
     ],
 )
 def test_a_model_that_ends_its_process_ends_one_call(folder: Path, last_line: str, words: str) -> None:
     (folder / "stuck.py").write_text(f"import os\n{last_line}\n")
 
     async def talk(client: Client) -> None:
-        refused = await client.call_tool("show_spec", {"text": LOCK.replace("lock_service", "stuck")})
+        refused = await client.call_tool("check_spec", {"text": LOCK.replace("lock_service", "stuck")})
         assert refused.is_error
         assert words in refused.content[0].text
         assert "\n" not in refused.content[0].text

@@ -57,7 +57,7 @@ class Refused(Exception):
 
 
 class Ended(Refused):
-    """A process was ended, or has ended, before it answered.
+    """A process was ended before it answered, as its time was up.
 
     Attributes:
         so_far: how far its search was, as it reported last.
@@ -176,17 +176,26 @@ async def _conversation(process: Process, request: Mapping[str, Any], seconds: i
         with suppress(anyio.BrokenResourceError):
             await process.stdin.send(json.dumps(request).encode())
             await process.stdin.aclose()
-        return await lines.last()
+        return await lines.last() or await _without_an_answer(process)
     with suppress(ProcessLookupError):
         os.kill(process.pid, signal.SIGINT)
     why = f"{counted(seconds, 'second')} ran out"
     with anyio.move_on_after(GRACE):
-        with suppress(Ended):
-            reply = await lines.last()
-            if "interrupted" not in reply:
-                return reply
+        reply = await lines.last()
+        if reply and "interrupted" not in reply:
+            return reply
         raise Ended(why, lines.so_far)
     raise Ended(f"{why}, and what ran then did not return", lines.so_far)
+
+
+async def _without_an_answer(process: Process) -> dict[str, Any]:
+    """
+    Raises:
+        Refused: always, with how the process has ended.
+    """
+    ended = await process.wait()
+    how = f"signal {-ended}" if ended < 0 else f"exit code {ended}"
+    raise Refused(f"the process that answers has ended with {how} and without an answer, which a model can do to it")
 
 
 @attrs.define
@@ -198,16 +207,12 @@ class _Lines:
     so_far: Mapping[str, Any] = attrs.field(factory=dict)
 
     async def last(self) -> dict[str, Any]:
-        """The first line with more than progress.
-
-        Raises:
-            Ended: the process has ended without one.
-        """
+        """The first line with more than progress; nothing if the process has ended without one."""
         while True:
             try:
                 reply = json.loads(await self.stream.receive_until(b"\n", LONGEST_LINE))
             except (anyio.EndOfStream, anyio.IncompleteRead, anyio.DelimiterNotFound, ValueError):
-                raise Ended("the process that answers has ended without an answer", self.so_far) from None
+                return {}
             if "so_far" not in reply:
                 return dict(reply)
             self.so_far = reply["so_far"]

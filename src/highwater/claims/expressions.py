@@ -289,9 +289,14 @@ def _refuse_what_is_never_equal(tree: ast.AST, state: Domain) -> None:
 
 
 def _words(node: ast.AST) -> str:
+    match node:  # an operator alone has no text
+        case ast.operator():
+            return repr(ast.unparse(ast.BinOp(ast.Name("a"), node, ast.Name("b"))).split()[1])
+        case ast.unaryop():
+            return repr(ast.unparse(ast.UnaryOp(node, ast.Name("a")))[0])
     try:
         return repr(ast.unparse(node)[:60])
-    except Exception:  # an operator alone has no text
+    except Exception:
         return type(node).__name__
 
 

@@ -96,6 +96,15 @@ def test_what_is_no_condition_is_refused_in_one_line(session: Session, text: str
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("text", "sign"), [("1 * 2 > 0", "*"), ("2 ** 2 > 0", "**"), ("1 / 1 > 0", "/"), ("~1 > 0", "~"), ("+1 > 0", "+")]
+)
+def test_an_operator_that_is_refused_is_named_by_its_sign(session: Session, text: str, sign: str) -> None:
+    with pytest.raises(ExpressionError) as caught:
+        expression(text, session.system.domain)
+    assert str(caught.value).startswith(f"'{sign}' is not allowed; expressions compare and add fields")
+
+
 def test_a_misspelt_name_is_answered_with_the_nearest(session: Session) -> None:
     with pytest.raises(ExpressionError, match='did you mean "quorum"'):
         expression("qorum.leader == b0", session.system.domain)
