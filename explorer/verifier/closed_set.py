@@ -78,10 +78,11 @@ class ClosedSet:
             raise Refused("a state is stored twice")
         if not is_group(of.permutations, system.interchangeable):
             raise Refused("the exchanges of names are no group of exchanges of interchangeable names")
-        ranked: dict[str, list[Any]] = {**of.prospects, **of.liveness}
-        if missing := [str(each) for each in (*system.prospects, *system.liveness) if str(each) not in ranked]:
+        missing = [str(each) for each in system.prospects if str(each) not in of.prospects]
+        missing += [str(each) for each in system.liveness if str(each) not in of.liveness]
+        if missing:
             raise Unfit(f"the certificate has no ranks of {missing[0]}")
-        if any(len(each) != self.rows for each in ranked.values()):
+        if any(len(each) != self.rows for each in (*of.prospects.values(), *of.liveness.values())):
             raise Refused("there is not one rank for each state")
         if system.liveness and self._renamings:
             raise Refused("liveness is judged of every state, and the certificate has one of each orbit")

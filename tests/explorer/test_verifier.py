@@ -532,6 +532,8 @@ def test_ranks_are_of_every_state() -> None:
     (name, ranks), *_ = certificate.prospects.items()
     fewer = {**certificate.prospects, name: ranks[:-1]}
     assert "there is not one rank for each state" in refused(attrs.evolve(certificate, prospects=fewer), system)
+    beside = {name: [()] * len(ranks), **certificate.liveness}
+    assert "there is not one rank" in refused(attrs.evolve(certificate, prospects=fewer, liveness=beside), system)
     with pytest.raises(Unfit, match="has no ranks of"):
         verify(attrs.evolve(certificate, prospects={}), system, no_deadlock=False)
     exchanges = certified(office(*SAFETY)).permutations
