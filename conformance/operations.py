@@ -11,6 +11,7 @@ from typing import Any, cast
 
 from highwater.conformance import controller_side
 from highwater.conformance.process import Operation
+from highwater.model.partition.fetching import has_stopped_fetching
 from highwater.model.partition.leadership import learned
 from highwater.model.partition.membership import metadata_end_proposals
 from highwater.model.partition.messages import Answer, Election, Stage
@@ -145,6 +146,7 @@ def _fetching(what: str) -> Step:
             or not replica.is_up
             or not before.replicas[asked].is_up
             or replica.truncating
+            or has_stopped_fetching(before, follower)  # the harness does not begin the shutdown of a ReplicaManager
         ):
             return None
         operation = {"do": what, "broker": follower, "leader": asked, "viewer": asked, "see": [follower, asked]}
