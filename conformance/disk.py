@@ -14,14 +14,14 @@ from typing import Any
 
 import attrs
 
-from highwater.conformance.distribution import Distribution, KafkaError, kept_releases
+from highwater.conformance.distribution import NEWEST_KAFKA, Distribution, KafkaError, kept_releases
 from highwater.conformance.process import Harness
 from highwater.model.language.definition import release_number, up_to
 from highwater.model.partition.releases import LAST_RELEASES
 
 METADATA = "__cluster_metadata"
 MARK, CHECKPOINT, STARTS = "meta.properties", "replication-offset-checkpoint", "log-start-offset-checkpoint"
-OLDEST_READER, DEFAULT_READER = (4, 0, 0, 0), "4.4.0"
+OLDEST_READER = (4, 0, 0, 0)
 
 
 @attrs.frozen
@@ -119,7 +119,7 @@ def reader_release() -> str:
     last = up_to(LAST_RELEASES["kraft"])
     found = sorted((release_number(each), each) for each in kept_releases())
     known = [each for number, each in found if OLDEST_READER <= number <= last]
-    return known[-1] if known else DEFAULT_READER
+    return known[-1] if known else NEWEST_KAFKA
 
 
 def read(root: Path, distribution: Distribution) -> Disk:

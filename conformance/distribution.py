@@ -25,6 +25,7 @@ from highwater.explorer import kept_files
 MOST_BYTES = 1 << 26  # of what is kept
 OLDEST_JAVA = 17
 OLDEST_KAFKA = (3, 5)
+NEWEST_KAFKA = "4.4.0"  # of the releases that Highwater's Java programs have run on
 RESOLVE_SECONDS = 600
 MAVEN_OPTS = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"  # it has ended before the second compiler pays
 POM = """<project>
@@ -125,10 +126,22 @@ def _checked(where: str, class_path: tuple[str, ...]) -> Distribution:
             f"--kafka {where}: there is no kafka_2.13-VERSION.jar; name a folder whose libs/ has Kafka's jars"
         )
     release = re.sub(r"^kafka_2\.1[23]-|\.jar$", "", core[0])
-    numbers = tuple(map(int, re.findall(r"\d+", release)[:2]))
-    if numbers < OLDEST_KAFKA:
+    if numbers_of(release) < OLDEST_KAFKA:
         raise KafkaError(f"--kafka {where}: Kafka {release} is too old; 3.5 is the oldest that the harness can drive")
     return Distribution(where, release, tuple(os.path.abspath(entry) for entry in class_path))
+
+
+def advice(release: str) -> str:
+    """What to do with a release that lacks what Highwater's Java programs call."""
+    if numbers_of(release) <= numbers_of(NEWEST_KAFKA):
+        return ""
+    listed = f"python -m highwater.conformance.changed {NEWEST_KAFKA} {release}"
+    return f"; it is newer than {NEWEST_KAFKA}, which works: name that, or see what has changed with `{listed}`"
+
+
+def numbers_of(release: str) -> tuple[int, ...]:
+    """A version's numbers, to be compared."""
+    return tuple(map(int, re.findall(r"\d+", release)))
 
 
 def test_class_path(release: str) -> tuple[str, ...]:

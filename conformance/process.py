@@ -16,7 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from highwater.conformance.distribution import Distribution, KafkaError, java
+from highwater.conformance.distribution import Distribution, KafkaError, advice, java
 from highwater.conformance.programs import harness
 
 IN_MEMORY = Path("/dev/shm")
@@ -150,7 +150,8 @@ class Harness:
             KafkaError: this Kafka lacks a class or method that the harness calls.
         """
         if isinstance(answer, dict):
-            raise KafkaError(f"Kafka {self.distribution.release} lacks what the harness calls: {answer['missing']}")
+            release = self.distribution.release
+            raise KafkaError(f"Kafka {release} lacks what the harness calls: {answer['missing']}{advice(release)}")
         results: list[dict[str, Any]] = answer
         return results
 

@@ -11,7 +11,6 @@ import hashlib
 import io
 import json
 import os
-import re
 import shutil
 import subprocess
 import tempfile
@@ -21,11 +20,21 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from highwater.conformance.distribution import OLDEST_JAVA, Distribution, KafkaError, cache_folder, java, keep
+from highwater.conformance.distribution import (
+    OLDEST_JAVA,
+    Distribution,
+    KafkaError,
+    advice,
+    cache_folder,
+    java,
+    keep,
+    numbers_of,
+)
 from highwater.explorer import kept_files
 
 HARNESS = Path(__file__).parent / "harness"
 BRIEFLY = ("-J-XX:+UseSerialGC", "-J-XX:TieredStopAtLevel=1")  # half the time of the processor: see `process`
+TOOLS = {"javac": "the Java compiler", "javap": "the reader of Java classes"}
 RAFT_LOG_SINCE = (4, 3)  # the interface of the metadata log was called ReplicatedLog before
 
 
@@ -46,8 +55,7 @@ def zookeeper_harness(distribution: Distribution) -> bytes:
 def walk_harness(distribution: Distribution) -> bytes:
     """The classes of random walks as a jar. Some have the names of Kafka's, so it comes first on the class path."""
     shared = [HARNESS / name for name in ("Clock.java", "Reflect.java")]
-    numbers = tuple(map(int, re.findall(r"\d+", distribution.release)[:2]))
-    other = "replicated_log" if numbers >= RAFT_LOG_SINCE else "raft_log"
+    other = "replicated_log" if numbers_of(distribution.release) >= RAFT_LOG_SINCE else "raft_log"
     sources = [source for source in sorted((HARNESS / "walk").rglob("*.java")) if source.parent.name != other]
     return compiled(distribution, [*sources, *shared])
 
@@ -61,7 +69,7 @@ def compiled(distribution: Distribution, sources: Sequence[Path], beside: bytes 
     Raises:
         KafkaError: there is no compiler, or Kafka lacks what they are compiled against.
     """
-    javac = _compiler()
+    javac = of_the_jdk("javac")
     made_from = [
         [[source.name, source.read_text(encoding="utf-8")] for source in sources],
         [_stamp(entry) for entry in distribution.class_path],
@@ -77,13 +85,17 @@ def compiled(distribution: Distribution, sources: Sequence[Path], beside: bytes 
     return jar
 
 
-def _compiler() -> str:
-    """The compiler of the JDK that Java is of, or else the one of the PATH."""
+def of_the_jdk(tool: str) -> str:
+    """A tool of the JDK that Java is of, or else of the one on the PATH.
+
+    Raises:
+        KafkaError: there is only a runtime, or no Java.
+    """
     beside = Path(java()).resolve().parent
-    javac = shutil.which("javac", path=str(beside)) or shutil.which("javac")
-    if javac is None:
-        raise KafkaError("the Java compiler (javac) is needed and missing: install a JDK, not only a runtime")
-    return os.path.realpath(javac)
+    found = shutil.which(tool, path=str(beside)) or shutil.which(tool)
+    if found is None:
+        raise KafkaError(f"{TOOLS[tool]} ({tool}) is needed and missing: install a JDK, not only a runtime")
+    return os.path.realpath(found)
 
 
 def _stamp(entry: str) -> list[Any]:
@@ -106,9 +118,8 @@ def _compile(distribution: Distribution, javac: str, sources: Sequence[Path], be
         done = subprocess.run([javac, *BRIEFLY, *options, *map(str, sources)], capture_output=True, text=True)
         if done.returncode:
             lines = [line for line in done.stderr.splitlines() if "error:" in line]
-            raise KafkaError(
-                f"the harness cannot be compiled against Kafka {distribution.release}: {(lines or [done.stderr])[0]}"
-            )
+            release, first = distribution.release, (lines or [done.stderr])[0]
+            raise KafkaError(f"the harness cannot be compiled against Kafka {release}: {first}{advice(release)}")
         return _jar({str(path.relative_to(made)): path.read_bytes() for path in _files(str(made))})
 
 

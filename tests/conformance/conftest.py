@@ -10,10 +10,10 @@ import pytest
 
 from highwater.claims.conformance import Session
 from highwater.claims.spec import Spec, make_spec
+from highwater.conformance.distribution import NEWEST_KAFKA as NEWEST
 from highwater.conformance.distribution import KafkaError, find
 from highwater.conformance.process import Harness
 
-NEWEST = "4.4.0"
 SMALL = {"brokers": 2, "log_length_max": 1, "records_max": 1, "leader_epoch_max": 1, "fetch_steps": 1}
 
 

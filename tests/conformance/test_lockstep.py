@@ -108,15 +108,18 @@ def test_an_exception_while_looking_at_a_broker_ends_the_process_and_is_named() 
             harness.run([{**reset, "see": [2]}])
 
 
-def test_a_class_that_a_patched_kafka_lacks_is_named(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("release", "advised"), [(NEWEST, ""), ("9.1.0", f"; it is newer than {NEWEST}, which works: .*")]
+)
+def test_a_class_that_kafka_lacks_is_named_and_of_a_newer_release_what_to_do(release: str, advised: str) -> None:
     harness_of(NEWEST)
     core = next(entry for entry in find(NEWEST).class_path if "kafka_2.13" in entry)
     without = tuple(entry for entry in find(NEWEST).class_path if "kafka-metadata" not in entry)
     from highwater.conformance.distribution import Distribution
 
     with (
-        Harness(Distribution(NEWEST, NEWEST, (core, *without))) as harness,
-        pytest.raises(KafkaError, match="lacks what the harness calls"),
+        Harness(Distribution(release, release, (core, *without))) as harness,
+        pytest.raises(KafkaError, match=rf"Kafka {release} lacks what the harness calls: [^;]*metadata[^;]*{advised}$"),
     ):
         harness.run([{"do": "reset", "brokers": 2, "min_insync_replicas": 1, "clock_stands_still": False}])
 

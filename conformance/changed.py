@@ -1,0 +1,147 @@
+"""What two releases of Kafka have otherwise, of the classes and methods that Highwater's Java programs use.
+
+    python -m highwater.conformance.changed 4.3.1 4.4.0
+
+prints a line for each class that is gone or has moved, and for each member that is gone, is declared otherwise or does
+something else. So one sees what to mend and what to model before `conform` runs on a new release. What the programs use
+is read from their sources: classes by their full names, or by a package and a name in quotes, and members by every name
+in quotes or behind a dot.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import zipfile
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
+
+import attrs
+
+from highwater.conformance.distribution import Distribution, KafkaError, find
+from highwater.conformance.programs import HARNESS, of_the_jdk
+
+KAFKA = r"(?:org\.apache\.kafka|kafka)\.[\w.$]+"
+Members = Mapping[str, list[tuple[str, str]]]
+"""By a member's name, each declaration and the instructions behind it, without what any recompilation changes."""
+MESSAGES = ("org.apache.kafka.common.message.", "org.apache.kafka.common.metadata.")
+"""Packages whose code is generated: of their classes only declarations are compared."""
+
+
+@attrs.frozen
+class Used:
+    """What the programs name: Kafka's classes, and whatever may be a member of one."""
+
+    classes: frozenset[str]
+    members: frozenset[str]
+
+
+def used() -> Used:
+    """What the sources of the programs name."""
+    classes, members = set[str](), set[str]()
+    for source in sorted(HARNESS.rglob("*.java")):
+        text = source.read_text(encoding="utf-8")
+        classes.update(re.findall(rf'"({KAFKA}\w)"', text))
+        classes.update(re.findall(rf"^import (?:static )?({KAFKA}\w);", text, re.MULTILINE))
+        named = re.findall(r'"((?:[a-z]\w*\.)*[A-Z][\w$]*)"', text)
+        classes.update(package + name for package in re.findall(rf'"({KAFKA}\.)"', text) for name in named)
+        members.update(*re.findall(r'"(\w+)"|\.(\w+)\(', text))
+    return Used(frozenset(classes), frozenset(members))
+
+
+def classes_of(kafka: Distribution) -> frozenset[str]:
+    """The names of all of Kafka's classes."""
+    found = set[str]()
+    for entry in kafka.class_path:
+        with suppress(OSError, zipfile.BadZipFile), zipfile.ZipFile(entry) as jar:  # folders hold no classes of Kafka's
+            names = (
+                name.removesuffix(".class").replace("/", ".") for name in jar.namelist() if name.endswith(".class")
+            )
+            found.update(name for name in names if re.fullmatch(KAFKA, name))
+    return frozenset(found)
+
+
+def members_of(kafka: Distribution, classes: Collection[str]) -> dict[str, Members]:
+    """The members of some classes that a release has, by class."""
+    command = [of_the_jdk("javap"), "-p", "-c", "-cp", ":".join(kafka.class_path), *sorted(classes)]
+    shown = subprocess.run(command, capture_output=True, text=True).stdout
+    found: dict[str, Members] = {}
+    for block in re.split(r"^Compiled from .*\n", shown, flags=re.MULTILINE)[1:]:
+        head, _, body = block.partition("{\n")
+        name = re.search(rf"(?:class|interface) ({KAFKA})", head)
+        if name is not None:
+            found[name[1]] = _members(body)
+    return found
+
+
+def _members(body: str) -> Members:
+    found: dict[str, list[tuple[str, str]]] = defaultdict(list)
+    for member in re.split(r"^  (?=\S)", body, flags=re.MULTILINE)[1:]:
+        declaration, _, code = member.partition("\n")
+        name = re.search(r"([\w$]+)(?:\(|;)", declaration)
+        if name is not None:
+            found[name[1]].append((declaration.rstrip(";"), re.sub(r"#\d+(, +\d+)?", "", code)))
+    return {name: sorted(each) for name, each in found.items()}
+
+
+def differences(before: Distribution, after: Distribution) -> Iterator[str]:
+    """What has changed from one release to another, a line each: classes first, then members by class."""
+    wanted, old, new = used(), classes_of(before), classes_of(after)
+    moves = {name: _moved(name, wanted, old, new) for name in sorted(wanted.classes & old)}
+    for name, now in moves.items():
+        if now is None:
+            yield f"gone     {name}"
+        elif now != name:
+            yield f"moved    {name} -> {now}"
+    earlier = members_of(before, moves)
+    later = members_of(after, [now for now in moves.values() if now is not None])
+    for name, now in moves.items():
+        if now in later and name in earlier:
+            for what, member in _changes(earlier[name], later[now], wanted.members):
+                if what != "changed" or not name.startswith(MESSAGES):
+                    yield f"{what:<8} {name}#{member}"
+
+
+def _moved(name: str, wanted: Used, old: Collection[str], new: Collection[str]) -> str | None:
+    """The name that a class has in the newer release; None if it has none, or might have several."""
+    if name in new:
+        return name
+    simple = re.split(r"[.$]", name)[-1]
+    found = [
+        each for each in new if re.split(r"[.$]", each)[-1] == simple and (each not in old or each in wanted.classes)
+    ]
+    return found[0] if len(found) == 1 else None
+
+
+def _changes(earlier: Members, later: Members, names: Collection[str]) -> Iterator[tuple[str, str]]:
+    for name in sorted(earlier.keys() & names):
+        declared = [[declaration for declaration, _ in each] for each in (earlier[name], later.get(name, []))]
+        if not declared[1]:
+            yield "gone", name
+        elif declared[0] != declared[1]:
+            was, now = (", ".join(sorted({*one} - {*other})) or "-" for one, other in (declared, declared[::-1]))
+            yield "declared", f"{name}: {was} -> {now}"
+        elif earlier[name] != later[name]:
+            yield "changed", name
+
+
+def main() -> None:
+    """Print the differences between the two releases that are named."""
+    try:
+        before, after = sys.argv[1:]
+        for line in differences(find(before), find(after)):
+            print(line)
+    except ValueError:
+        wrong = "usage: python -m highwater.conformance.changed RELEASE RELEASE"
+    except KafkaError as error:
+        wrong = str(error)
+    else:
+        return
+    print(wrong, file=sys.stderr)
+    sys.exit(2)
+
+
+if __name__ == "__main__":
+    main()
