@@ -157,9 +157,20 @@ def test_a_model_is_stepped_through_by_hand_on_a_phone(page: webdriver.Chrome) -
     press(page, "check")
     press(page, "from-end")
     page.switch_to.frame("shown")
-    until(page, "document.body.innerText.includes('After step 5')")
+    until(page, "document.getElementById('panel')?.innerText.includes('After step 5')")
+    page.switch_to.default_content()
+    for part in ("claim", "result"):
+        page.find_element(By.CSS_SELECTOR, f"[data-to={part}]").click()
+    page.switch_to.frame("shown")
+    until(page, "document.getElementById('board').getBoundingClientRect().height > 100")
     page.execute_script("document.querySelector('button[data-verb=undo]').click()")
     until(page, "document.body.innerText.includes('After step 4')")
+    page.execute_script("document.getElementById('stop').click()")  # what was done is done again
+    page.switch_to.default_content()
+    until(page, "!document.body.dataset.ready")
+    until(page, "document.body.dataset.ready && document.getElementById('shown').srcdoc.includes('After step 4')")
+    page.switch_to.frame("shown")
+    until(page, "document.readyState === 'complete' && document.querySelector('button.take')")
     page.execute_script("document.querySelector('button.take').click()")
     until(page, "document.body.innerText.includes('After step 5')")
     assert page.execute_script("return getComputedStyle(document.body).backgroundColor") == "rgb(20, 23, 28)"

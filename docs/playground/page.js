@@ -137,7 +137,13 @@
     const height = parseFloat(getComputedStyle(text).lineHeight);
     text.scrollTop = Math.max(0, (place.line - 4) * height);
   };
-  const show = (page) => { $("shown").hidden = false; $("shown").srcdoc = page; $("welcome").hidden = true; };
+  const show = (page) => { // in a new frame: Chromium may draw nothing in one that was hidden
+    const frame = $("shown").cloneNode();
+    frame.hidden = false;
+    frame.srcdoc = page;
+    $("shown").replaceWith(frame);
+    $("welcome").hidden = true;
+  };
   const texts = () => ({ model: $("model").value, claim: $("claim").value, name });
   const running = (words) => {
     view("result");
@@ -190,17 +196,17 @@
     report.dataset.status = answer.status;
     report.replaceChildren(...answer.report.trimEnd().split("\n").map((line) => Object.assign(document.createElement("span"), { textContent: line.trimStart().replace(/^(\S+)  +/, "$1  ") })));
     $("report-part").hidden = false;
-    $("from-end").hidden = !answer.ends;
-    page = answer.page;
+    $("from-end").hidden = !answer.entry;
+    ({ page, entry } = answer);
     show(page);
   };
-  let page = "", ended = () => "", session = null;
+  let page = "", entry = null, ended = () => "", session = null;
 
   // Step by hand: the page in the frame asks, and this page passes it on. What was done is done again after a stop.
-  const explore = async (atEnd = false) => {
+  const explore = async (entry = null) => {
     if ($("explore").disabled) return;
     ended = () => "Stopped by you.";
-    const begun = { ...texts(), atEnd, done: [] };
+    const begun = { ...texts(), entry, done: [] };
     const answer = await attempt("opening the model", "explore", begun);
     if (!answer) return;
     session = begun;
@@ -297,7 +303,7 @@
   });
   $("check").addEventListener("click", check);
   $("explore").addEventListener("click", () => explore());
-  $("from-end").addEventListener("click", () => explore(true));
+  $("from-end").addEventListener("click", () => explore(entry));
   $("stop").addEventListener("click", () => restart(new Stopped(ended())));
   $("share").addEventListener("click", share);
   $("copy").addEventListener("click", async () => {

@@ -30,7 +30,7 @@
   const VERBS = {
     start,
     check: ({ model, claim, name }, number) => playground.check.callKwargs(model, claim, (depth, states, level) => postMessage({ number, progress: { depth, states, level } }), { name }),
-    explore: ({ model, claim, name, atEnd, done }) => playground.explore.callKwargs(model, claim, { name, at_end: atEnd, done: JSON.stringify(done) }),
+    explore: ({ model, claim, name, entry, done }) => playground.explore.callKwargs(model, claim, { name, entry: JSON.stringify(entry), done: JSON.stringify(done) }),
     "/do": (fields) => playground.do(JSON.stringify(fields)),
     "/save": ({ as }) => playground.save(as),
     "/compare": ({ rule }) => playground.compare(rule),

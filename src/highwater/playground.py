@@ -65,7 +65,6 @@ class Playground:
 
     def __init__(self) -> None:
         self._module, self._claim = "", Path("claim.toml")
-        self._entry: dict[str, Any] = {}
         self._page: Page | None = None
 
     def check(
@@ -78,7 +77,7 @@ class Playground:
 
         Returns:
             `status`, `verdict`, `states` and `levels` as reports name them; `report`, as the command line prints it;
-            `page`, the counterexample or what was explored; `ends`, whether a session can begin at its end.
+            `page`, the counterexample or what was explored; `entry`, of a counterexample, for `explore`.
         """
 
         def said(progress: Progress) -> None:
@@ -87,30 +86,31 @@ class Playground:
         def answer() -> dict[str, Any]:
             spec = self._written(model, claim, name)
             result = check_spec(spec, Engine.PYTHON, Budget(max_states=MOST_STATES), on_progress=said)
-            self._entry = entry_of(result)
+            entry = entry_of(result)
             return {
                 "status": result.status.value,
                 "verdict": result.verdict.value,
                 "states": result.outcome.distinct_states,
                 "levels": list(result.outcome.levels),
                 "report": report_of(result),
-                "page": self._shown(spec),
-                "ends": bool(self._entry.get("trace")),
+                "page": self._shown(spec, entry),
+                "entry": entry if entry.get("trace") else None,
             }
 
         return self._answered(answer)
 
-    def _shown(self, spec: Spec) -> str:
-        if self._entry.get("trace"):
-            return trace_page(counterexample_in(self._entry, spec.path), is_file=False)
+    def _shown(self, spec: Spec, entry: Mapping[str, Any]) -> str:
+        if entry.get("trace"):
+            return trace_page(counterexample_in(entry, spec.path), is_file=False)
         with own.beside(spec.path):
-            return search_page(self._entry, subject=subject_of(self._entry))
+            return search_page(entry, subject=subject_of(entry))
 
-    def explore(self, model: str, claim: str, *, name: str = "claim", at_end: bool = False, done: str = "[]") -> str:
-        """Begin a session: at an initial state, or at the end of the counterexample that was found last.
+    def explore(self, model: str, claim: str, *, name: str = "claim", entry: str = "null", done: str = "[]") -> str:
+        """Begin a session: at an initial state, or at the end of a counterexample.
 
         Args:
             name: of the claim.
+            entry: of the counterexample, as JSON.
             done: the verbs to do again, as JSON, where a session was lost with the interpreter.
 
         Returns:
@@ -120,7 +120,7 @@ class Playground:
         def answer() -> dict[str, Any]:
             spec = self._written(model, claim, name)
             with own.beside(spec.path), blaming_the_model():
-                self._page = page = Page(open_entry(self._entry) if at_end and self._entry else open_spec(spec))
+                self._page = page = Page(open_entry(found) if (found := json.loads(entry)) else open_spec(spec))
             for verb in json.loads(done):
                 page.do(verb)
             return {"page": page.whole()}

@@ -52,7 +52,7 @@ def test_a_claim_comes_out_as_the_command_line_says(asked: Playground, tmp_path:
     holds = answer(
         asked.check(MODEL, CLAIM.replace("false", "true").replace('"violated", trace_length = 5', '"holds"'))
     )
-    assert holds["verdict"] == "holds" and not holds["ends"]
+    assert holds["verdict"] == "holds" and holds["entry"] is None
     assert "unproven  beyond these bounds nothing is known: token_max" in holds["report"]
 
 
@@ -106,9 +106,11 @@ def test_a_session_is_begun_gone_on_with_and_begun_again(asked: Playground) -> N
 
 
 def test_a_session_goes_on_from_the_end_of_a_counterexample(asked: Playground) -> None:
-    asked.check(MODEL, CLAIM)
-    page = answer(asked.explore(MODEL, CLAIM, at_end=True))["page"]
+    entry = json.dumps(answer(asked.check(MODEL, CLAIM))["entry"])
+    page = answer(asked.explore(MODEL, CLAIM, entry=entry))["page"]
     assert "After step 5" in page and "the last write came with token 1" in page
+    fenced = MODEL.replace("if protocol.fencing and", "if")
+    assert "step 5: write(client c0) is not enabled" in answer(asked.explore(fenced, CLAIM, entry=entry))["problem"]
 
 
 def test_too_many_states_end_a_search(asked: Playground, monkeypatch: pytest.MonkeyPatch) -> None:
