@@ -82,7 +82,7 @@ class ClosedSet:
         missing += [str(each) for each in system.liveness if str(each) not in of.liveness]
         if missing:
             raise Unfit(f"the certificate has no ranks of {missing[0]}")
-        if any(len(each) != self.rows for each in (*of.prospects.values(), *of.liveness.values())):
+        if {*map(len, of.prospects.values()), *map(len, of.liveness.values())} - {self.rows}:
             raise Refused("there is not one rank for each state")
         if system.liveness and self._renamings:
             raise Refused("liveness is judged of every state, and the certificate has one of each orbit")
