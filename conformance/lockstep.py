@@ -12,8 +12,8 @@ import attrs
 from highwater.conformance.abstraction import Difference, differences
 from highwater.conformance.distribution import KafkaError
 from highwater.conformance.operations import MAPPED, answer_of, answered, beginning, between_looks
-from highwater.conformance.paths import Move, Run, Words
 from highwater.conformance.process import Harness, Operation
+from highwater.explorer.analysis.paths import Move, Run, Words
 from highwater.explorer.compiler.layout import Layout
 from highwater.explorer.verdict import Step
 from highwater.model.language.declarations import Instance

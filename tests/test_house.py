@@ -51,7 +51,8 @@ ONLY_IMPORTER = {
     "markupsafe": ("highwater/viewer/pages.py",),
     "textual": ("highwater/exploring/terminal.py", "highwater/exploring/screens.py"),
     "werkzeug": ("highwater/exploring/serving.py",),
-    "pytest": ("highwater/pytest_plugin.py",),
+    "pytest": ("highwater/pytest_plugin.py", "highwater/implementation/parametrized.py", "highwater/testing.py"),
+    "hypothesis": ("highwater/implementation/machines.py", "highwater/testing.py", "highwater/scaffold/"),
     "watchfiles": ("highwater/cli/watch.py",),
     "mcp": ("highwater/assistants/serving.py",),
     "anyio": ("highwater/assistants/serving.py",),
@@ -158,6 +159,7 @@ def test_arrows_inside_a_folder_lead_to_lower_floors(folder: str) -> None:
     arrows = {
         (room_in(folder, module), room_in(folder, name))
         for module, path in inside.items()
+        if room_in(folder, module) in rooms  # users import what is offered to them
         for name in imports(path)
         if name in inside and room_in(folder, name) != room_in(folder, module)
     }
@@ -287,7 +289,8 @@ def test_a_defect_of_any_folder_but_the_models_own_is_no_models() -> None:
 
 def test_a_defect_of_any_library_is_no_models() -> None:
     """Neither of those that are imported here, nor of those that come along with them."""
-    assert set(ONLY_IMPORTER) - {"pytest"} <= LIBRARIES | {"numba", "llvmlite", "networkx"}
+    run_tests = {"pytest", "hypothesis"}  # a user's
+    assert set(ONLY_IMPORTER) - run_tests <= LIBRARIES | {"numba", "llvmlite", "networkx"}
     come_along = brought_along()
     files = {find_spec(top).origin for top, names in packages_distributions().items() if come_along & {*names}}
     assert len(files) > 20
@@ -302,7 +305,9 @@ def brought_along() -> set[str]:
         found.add(name := left.pop())
         for required in installed[name].requires or ():
             other = re.sub("[-_.]+", "-", re.match("[A-Za-z0-9._-]+", required)[0]).lower()
-            wanted = "extra ==" not in required or (name == NAME and not re.search("extra == .(dev|site)", required))
+            wanted = "extra ==" not in required or (
+                name == NAME and not re.search("extra == .(dev|site|testing)", required)
+            )
             left += [other] * (wanted and other in installed and other not in found)
     return {installed[name].name for name in found - {NAME}}
 
@@ -312,7 +317,7 @@ def test_types_are_relaxed_for_machine_code_only() -> None:
     overrides = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["mypy"]["overrides"]
     relaxed = {module for each in overrides for module in each["module"] if module.startswith("highwater.")}
     kernels = "highwater.explorer.kernels"
-    relaxed -= {"highwater.scaffold.test_lock_service"}
+    relaxed -= {"highwater.scaffold.test_lock_service", "highwater.scaffold.test_locks"}
     assert all(module.startswith(f"{kernels}.") for module in relaxed)
     for module in [each for each in MODULES if any(fnmatch.fnmatch(each, pattern) for pattern in relaxed)]:
         machine_code = imports(MODULES[module]) & {"numba", "numba.extending", f"{kernels}.making.compiling"}

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -76,6 +77,33 @@ class SpecFile(pytest.File):
 
     def collect(self) -> Iterable[pytest.Item]:
         yield Claim.from_parent(self, name=self.path.stem)
+
+
+COVERED = pytest.StashKey[list[str]]()
+"""Which paths the machines of `highwater.testing` have run in the workers of xdist, on who collects them."""
+
+
+def _covered_here() -> list[str]:
+    coverage = sys.modules.get("highwater.implementation.coverage")
+    return [line for each in coverage.walked() for line in each.lines()] if coverage else []
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    if (output := getattr(session.config, "workeroutput", None)) is not None:
+        output["highwater_paths"] = _covered_here()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    found = getattr(node, "workeroutput", {}).get("highwater_paths", [])
+    node.config.stash.setdefault(COVERED, []).extend(found)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    if lines := [*config.stash.get(COVERED, []), *_covered_here()]:
+        terminalreporter.section("paths of models that were run")
+        for line in lines:
+            terminalreporter.write_line(line)
 
 
 class Claim(pytest.Item):

@@ -10,7 +10,7 @@ import pytest
 from highwater.claims.spec import Spec
 from highwater.conformance.lockstep import operations_of
 from highwater.conformance.operations import MAPPED, REFUSABLE, UNMAPPED
-from highwater.conformance.paths import Paths
+from highwater.explorer.analysis.paths import Paths
 from highwater.explorer.search.levels import breadth_first
 from highwater.explorer.system import successor
 from highwater.explorer.verdict import Budget

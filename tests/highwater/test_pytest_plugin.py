@@ -78,6 +78,7 @@ def test_mine(checker):
 """,
         encoding="utf-8",
     )
-    result = pytester.runpytest_subprocess("lock", "--rootdir=lock", "-c", "lock/pytest.ini")
-    result.assert_outcomes(passed=4, failed=1)
+    result = pytester.runpytest_subprocess("lock", "--rootdir=lock", "-c", "lock/pytest.ini", "-n", "2")
+    result.assert_outcomes(passed=26, failed=1)
     result.stdout.fnmatch_lines(["*write leader=b0*", "logs_are_empty is false: b0 has a record"])
+    result.stdout.fnmatch_lines(["=* paths of models that were run =*", "LocksMachine: * of 21 paths of locks run *"])

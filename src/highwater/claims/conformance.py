@@ -18,8 +18,8 @@ from highwater.claims.tables import Wrong, structure
 from highwater.conformance.controller_side import without_delayed_elections
 from highwater.conformance.lockstep import Divergence, Findings, LockStep
 from highwater.conformance.operations import MAPPED, REFUSABLE, UNMAPPED, between_looks
-from highwater.conformance.paths import Move, Paths, Run, first_difference
 from highwater.conformance.process import Harness
+from highwater.explorer.analysis.paths import Move, Paths, Run, first_difference
 from highwater.explorer.blame import ModelError
 from highwater.explorer.compiler.layout import Layout
 from highwater.explorer.system import System

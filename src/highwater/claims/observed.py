@@ -18,6 +18,16 @@ MOST_LISTED = 10  # values that a message lists
 MOST_COMPARED = 10_000  # values of a domain among which a text is looked for
 
 
+@attrs.frozen(eq=False)
+class Foreign:
+    """A value that a part of the state cannot have; it equals none."""
+
+    given: Any
+
+    def __str__(self) -> str:
+        return repr(self.given)
+
+
 @attrs.frozen
 class Observed:
     """A part of the state, and the value that was seen."""
@@ -36,6 +46,8 @@ class Observed:
     @property
     def shown(self) -> str:
         """The value as traces show it."""
+        if isinstance(self.value, Foreign):
+            return str(self.value)
         return self.part.domain.show(self.value) if self.part.domain else _as_json(self.value)
 
 
@@ -81,8 +93,11 @@ class Observer:
                 raise Wrong(str(error)) from None
         return self._parts[text]
 
-    def read(self, given: Mapping[str, Any]) -> tuple[Observed, ...]:
+    def read(self, given: Mapping[str, Any], *, foreign: bool = False) -> tuple[Observed, ...]:
         """What was seen, by field or expression.
+
+        Args:
+            foreign: take values that a part cannot have.
 
         Raises:
             Wrong: there is no such part, or it cannot have that value within the bounds.
@@ -93,7 +108,9 @@ class Observer:
             try:
                 found.append(Observed(part, value_of(part.domain, value) if part.domain else plain(value)))
             except Wrong as wrong:
-                raise Wrong(*(f"{text}: {problem}" for problem in wrong.problems)) from None
+                if not foreign:
+                    raise Wrong(*(f"{text}: {problem}" for problem in wrong.problems)) from None
+                found.append(Observed(part, Foreign(value)))
         return tuple(found)
 
 

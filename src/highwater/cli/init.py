@@ -26,7 +26,7 @@ def scaffold_files() -> list[Path]:
 
 
 def write_scaffold(folder: Path) -> list[Path]:
-    """Write a model, a property, two claims and a test into a folder; returns the files.
+    """Write a model, a property, two claims, an implementation and tests into a folder; returns the files.
 
     Raises:
         InitError: one of them exists already, in which case none is written, or cannot be written.
@@ -72,7 +72,8 @@ def _copied(targets: Mapping[Path, Path]) -> list[Path]:
     "--from", "claims", metavar="SPEC|gallery:NAME", multiple=True, help="Write these claims instead, to change them."
 )
 def init(folder: Path, claims: tuple[str, ...]) -> None:
-    """Write a first model of your own into DIR: a model, a property, two claims and a test, all of which work.
+    """Write a first model of your own into DIR: a model, a property, two claims, an implementation and tests, all of
+    which work.
 
     With --from, write claims into DIR that are there already, such as those of the gallery.
     """

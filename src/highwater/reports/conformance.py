@@ -17,7 +17,7 @@ from highwater.claims.resolving import toggles_of
 from highwater.claims.spec import Spec, make_spec
 from highwater.conformance.abstraction import NOT_SHOWN
 from highwater.conformance.lockstep import Divergence
-from highwater.conformance.paths import Run
+from highwater.explorer.analysis.paths import Run
 from highwater.explorer.system import System
 from highwater.files import ReportError
 from highwater.reports.progress import short

@@ -8,6 +8,7 @@ are not taken yet.
 
 from __future__ import annotations
 
+import functools
 import random
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -59,6 +60,23 @@ class Run:
     moves: tuple[Move, ...]
 
 
+@attrs.frozen
+class _Way:
+    """Steps from an initial state to where paths were learned.
+
+    Attributes:
+        start: the initial state.
+        so_far: the steps.
+        end: where they end.
+        row: the stored row of it.
+    """
+
+    start: Words
+    so_far: tuple[Move, ...]
+    end: Words
+    row: int
+
+
 class Paths:
     """The paths of a system, and runs that take them.
 
@@ -70,10 +88,20 @@ class Paths:
     """
 
     def __init__(
-        self, system: System, mapped: Collection[str], refusable: Collection[str], budget: Budget, seed: int = 0
+        self,
+        system: System,
+        mapped: Collection[str],
+        refusable: Collection[str],
+        budget: Budget,
+        seed: int = 0,
+        workers: int | None = None,
     ) -> None:
+        """
+        Args:
+            workers: threads; with one, equal systems have equal shortest runs.
+        """
         self.system = attrs.evolve(system, invariants=(), step_properties=(), prospects=(), liveness=())
-        self.engine, outcome = reach(self.system, budget)
+        self.engine, outcome = reach(self.system, budget, workers)
         self.unseen = outcome.reason
         self.program = self.engine.actions
         self.mapped = {number for number, each in enumerate(system.actions) if each.of.name in mapped}
@@ -94,53 +122,60 @@ class Paths:
             result = self.program.evaluate(number, words) if number in self.mapped else None
             if result is None or isinstance(result, Cut):
                 continue
-            leaf = self._path(number, words)
+            leaf = self.path(number, words)
             if leaf not in self.reachable:
                 self.reachable[leaf] = system.actions[number].of.name
                 self._rows[leaf] = self.engine.store.find(words)
 
     def runs(self) -> Iterator[Run]:
         """Runs that take every path at least once; those that share a beginning follow each other."""
-        children = self._tree()
         taken: set[int] = set()
-        targets: dict[int, set[int]] = defaultdict(set)
-        for leaf, row in self._rows.items():
-            targets[row].add(leaf)
-        for state in self.system.initial:
-            words = tuple(self.engine.layout.pack(state))
-            yield from self._below(words, (), children, targets, taken, words)
+        for words in self._starts():
+            for way in sorted(self._ways(words, taken), key=lambda way: -len(way.so_far)):
+                for move in self._last_moves(way):
+                    if move.path not in taken:
+                        yield self._extended(way.start, (*way.so_far, move), taken)
 
-    def _below(
-        self,
-        start: Words,
-        so_far: tuple[Move, ...],
-        children: dict[int, list[int]],
-        targets: dict[int, set[int]],
-        taken: set[int],
-        words: Words,
-    ) -> Iterator[Run]:
-        """The runs through one node of the tree. Deeper nodes come first: their runs may take what is wanted here."""
-        stack = [(words, so_far)]
+    def shortest(self) -> dict[int, Run]:
+        """For every path, in the order of their lengths, a shortest run that ends by it."""
+        found: dict[int, Run] = {}
+        for words in self._starts():
+            for way in self._ways(words, ()):
+                for move in self._last_moves(way):
+                    found.setdefault(move.path, Run(way.start, (*way.so_far, move)))
+        return dict(sorted(found.items(), key=lambda each: len(each[1].moves)))
+
+    def _starts(self) -> Iterator[Words]:
+        return (tuple(self.engine.layout.pack(state)) for state in self.system.initial)
+
+    def _ways(self, start: Words, taken: Collection[int]) -> Iterator[_Way]:
+        """Shortest ways from an initial state to where paths were learned, those to deeper rows first: their runs may
+        take what is wanted here.
+        """
+        children = self._tree
+        stack: list[tuple[Words, tuple[Move, ...]]] = [(start, ())]
         pending: list[tuple[Words, tuple[Move, ...], int]] = []
         while stack:
             words, so_far = stack.pop()
             row = self._row(words)
             wanted = set(children.get(row, ()))
-            moves = self.steps(words) if wanted or targets.get(row) else []
+            moves = self.steps(words) if wanted else []
             for child in sorted(wanted):
                 into = [move for move in moves if self._row(move.after) == child]
                 move = next((each for each in into if each.path not in taken), into[0])
                 stack.append((move.after, (*so_far, move)))
-            if targets.get(row):
+            if row in self._targets:
                 pending.append((words, so_far, row))
-        for words, so_far, row in sorted(pending, key=lambda each: -len(each[1])):
-            first, learned_at = start, self.engine.store.words(row)
+        for words, so_far, row in pending:
+            learned_at = self.engine.store.words(row)
+            first = start
             if words != learned_at:
                 first, so_far = self._renamed(start, so_far, learned_at)
-                words = learned_at
-            for move in self.steps(words):
-                if move.path in targets[row] and move.path not in taken:
-                    yield self._extended(first, (*so_far, move), taken)
+            yield _Way(first, so_far, learned_at, row)
+
+    def _last_moves(self, way: _Way) -> Iterator[Move]:
+        """The moves from the end of a way that take a path which was learned there."""
+        return (move for move in self.steps(way.end) if move.path in self._targets[way.row])
 
     def _extended(self, start: Words, moves: tuple[Move, ...], taken: set[int]) -> Run:
         """A run that goes on while it meets mapped paths that are not taken yet."""
@@ -189,7 +224,7 @@ class Paths:
                 self._states.clear()
             results = [self.program.evaluate(number, words) for number in range(len(self.system.actions))]
             steps = [
-                Move(number, words, after, self._path(number, words))
+                Move(number, words, after, self.path(number, words))
                 for number, after in enumerate(results)
                 if isinstance(after, tuple)
             ]
@@ -204,14 +239,20 @@ class Paths:
                     (targets[m.number], tuple(image.of_state(m.before)), tuple(image.of_state(m.after))) for m in moves
                 )
                 found = tuple(
-                    Move(number, before, after, self._path(number, before)) for number, before, after in renamed
+                    Move(number, before, after, self.path(number, before)) for number, before, after in renamed
                 )
                 return tuple(image.of_state(words)), found
         raise AssertionError("unreachable: the wanted state stands for the one where the steps end")
 
-    def _path(self, number: int, words: Words) -> int:
+    def path(self, number: int, words: Words) -> int:
+        """The path that a step takes."""
         self.program.learn(number, words)
         return self.program.leaf(number, words)
+
+    def path_of_all(self, number: int, words: Words) -> int:
+        """One path for a step and for all that differ from it by an exchange of names: the path of one of these."""
+        renamed = ((targets[number], tuple(image.of_state(words))) for image, targets in self._images)
+        return min(self.path(each, there) for each, there in ((number, words), *renamed))
 
     def _with_refused(self, moves: Sequence[Move]) -> Iterator[Move]:
         for move in moves:
@@ -224,6 +265,15 @@ class Paths:
     def _row(self, words: Words) -> int:
         return self.engine.row_of(self.engine.layout.unpack(words))
 
+    @functools.cached_property
+    def _targets(self) -> dict[int, set[int]]:
+        """By row, the paths that were learned there."""
+        targets: dict[int, set[int]] = defaultdict(set)
+        for leaf, row in self._rows.items():
+            targets[row].add(leaf)
+        return targets
+
+    @functools.cached_property
     def _tree(self) -> dict[int, list[int]]:
         """Shortest traces to the rows where paths were learned, as a tree: by row, the rows that follow it."""
         engine, ends = self.engine, self.engine.store.level_ends

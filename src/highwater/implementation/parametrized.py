@@ -1,0 +1,62 @@
+"""A test for every path: the shortest run that ends by it, on the implementation."""
+
+from __future__ import annotations
+
+import pytest
+
+from highwater.explorer.verdict import Step
+from highwater.implementation.adapters import AdapterError
+from highwater.implementation.pages import keep
+from highwater.implementation.plans import Goal, Plan
+from highwater.implementation.walks import Mismatch, Walk
+
+
+class Path:
+    """A path of the model, as a test is given it.
+
+    Attributes:
+        name: its last step, and the steps before it.
+        trace: the shortest run that ends by it, as steps of the model; the first is its initial state.
+    """
+
+    def __init__(self, plan: Plan, goal: Goal) -> None:
+        self._plan = plan
+        self.name: str = goal.name
+        self.trace: tuple[Step, ...] = goal.trace
+
+    def __repr__(self) -> str:
+        return f"<Path {self.name}>"
+
+    def run(self, adapter: type | None = None) -> None:
+        """Take its steps on the implementation, and compare after each.
+
+        Args:
+            adapter: the one that `paths` was given if None.
+
+        Raises:
+            Mismatch: the implementation is where the model cannot be.
+            AdapterError: there is no adapter, or it lacks an action.
+        """
+        __tracebackhide__ = True
+        plan = self._plan.with_adapter(adapter) if adapter else self._plan
+        if plan.interface is None:
+            raise AdapterError("path.run: give it an adapter, or give it to highwater.testing.paths")
+        walk = Walk(plan)
+        try:
+            walk.begin(self.trace[0].state)
+            for number, step in enumerate(self.trace[1:], 1):
+                if self.trace[number - 1].state not in walk.possible:
+                    pytest.skip(f"the implementation chose otherwise in step {number - 1}, as the model allows")
+                walk.take(plan.choice_of(step.taken))
+        except Mismatch as found:
+            keep(plan, self.name, found)
+            raise
+        finally:
+            walk.close()
+
+
+def parametrized(plan: Plan) -> pytest.MarkDecorator:
+    """A mark that gives a test each path as `path`."""
+    return pytest.mark.parametrize(
+        "path", [pytest.param(Path(plan, goal), id=goal.name.replace(",", "").replace(" ", "-")) for goal in plan.goals]
+    )

@@ -1,0 +1,156 @@
+"""What there is to run: the paths of the actions that an adapter drives, each with a shortest run that ends by it."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from highwater.claims.observed import Observer
+from highwater.claims.possible import Tracker
+from highwater.claims.resolving import build_system
+from highwater.claims.spec import Spec, SpecError, load_spec
+from highwater.explorer.analysis.paths import Paths, Run
+from highwater.explorer.blame import ModelError
+from highwater.explorer.system import System
+from highwater.explorer.verdict import Budget, Step
+from highwater.implementation.adapters import Choice, Interface, interface_of
+from highwater.model.language.declarations import Instance
+
+MOST_STATES = 1_000_000
+LONGEST_NAME = 80
+
+
+def spec_of(given: str | PathLike[str] | Spec) -> Spec:
+    """A claim: read from a file, or as it is.
+
+    Raises:
+        SpecError: it cannot be read or is wrong.
+    """
+    return given if isinstance(given, Spec) else load_spec(Path(given))
+
+
+@attrs.frozen
+class Goal:
+    """A path with a shortest run that ends by it.
+
+    Attributes:
+        path: as `Paths.path_of_all` has it: names make no difference.
+        name: the last step, and the steps before it.
+        trace: the run.
+    """
+
+    path: int
+    name: str
+    trace: tuple[Step, ...]
+
+    def __repr__(self) -> str:
+        return f"<{self.name}>"
+
+    @property
+    def actions(self) -> list[Instance]:
+        """The steps."""
+        return [step.taken for step in self.trace[1:]]
+
+
+class Plan:
+    """A model, and what an adapter drives of it.
+
+    Attributes:
+        system: the model, with nothing to check.
+        interface: what the adapter drives; None without an adapter.
+        observer, tracker: what reads observations, and follows the model; all walks share what these have learned.
+    """
+
+    def __init__(self, spec: Spec, adapter: type | None, max_states: int) -> None:
+        self.spec = spec
+        self._most = max_states
+        try:
+            self.system = build_system(spec.definition, spec.protocol, spec.bounds, ())
+        except ModelError as error:
+            raise SpecError(f"{spec.path}: {error}") from None
+        self.interface: Interface | None = interface_of(adapter, self.system.actions) if adapter else None
+        self.observer = Observer(self.system.domain)
+        self.tracker = Tracker(self.system, self.interface.by_itself if self.interface else ())
+
+    @property
+    def name(self) -> str:
+        return self.spec.name
+
+    def with_adapter(self, adapter: type) -> Plan:
+        """The same of another adapter.
+
+        Raises:
+            AdapterError: it does not fit the model.
+        """
+        return Plan(self.spec, adapter, self._most)
+
+    @functools.cached_property
+    def driven(self) -> System:
+        """The model with those actions only that the adapter drives."""
+        if self.interface is None:
+            return self.system
+        names = self.interface.choices
+        return attrs.evolve(self.system, actions=tuple(each for each in self.system.actions if each.of.name in names))
+
+    @functools.cached_property
+    def paths(self) -> Paths:
+        """The paths of what is driven; all reachable states are looked at for them."""
+        names = {each.of.name for each in self.driven.actions}
+        return Paths(self.driven, names, (), Budget(max_states=self._most), workers=1)
+
+    @functools.cached_property
+    def goals(self) -> tuple[Goal, ...]:
+        """Every reachable path, the nearest first."""
+        found: list[Goal] = []
+        for run in self.paths.shortest().values():
+            trace, last = self._trace(run), run.moves[-1]
+            path = self.paths.path_of_all(last.number, last.before)
+            if path not in {each.path for each in found}:
+                found.append(Goal(path, _name_of(trace, {each.name for each in found}), trace))
+        return tuple(found)
+
+    def path_of(self, action: Instance, state: Any) -> int:
+        """The path that a step takes, as `Goal.path` has it."""
+        return self._path_of(self._numbers[str(action)], state)
+
+    @functools.cached_property
+    def _path_of(self) -> Callable[[int, Any], int]:
+        paths = self.paths
+
+        @functools.lru_cache(maxsize=100_000)
+        def path_of(number: int, state: Any) -> int:
+            return paths.path_of_all(number, tuple(paths.engine.layout.pack(state)))
+
+        return path_of
+
+    @functools.cached_property
+    def _numbers(self) -> Mapping[str, int]:
+        return {str(each): number for number, each in enumerate(self.driven.actions)}
+
+    @functools.cached_property
+    def choice_of(self) -> Callable[[Instance], Choice]:
+        """The call that stands for an action."""
+        assert self.interface is not None
+        calls = {str(each): choice for choice, of in self.interface.stands_for.items() for each in of}
+        return lambda action: calls[str(action)]
+
+    def _trace(self, run: Run) -> tuple[Step, ...]:
+        unpack, actions = self.paths.engine.layout.unpack, self.driven.actions
+        steps = (Step(actions[move.number], unpack(move.after)) for move in run.moves)
+        return (Step(None, unpack(run.start)), *steps)
+
+
+def _name_of(trace: tuple[Step, ...], taken: set[str]) -> str:
+    """A name for a path: its last step, and the steps before it if there is room."""
+    *before, last = (" ".join([step.taken.of.name, *step.taken.shown.values()]) for step in trace[1:])
+    name = f"{last} after {', '.join(before)}" if before else last
+    if len(name) <= LONGEST_NAME:
+        return name
+    name = f"{last} after {len(before)} steps"
+    numbered = (name if number == 1 else f"{name}, {number}" for number in range(1, len(taken) + 2))
+    return next(each for each in numbered if each not in taken)

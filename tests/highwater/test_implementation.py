@@ -1,0 +1,417 @@
+"""Implementations in lock-step with their models: right ones pass, and what is planted in others is found."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import runpy
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import attrs
+import pytest
+from click.testing import Result
+from hypothesis import Phase, settings
+
+import highwater
+from highwater import (
+    ArrayOf,
+    Definition,
+    Integers,
+    Maybe,
+    Model,
+    NoToggles,
+    action,
+    bound,
+    evolve,
+    replaced,
+    testing,
+    within,
+)
+from highwater.cli.init import write_scaffold
+from highwater.explorer.analysis.paths import Paths
+from highwater.explorer.system import successor
+from highwater.implementation.coverage import MACHINES
+from highwater.implementation.plans import Plan
+from highwater.implementation.walks import Walk
+
+Run = Callable[..., Result]
+
+
+@attrs.frozen
+class Bounds:
+    clients: int = bound(1, 3, "clients")
+    turns: int = bound(1, 3, "how many are served")
+
+
+def clients(bounds: Any) -> Integers:
+    return Integers(0, bounds.clients - 1, label="c", names="clients")
+
+
+@attrs.frozen
+class Desk:
+    waiting: tuple[bool, ...] = within(lambda bounds: ArrayOf(bool, bounds.clients, label="c", by="clients"))
+    served: int | None = within(lambda bounds: Maybe(clients(bounds)))
+    turns: int = within(lambda bounds: Integers(0, bounds.turns))
+
+
+@action(actor="client", client=clients)
+def ask(desk: Desk, client: int) -> Desk | None:
+    return None if desk.waiting[client] else evolve(desk, waiting=replaced(desk.waiting, client, True))
+
+
+@action(actor="client", client=clients)
+def give_up(desk: Desk, client: int) -> Desk | None:
+    return evolve(desk, waiting=replaced(desk.waiting, client, False)) if desk.waiting[client] else None
+
+
+@action(actor="desk", client=clients)
+def serve(desk: Desk, client: int) -> Desk | None:
+    """Whoever it likes."""
+    if not desk.waiting[client]:
+        return None
+    return evolve(desk, waiting=replaced(desk.waiting, client, False), served=client, turns=desk.turns + 1)
+
+
+def nobody(bounds: Any) -> list[Desk]:
+    return [Desk((False,) * bounds.clients, None, 0), Desk((True,) + (False,) * (bounds.clients - 1), None, 0)]
+
+
+DESK = Model("desk", "", NoToggles, lambda protocol: Definition(Bounds, Desk, nobody, (ask, give_up, serve)))
+SPEC = highwater.claim(name="desk", model=DESK, bounds={"clients": 3, "turns": 3}, check=["no_deadlock"])
+
+
+class Queue:
+    """Serves who has asked first. Its `served` cannot be seen, and how many are waiting only as a number."""
+
+    left_out = ("give_up",)
+
+    def start(self, state: Desk) -> None:
+        self.line = [client for client, waits in enumerate(state.waiting) if waits]
+        self.turns = 0
+
+    def ask(self, client: int) -> None:
+        self.line.append(client)
+
+    def serve(self) -> None:
+        self.line.pop(0)
+        self.turns += 1
+
+    def observe(self) -> dict[str, Any]:
+        return {"turns": self.turns, "sum(waiting)": len(self.line)}
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("highwater.implementation.coverage.MACHINES", MACHINES)
+    before = list(MACHINES)
+    yield
+    MACHINES[:] = before
+
+
+def walked(spec: Any, adapter: type, examples: int = 20, steps: int = 20, *, shrunk: bool = False) -> Any:
+    """Walk through an implementation, always alike; gives the machine."""
+    machine: Any = testing.machine(spec, adapter)
+    case = machine.TestCase
+    given = {"max_examples": examples, "stateful_step_count": steps, "database": None, "derandomize": True}
+    if not shrunk:
+        given["phases"] = [Phase.generate]
+    case.settings = settings(case.settings, **given)
+    case("runTest").runTest()
+    return machine
+
+
+def ran(spec: Any, adapter: type) -> dict[str, str]:
+    """What came of the test of every path: empty, or the first line of what differs."""
+    found = {}
+    for each in testing.paths(spec, adapter).args[1]:
+        try:
+            each.values[0].run()
+            found[each.values[0].name] = ""
+        except testing.Mismatch as error:
+            found[each.values[0].name] = str(error).splitlines()[0]
+        except pytest.skip.Exception as error:
+            found[each.values[0].name] = f"skipped: {error}"
+    return found
+
+
+# --- the lock service that `highwater init` writes
+
+
+@pytest.fixture
+def locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """What its test file defines."""
+    write_scaffold(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    for name in ("locks", "lock_service"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    return runpy.run_path(str(tmp_path / "test_locks.py"))
+
+
+def broken_locks(locks: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give the lock back without a look at the token."""
+
+    async def release(self: Any, client: int, token: int) -> None:
+        self._client = None
+
+    monkeypatch.setattr(locks["LockService"], "release", release)
+
+
+def test_the_right_lock_service_passes_and_every_path_is_run(locks: dict[str, Any]) -> None:
+    assert set(ran(locks["SPEC"], locks["Locks"]).values()) == {""}
+    machine = walked(locks["SPEC"], locks["Locks"], examples=60, steps=40)
+    assert machine.paths.missed == []
+    assert machine.paths.lines()[0].startswith("LocksMachine: 21 of 21 paths of locks run by ")
+
+
+def test_a_lock_that_anybody_can_give_back_is_found_by_the_paths_where_another_has_it(
+    locks: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken_locks(locks, monkeypatch)
+    found = ran(locks["SPEC"], locks["Locks"])
+    assert {name for name, says in found.items() if says} == {
+        "release c0 after acquire c0, expire, acquire c1",
+        "release c0 after acquire c1, expire, acquire c0, expire, acquire c1",
+    }
+
+
+def test_a_lock_that_anybody_can_give_back_is_found_by_a_walk_and_shrunk(
+    highwater: Run, locks: dict[str, Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    broken_locks(locks, monkeypatch)
+    with pytest.raises(testing.Mismatch) as found:
+        walked(locks["SPEC"], locks["Locks"], shrunk=True)
+    lines = str(found.value).splitlines()
+    assert lines[0].startswith("step 4, release(client c")
+    assert lines[1].startswith("    holder is none, and c")
+    assert len(found.value.trace) == 5
+    assert lines[-1] == "as a page: highwater-failures/LocksMachine.html"
+    notes = [line for line in found.value.__notes__ if line.startswith("state.")]
+    assert [note.split("(")[0] for note in notes] == [
+        *("state.begin", "state.acquire", "state.expire", "state.acquire", "state.release", "state.teardown")
+    ]
+    page = tmp_path / "highwater-failures" / "LocksMachine.html"
+    assert "which the implementation differs" in page.read_text()
+    assert highwater("trace", page, "--model-path", tmp_path, "--replay").exit_code == 0
+
+
+def test_a_storage_that_takes_stale_tokens_is_found_where_the_model_refuses_the_write(
+    locks: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def write(self: Any, token: int) -> None:
+        self.newest, self.last = max(self.newest, token), token
+
+    monkeypatch.setattr(locks["Storage"], "write", write)
+    with pytest.raises(testing.Mismatch, match="the implementation takes a step that the model refuses") as found:
+        walked(locks["SPEC"], locks["Locks"], examples=40, steps=30)
+    last = found.value.trace[-1].state
+    assert 0 < min(last.believed) < last.newest
+    unaware = type("Unaware", (locks["Locks"],), {"refuses": ()})
+    walked(locks["SPEC"], unaware)
+    assert set(ran(locks["SPEC"], locks["Locks"]).values()) == {""}
+
+
+def test_a_refusal_that_the_model_does_not_know_is_found(
+    locks: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def write(self: Any, token: int) -> None:
+        raise locks["Stale"]
+
+    monkeypatch.setattr(locks["Storage"], "write", write)
+    with pytest.raises(testing.Mismatch, match=r"step \d+, write.*refuses a step that the model takes"):
+        walked(locks["SPEC"], locks["Locks"])
+
+
+# --- what the implementation chooses, does by itself, or does not show
+
+
+def test_what_the_implementation_chooses_and_hides_is_followed() -> None:
+    machine = walked(SPEC, Queue)
+    assert machine.paths.steps > 100
+    found = ran(SPEC, Queue)
+    assert "" in found.values()
+    assert all(not says or says.startswith("skipped: the implementation chose otherwise") for says in found.values())
+
+
+def test_a_choice_that_the_model_does_not_allow_is_found() -> None:
+    class Jumping(Queue):
+        def serve(self) -> None:
+            self.turns += 1  # and whoever was served goes on waiting
+
+    with pytest.raises(testing.Mismatch) as found:
+        walked(SPEC, Jumping)
+    assert "sum(waiting) is " in str(found.value)
+
+
+def test_what_is_served_narrows_where_the_model_may_be() -> None:
+    class Honest(Queue):
+        served = None
+
+        def serve(self) -> None:
+            self.served = self.line[0]
+            super().serve()
+
+        def observe(self) -> dict[str, Any]:
+            return {**super().observe(), "served": self.served}
+
+    class Lying(Honest):
+        def observe(self) -> dict[str, Any]:
+            return {**super().observe(), "served": 2 if self.served is not None else None}
+
+    walked(SPEC, Honest)
+    with pytest.raises(testing.Mismatch, match="served is c2"):
+        walked(SPEC, Lying)
+
+
+def test_an_action_that_happens_by_itself_is_assumed_and_no_other() -> None:
+    class Impatient(Queue):
+        by_itself, left_out = ("give_up",), ()
+
+        def ask(self, client: int) -> None:
+            super().ask(client)
+            if self.turns:
+                self.line.pop()
+
+    walked(SPEC, Impatient)
+
+    class Patient(Impatient):
+        by_itself, left_out = (), ("give_up",)
+
+    with pytest.raises(testing.Mismatch, match=r"sum\(waiting\) is "):
+        walked(SPEC, Patient)
+
+
+def test_a_value_that_a_part_cannot_have_is_a_mismatch_and_no_mistake_of_the_adapter() -> None:
+    class Odd(Queue):
+        def observe(self) -> dict[str, Any]:
+            return {"turns": "many" if self.turns else 0}
+
+    with pytest.raises(testing.Mismatch, match=r"turns is 'many', and \d in the model"):
+        walked(SPEC, Odd)
+
+
+def test_an_error_of_the_implementation_passes_with_the_step_and_those_before_it() -> None:
+    class Raising(Queue):
+        closed = 0
+
+        def serve(self) -> None:
+            raise OSError("the disk is full")
+
+        async def close(self) -> None:
+            await asyncio.sleep(0)
+            type(self).closed += 1
+
+    with pytest.raises(OSError, match="the disk is full") as found:
+        walked(SPEC, Raising)
+    assert any(re.match(r"in step \d+, serve\(\), after\n", note) for note in found.value.__notes__)
+    assert Raising.closed > 0
+
+
+# --- paths
+
+
+def nearest(paths: Paths) -> dict[int, int]:
+    """By path, how many steps the shortest run takes that ends by it, found by trying all."""
+    system, layout = paths.system, paths.engine.layout
+    depth = dict.fromkeys(system.initial, 0)
+    found: dict[int, int] = {}
+    queue = list(depth)
+    for state in queue:
+        for number, each in enumerate(system.actions):
+            after = successor(each, state, system.domain)
+            if not isinstance(after, system.domain.cls):
+                continue
+            found.setdefault(paths.path_of_all(number, tuple(layout.pack(state))), depth[state] + 1)
+            if after not in depth:
+                depth[after] = depth[state] + 1
+                queue.append(after)
+    return found
+
+
+@pytest.mark.parametrize("which", ["desk", "locks"])
+def test_every_path_has_a_test_and_no_run_to_it_is_shorter(which: str, locks: dict[str, Any]) -> None:
+    spec = SPEC if which == "desk" else locks["SPEC"]
+    plan = Plan(spec, None, 10_000)
+    assert {goal.path: len(goal.trace) - 1 for goal in plan.goals} == nearest(plan.paths)
+    for goal in plan.goals:
+        assert goal.trace[0].state in plan.system.initial
+        for before, step in zip(goal.trace, goal.trace[1:], strict=False):
+            assert successor(step.taken, before.state, plan.system.domain) == step.state
+    assert len({goal.name for goal in plan.goals}) == len(plan.goals)
+
+
+def test_walks_take_paths_that_were_not_run_yet_sooner_than_chance_does(
+    locks: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ours = walked(locks["SPEC"], locks["Locks"], examples=10, steps=30).paths.missed
+    monkeypatch.setattr(Plan, "goals", ())
+    aimless = walked(locks["SPEC"], locks["Locks"], examples=10, steps=30)
+    monkeypatch.undo()
+    assert len(ours) < len(aimless.paths.missed)
+
+
+def test_a_walk_is_the_same_whenever_hypothesis_draws_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[str] = []
+    take = Walk.take
+    monkeypatch.setattr(Walk, "take", lambda self, choice: (calls.append(str(choice)), take(self, choice))[1])
+    runs = []
+    for _ in range(2):
+        calls.clear()
+        walked(SPEC, Queue, examples=5)
+        runs.append(list(calls))
+    assert runs[0] == runs[1]
+    assert len(runs[0]) > 50
+
+
+# --- mistakes
+
+
+def adapter(**members: Any) -> type:
+    """The queue with other members; those that are None are left out."""
+    without = {name: each for name, each in vars(Queue).items() if not name.startswith("__")}
+    return type("Mine", (), {name: each for name, each in (without | members).items() if each is not None})
+
+
+@pytest.mark.parametrize(
+    ("members", "problem"),
+    [
+        ({"serve": None}, "Mine lacks methods for serve; write one for each, or list it in by_itself"),
+        ({"observe": None}, "Mine lacks the method observe()"),
+        ({"ask": lambda self, klient: None}, "Mine.ask takes klient, which is no parameter of the action"),
+        ({"left_out": ("giveup",)}, 'Mine.left_out: giveup is no action (did you mean "give_up"?); allowed are ask,'),
+        ({"left_out": "give_up"}, "Mine.left_out is a text; write ('give_up',)"),
+        ({"left_out": ("give_up", "ask")}, "Mine has the method ask, which is in left_out; drop one of the two"),
+        ({"refuses": ("x",)}, "Mine.refuses: x is no action"),
+        ({"observe": lambda self: {"trns": 0}}, 'Mine.observe: no field "trns" (did you mean "turns"?); fields are'),
+        ({"observe": lambda self: [0]}, "Mine.observe gives a list; give a dict such as {'FIELD': 1}"),
+    ],
+)
+def test_an_adapter_that_does_not_fit_is_refused_with_what_is_wrong(members: dict[str, Any], problem: str) -> None:
+    with pytest.raises(testing.AdapterError) as found:
+        walked(SPEC, adapter(**members))
+    assert problem in str(found.value)
+    assert "\n" not in str(found.value)
+
+
+def test_what_is_no_adapter_or_no_spec_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(testing.AdapterError, match="the adapter is a Queue; give a class, of which each run makes one"):
+        testing.machine(SPEC, Queue())  # type: ignore[arg-type]
+    with pytest.raises(highwater.SpecError, match="o such file"):
+        testing.paths(tmp_path / "missing.toml", Queue)
+    path = testing.paths(SPEC).args[1][0].values[0]
+    with pytest.raises(testing.AdapterError, match="give it an adapter"):
+        path.run()
+    path.run(Queue)
+
+
+def test_without_hypothesis_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "hypothesis", None)
+    monkeypatch.delitem(sys.modules, "highwater.implementation.machines", raising=False)
+    with pytest.raises(ModuleNotFoundError) as found:
+        testing.machine(SPEC, Queue)
+    assert str(found.value).startswith(
+        "highwater.testing.machine needs the library hypothesis; install it with: pip install 'kafka-highwater[testi"
+    )
