@@ -215,8 +215,6 @@ def spec_schema() -> Iterator[str]:
 
 PAGES = {
     "spec.schema.json": spec_schema,
-    "cli.md": cli,
-    "spec_reference.md": spec_reference,
     "concepts.md": concepts,
     "assistants.md": assistants,
 }
@@ -225,7 +223,7 @@ PAGES = {
 AS_IT_IS = ("assistants.md",)
 """Pages with code in Python, which has two empty lines between functions."""
 
-ON_THE_SITE = {"properties.md": properties}
+ON_THE_SITE = {"cli.md": cli, "spec_reference.md": spec_reference, "properties.md": properties}
 """Pages that docs/site.py adds, and that no repository holds."""
 
 
