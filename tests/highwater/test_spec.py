@@ -21,7 +21,8 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from highwater.claims.spec import Expectation, Spec, SpecError, find_specs, load_spec
+from highwater.claims.keys import Expectation
+from highwater.claims.spec import Spec, SpecError, find_specs, load_spec
 from highwater.explorer.verdict import Verdict
 from highwater.invariants import reference
 from highwater.model.catalogue import MODELS

@@ -13,7 +13,8 @@ import tomlkit
 from tomlkit.items import InlineTable
 
 from highwater.claims.checking import Result, Status, judge_claim
-from highwater.claims.spec import COUNTS, load_spec
+from highwater.claims.keys import COUNTS
+from highwater.claims.spec import load_spec
 from highwater.files import write_text
 
 

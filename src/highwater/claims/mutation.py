@@ -16,7 +16,8 @@ from typing import Any
 import attrs
 
 from highwater.claims.checking import Result, check_spec
-from highwater.claims.spec import AnotherModel, Expectation, Spec, SpecError
+from highwater.claims.keys import Expectation
+from highwater.claims.spec import AnotherModel, Spec, SpecError
 from highwater.claims.tables import Wrong, did_you_mean, shown
 from highwater.explorer.blame import RAISED
 from highwater.explorer.verdict import Auditing, Budget, Outcome, Progress, Verdict, Violation

@@ -9,9 +9,9 @@ from typing import Any
 
 import attrs
 
+from highwater.claims.keys import COUNTS, Expectation, Mutations, SpecFile
 from highwater.claims.refining import Refinement
 from highwater.claims.resolving import RELEASE, variants
-from highwater.claims.spec import COUNTS, Expectation, Mutations, SpecFile
 from highwater.explorer.verdict import DEADLOCK, Verdict
 from highwater.model.catalogue import MODELS
 from highwater.model.language.definition import Model

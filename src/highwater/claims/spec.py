@@ -17,6 +17,7 @@ import attrs
 from highwater.claims import gallery, own
 from highwater.claims.changing import Changes
 from highwater.claims.expressions import watched
+from highwater.claims.keys import COUNTS, Expectation, SpecFile
 from highwater.claims.positions import comment_of, located, may_be_spec, text_of
 from highwater.claims.refining import refinement_of
 from highwater.claims.resolving import (
@@ -36,12 +37,9 @@ from highwater.explorer.refinement import Refines
 from highwater.explorer.system import System
 from highwater.explorer.verdict import DEADLOCK, Verdict
 from highwater.limits import LARGEST_SPEC
-from highwater.model.catalogue import MODELS
 from highwater.model.language.definition import Definition, Model, Property
 from highwater.model.language.graph_properties import GraphProperty, Prospect
 from highwater.model.language.records import domain_of
-
-COUNTS = ("trace_length", "distinct_states", "generated", "depth")
 
 
 class SpecError(Exception):
@@ -58,78 +56,6 @@ class SpecError(Exception):
 
 class AnotherModel(Wrong):
     """Under another protocol a model has other states or bounds: nothing can be compared."""
-
-
-@attrs.frozen
-class Expectation:
-    """What a spec claims. Everything that is given must come out exactly.
-
-    Attributes:
-        verdict: `holds`, `violated`, or `holds-to-depth` for a spec with a `max_depth`.
-        property: the property that is violated; any of the checked ones if left out.
-        trace_length: the number of actions of its shortest counterexample.
-        distinct_states: how many states there are within the bounds; a model that silently loses states fails on this.
-        generated: how many steps there are between them, those to a known state included; a guard that is lost changes
-            it even where no state is new.
-        depth: the depth of the deepest state, in actions.
-        any_number_of: groups of `by_order` that are not bounded: whatever number of such epochs there is, it holds.
-    """
-
-    verdict: Verdict = Verdict.HOLDS
-    property: str | None = None
-    trace_length: int | None = None
-    distinct_states: int | None = None
-    generated: int | None = None
-    depth: int | None = None
-    any_number_of: tuple[str, ...] = ()
-
-
-@attrs.frozen
-class Mutations:
-    """What a spec says of the mutations of its protocol, see `highwater.claims.mutation`.
-
-    Attributes:
-        undefended: the rules that no property defends, each as `toggle=value`.
-    """
-
-    undefended: tuple[str, ...] = ()
-
-
-@attrs.frozen
-class SpecFile:
-    """The keys of a spec file.
-
-    Attributes:
-        model: the model's name.
-        preset: a protocol by name, such as that of a release.
-        protocol: the protocol's toggles, by name; on top of the preset, if there is one.
-        bounds: how large the cluster and its history may become, by name.
-        check: the properties to check on every state, on every step, or on the graph of all states; `no_deadlock` is
-            one. It may be left out where the spec has `refines`.
-        expect: what is claimed; that all properties hold if left out.
-        by_order: groups of numbers, such as epochs, of which only the order is looked at: states that are equal up to
-            it are one.
-        max_depth: explore so many actions deep and no deeper.
-        source: where the claim comes from.
-        mutate: what becomes of the claim where one toggle is changed.
-        refines: an abstract model, and the map to its states: every step of this model is one there, or changes nothing
-            there.
-        watch: expressions over the state, such as `len(b1.log) - b0.high_watermark`, whose values stand beside the
-            steps of a trace.
-    """
-
-    model: str = attrs.field(metadata={"choices": (*MODELS, "package.module:NAME of a model of your own")})
-    bounds: dict[str, Any]
-    check: tuple[str, ...] = ()
-    preset: str | None = None
-    protocol: dict[str, Any] = attrs.field(factory=dict)
-    expect: Expectation = attrs.field(factory=Expectation)
-    by_order: tuple[str, ...] = ()
-    max_depth: int | None = None
-    source: str = ""
-    mutate: Mutations = attrs.field(factory=Mutations)
-    refines: dict[str, Any] = attrs.field(factory=dict)
-    watch: tuple[str, ...] = ()
 
 
 @attrs.frozen
