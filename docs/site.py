@@ -48,6 +48,7 @@ NAVIGATION = {
         "docs/assistants.md",
         "docs/ci.md",
         "docs/library.md",
+        "docs/implementation.md",
         "docs/traces.md",
         "docs/large.md",
         "docs/spark.md",

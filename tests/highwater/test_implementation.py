@@ -366,6 +366,14 @@ def test_a_walk_is_the_same_whenever_hypothesis_draws_the_same(monkeypatch: pyte
     assert len(runs[0]) > 50
 
 
+def test_the_page_shows_the_adapter_and_the_tests_that_init_writes(root: Path) -> None:
+    page = (root / "docs" / "implementation.md").read_text(encoding="utf-8")
+    written = (root / "src" / "highwater" / "scaffold" / "test_locks.py").read_text(encoding="utf-8")
+    shown = re.findall(r"^```python\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
+    assert len(shown) == 3
+    assert all(block in written for block in shown)
+
+
 # --- mistakes
 
 
