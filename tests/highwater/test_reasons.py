@@ -7,9 +7,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import attrs
 import pytest
 
 from highwater import Witness
+from highwater.claims.spec import load_spec
+from highwater.explorer.search.levels import breadth_first
+from highwater.reports.reasons import reason
+
+SPECS = Path(__file__).parents[2] / "specs"
 
 VOTES = """
 import attrs
@@ -107,3 +113,14 @@ def test_a_property_that_gives_no_reason_is_said_to_be_false_for_what_it_read(
     assert f"%0Afew_vote is false: {words}" in found["printed"], "the annotation"
     assert words in found["junit"]
     assert f"few_vote is false: {words}" in found["sarif"]
+
+
+def test_what_was_read_is_what_it_is_said_to_be_and_since_then() -> None:
+    """A record that may be absent is there. Of the ISR only b0 was asked for; it is what it is since b1 has joined."""
+    claim = "controller/reassignment/narrowing_the_assignment_first_leaves_an_isr_member_that_is_not_assigned.toml"
+    system = load_spec(SPECS / claim).system()
+    (violation,) = breadth_first.explore(system).violations
+    assert reason(system, attrs.evolve(violation, witness="")) == (
+        "zk.leadership is there from the start; zk.leadership.isr is {b0 b1} since step 8; "
+        "zk.assignment is [b1] since step 11"
+    )

@@ -17,6 +17,7 @@ from highwater.model.language.shape import Domain
 LONGEST_VALUE = 80  # of a longer value only what was added last is shown
 MOST_PARTS = 6
 NONE_GIVEN = "no reason given"
+THERE = "there"
 
 
 @attrs.frozen
@@ -48,10 +49,17 @@ def reason(system: System, violation: Violation) -> str:
 
 
 def read_by_property(system: System, trace: Sequence[Step], why: Causes) -> Iterator[Read]:
-    """What the property at the end of a trace read, the parts that changed last coming last."""
-    values = dict(part_values(system.domain, trace[-1].state))
-    for part, writers in sorted(why.looked_at.items(), key=lambda item: item[1][-1]):
-        value, since = value_at(values, part), writers[-1]
+    """What the property at the end of a trace read, the parts that changed last coming last. Of a set it may have read
+    one member: the set is what it is since any of them came or left.
+    """
+    values = [dict(part_values(system.domain, step.state)) for step in trace]
+
+    def since_when(part: str) -> int:
+        last = len(trace) - 1
+        return next((n for n in range(last, 0, -1) if value_at(values[n - 1], part) != value_at(values[last], part)), 0)
+
+    for since, part in sorted(((since_when(part), part) for part in why.looked_at), key=lambda each: each[0]):
+        value = value_at(values[-1], part)
         if len(value) > LONGEST_VALUE and since:
             made = changes(system.domain, trace[since - 1].state, trace[since].state)
             value = next((f"… + {change.gained}" for change in made if change.path == part and change.gained), value)
@@ -59,7 +67,11 @@ def read_by_property(system: System, trace: Sequence[Step], why: Causes) -> Iter
 
 
 def value_at(values: Mapping[str, str], part: str) -> str:
-    """The value of a part; of one inside a record that is not there, that of the record. No value is an empty text."""
+    """The value of a part; of a record that may be absent, whether it is there; of what is inside one that is absent,
+    that of the record. No value is an empty text.
+    """
+    if part not in values and any(name.startswith((f"{part}.", f"{part}[")) for name in values):
+        return THERE
     inside = (part[: match.start()] for match in reversed(list(re.finditer(r"[.\[]|$", part))))
     known = next((values[name] for name in inside if name in values), "none")
     return known or '""'
