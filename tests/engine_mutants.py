@@ -822,8 +822,8 @@ DEFECTS: tuple[Defect, ...] = (
     Defect(
         "which objects are the same one is not described",
         "descriptions.py",
-        "                said.append(numbers[key])",
-        "                said.append(0)",
+        "                described.append(numbers[key])",
+        "                described.append(0)",
         (DIFFER,),
     ),
     Defect(
@@ -850,8 +850,8 @@ DEFECTS: tuple[Defect, ...] = (
     Defect(
         "a checkpoint is known by the names of actions",
         "search/keeping/fingerprint.py",
-        "return {name: _hash(said) for name, said in found.items()}",
-        'return {name: "" for name, said in found.items()}',
+        "return {name: _hash(described) for name, described in found.items()}",
+        'return {name: "" for name, described in found.items()}',
         (ENCLOSED,),
     ),
     Defect(
@@ -1391,6 +1391,20 @@ DEFECTS: tuple[Defect, ...] = (
         "verifier/traces.py",
         "if not states or states[0] not in system.initial or",
         "if not states or",
+        (VERIFIER,),
+    ),
+    Defect(
+        "the verifier passes over steps within a class of states",
+        "verifier/closed_set.py",
+        "if after != state:  #",
+        "if of != state:  #",
+        (VERIFIER,),
+    ),
+    Defect(
+        "the verifier takes a cycle within a class of states for unfair",
+        "verifier/traces.py",
+        "if after is not None and after != state}",
+        "if of not in (None, state)}",
         (VERIFIER,),
     ),
     Defect(
