@@ -38,10 +38,12 @@ def is_reference(name: str) -> bool:
 
 
 def reference_to(given: Any) -> str:
-    """A name under which `load` finds an object of this process."""
+    """A name under which `load` finds an object of this process: of a model its variable's, if it has one."""
     named = getattr(given, "function", given)
     module, name = getattr(named, "__module__", type(given).__module__), getattr(named, "__name__", None) or given.name
-    reference = f"{module}:{name}"
+    defined = sys.modules.get(getattr(getattr(given, "define", None), "__module__", ""))  # where a model is
+    variables = [name for name, value in vars(defined).items() if value is given] if defined else []
+    reference = f"{defined.__name__}:{variables[0]}" if defined and variables else f"{module}:{name}"
     _GIVEN[reference] = given
     return reference
 

@@ -67,5 +67,5 @@ def follow(
         if json_path is not None:
             write_json(json_path, report)
         if html_path is not None:
-            write_text(html_path, page_of(report["results"][0], spec, found.way[-1].trace))
+            write_text(html_path, page_of(report["results"][0], spec, found.way[-1].trace, html_path.name))
     sys.exit({Finding.EXPLAINED: MET, Finding.REFUSED: UNMET, Finding.UNKNOWN: UNKNOWN}[found.finding])

@@ -33,12 +33,13 @@ def keep(plan: Plan, name: str, found: Mismatch) -> None:
 def _written(plan: Plan, name: str, found: Mismatch) -> str:
     """Write the page; where it is, in words."""
     page = FOLDER / f"{re.sub(r'[^A-Za-z0-9_.-]+', '-', name)[:100].strip('-')}.html"
-    seen = {"says": f"{found.says}.", "step": "", "misfits": [attrs.asdict(each) for each in found.misfits]}
+    says = f"{found.says[0].upper()}{found.says[1:]}."
+    seen = {"says": says, "step": "", "misfits": [attrs.asdict(each) for each in found.misfits]}
     reason = "after which the implementation differs"
     report = trace_report({**about_spec(plan.spec), "seen": seen}, plan.spec.system(), by_hand(found.trace), reason)
     try:
         FOLDER.mkdir(exist_ok=True)
-        write_text(page, page_of(report["results"][0], plan.spec, found.trace))
+        write_text(page, page_of(report["results"][0], plan.spec, found.trace, page.name))
     except (OSError, ReportError) as error:
         return f"no page: {error}"
     return f"as a page: {page}"

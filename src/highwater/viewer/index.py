@@ -35,16 +35,17 @@ def counterexample_in(entry: Mapping[str, Any], spec: Path | None = None) -> Cou
         return counterexample_of(entry, system, violation, subject=subject_of(entry))
 
 
-def page_of(entry: Mapping[str, Any], spec: Spec, trace: Sequence[Step]) -> str:
+def page_of(entry: Mapping[str, Any], spec: Spec, trace: Sequence[Step], page: str = "") -> str:
     """The page of steps of a claim's model that no search has found.
 
     Args:
         entry: what a report says of them.
+        page: as for `trace_page`.
     """
     system = attrs.evolve(spec.system(), prospects=(), liveness=())  # these take the graph of all states
     watch = watched(spec.file.watch, spec.definition.state, spec.bounds)
     subject = Subject(spec.model, spec.definition, spec.protocol, spec.bounds, system, watch)
-    return trace_page(counterexample_of(entry, system, by_hand(trace), subject=subject))
+    return trace_page(counterexample_of(entry, system, by_hand(trace), subject=subject), page=page)
 
 
 def write_pages(

@@ -95,8 +95,8 @@ def source_of(lines: Mapping[str, Mapping[int, int]]) -> str:
 
 def _model_path(model: str) -> list[str]:
     """What a command needs to find a model of one's own."""
-    folders = (os.path.relpath(folder) for folder in own.folders()) if own.is_reference(model) else ()
-    return [f"--model-path {shlex.quote(folder)}" for folder in folders]
+    folders = own.folders_of([model]) if own.is_reference(model) else ()
+    return [f"--model-path {shlex.quote(os.path.relpath(folder))}" for folder in folders]
 
 
 def track_of(trace: ShownTrace) -> list[str]:
