@@ -14,6 +14,7 @@ import attrs
 import pytest
 from click.testing import Result
 from hypothesis import Phase, settings
+from hypothesis.stateful import RuleStrategy
 
 import highwater
 from highwater import (
@@ -35,6 +36,7 @@ from highwater.cli.init import write_scaffold
 from highwater.explorer.analysis.paths import Paths
 from highwater.explorer.system import successor
 from highwater.implementation.coverage import MACHINES
+from highwater.implementation.machines import LockStep
 from highwater.implementation.plans import Plan
 from highwater.implementation.walks import Walk
 
@@ -184,7 +186,7 @@ def test_a_lock_that_anybody_can_give_back_is_found_by_a_walk_and_shrunk(
 ) -> None:
     broken_locks(locks, monkeypatch)
     with pytest.raises(testing.Mismatch) as found:
-        walked(locks["SPEC"], locks["Locks"], shrunk=True)
+        walked(locks["SPEC"], locks["Locks"], steps=12, shrunk=True)
     lines = str(found.value).splitlines()
     assert lines[0].startswith("step 4, release(client c")
     assert lines[1].startswith("    holder is none, and c")
@@ -354,6 +356,22 @@ def test_walks_take_paths_that_were_not_run_yet_sooner_than_chance_does(
     aimless = walked(locks["SPEC"], locks["Locks"], examples=10, steps=30)
     monkeypatch.undo()
     assert len(ours) < len(aimless.paths.missed)
+
+
+def test_a_hypothesis_that_draws_rules_its_own_way_finds_failures_too(
+    locks: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    init = LockStep.__init__
+
+    def as_hypothesis_does(self: Any) -> None:
+        init(self)
+        self._rules_strategy = RuleStrategy(self)
+
+    monkeypatch.setattr(LockStep, "__init__", as_hypothesis_does)
+    walked(locks["SPEC"], locks["Locks"], examples=10)
+    broken_locks(locks, monkeypatch)
+    with pytest.raises(testing.Mismatch, match="release"):
+        walked(locks["SPEC"], locks["Locks"], examples=100)
 
 
 def test_a_walk_is_the_same_whenever_hypothesis_draws_the_same(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ import attrs
 
 from highwater.implementation.plans import Plan
 
-MOST_NAMED = 20
+MOST_NAMED = 10
 
 
 @attrs.define

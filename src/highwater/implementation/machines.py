@@ -56,7 +56,8 @@ class LockStep(RuleBasedStateMachine):
         self._preferred: list[Choice] = []
         self._goal: Goal | None = None
         self._ahead: list[tuple[Step, Step]] = []
-        self._rule_of = {each.function.__name__: each for each in self.rules}
+        rules: Any = self.rules  # a method, in older versions
+        self._rule_of = {each.function.__name__: each for each in (rules() if callable(rules) else rules)}
         # Hypothesis draws rules alike, and leaves some out of a walk: what leads to a path may be neither rare nor
         # missing. A version that calls this otherwise draws its own way, with the preconditions below.
         self._rules_strategy: Any = _next_rule()

@@ -151,6 +151,7 @@ class Walk:
         return found
 
     def _seen(self) -> tuple[Observed, ...]:
+        __tracebackhide__ = True
         try:
             return self._observer.read(self._driven.observe(), foreign=True)
         except Wrong as wrong:
