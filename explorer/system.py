@@ -15,9 +15,13 @@ from highwater.explorer.values import exceeded
 from highwater.model.language.declarations import Instance, Quantified, StepProperty, Transition, Witness
 from highwater.model.language.domain import OneOf, Struct, domains_in
 from highwater.model.language.graph_properties import Liveness, Prospect
-from highwater.model.language.shape import DomainError
+from highwater.model.language.shape import DomainError, Shape
 
 Beside = Mapping[type, Sequence[Any]]
+
+
+class WrongInitialState(ModelError):
+    """An initial state is none of the domain, or is outside the bounds."""
 
 
 @attrs.frozen
@@ -116,10 +120,10 @@ class System:
             try:
                 cut = self.domain.exceeded(state)
             except DomainError as error:
-                raise ModelError(f"an initial state is outside its domain: {error}") from None
+                raise WrongInitialState(f"an initial state is outside its domain: {error}") from None
             cut = cut or self.class_domain.exceeded(self.class_of(state))
             if cut:
-                raise ModelError(
+                raise WrongInitialState(
                     f"an initial state is outside the bounds: {', '.join(sorted(cut))} {_outside(self.domain, state)}"
                 )
 
@@ -182,7 +186,9 @@ def _outside(domain: Struct, state: Any) -> str:
         if isinstance(of, Struct) and of.exceeded(value):
             return _outside(of, value)
         if of.exceeded(value):
-            return f"({domain.cls.__name__}.{name} is {of.show(value)})"
+            is_number = of.shape is Shape.NUMBER and of.is_scalar
+            allowed = f", and not {of.show(of.decode(0))}..{of.show(of.decode(of.size - 1))}" if is_number else ""
+            return f"({domain.cls.__name__}.{name} is {of.show(value)}{allowed})"
     return ""
 
 

@@ -11,6 +11,7 @@ Next to each field of a record stands its domain, which the *bounds* size: a fro
 
 from __future__ import annotations
 
+import ast
 import inspect
 import re
 from collections.abc import Callable
@@ -97,12 +98,17 @@ def _place_of(cls: type, field: str = "") -> str:
     """The file and line of a class, or of one of its fields, for the end of a message; empty if there is no source."""
     try:
         lines, first = inspect.getsourcelines(cls)
-        file = inspect.getsourcefile(cls)
-    except (OSError, TypeError):
+        (tree,) = ast.parse(inspect.cleandoc("\n" + "".join(lines))).body
+    except (OSError, TypeError, ValueError, SyntaxError):
         return ""
-    declares = re.compile(rf"\s+{re.escape(field)}\s*:" if field else r"\s*class\b")
-    number = next((number for number, line in enumerate(lines) if declares.match(line)), 0)
-    return f" ({file}:{first + number})"
+    declared = [each for each in getattr(tree, "body", ()) if _declares(each, field)] or [tree]
+    return f" ({inspect.getsourcefile(cls)}:{first + declared[0].lineno - 1})"
+
+
+def _declares(statement: ast.stmt, field: str) -> bool:
+    """Whether a statement of a class declares a field; what its docstring has of the field does not."""
+    target = statement.target if isinstance(statement, ast.AnnAssign) else None
+    return isinstance(target, ast.Name) and target.id == field
 
 
 @cache
@@ -121,7 +127,10 @@ def _refuse_unless_value(cls: type) -> None:
     for field in attrs.fields(cls):
         name = f"{cls.__qualname__}.{field.name}"
         if DOMAIN not in field.metadata:
-            raise TypeError(f"{name} has no domain: declare it with within(...){_place_of(cls, field.name)}")
+            example = f"{field.name}: int = within(lambda bounds: Integers(0, bounds.most))"
+            raise TypeError(
+                f"{name} has no domain: declare it with within(...), as in {example}{_place_of(cls, field.name)}"
+            )
         if not field.init:
             raise TypeError(
                 f"{name} has init=False: a record of a state is made from all its fields; make it a property instead"

@@ -33,7 +33,7 @@ def initial_states(bounds):
     return {initial}
 
 {declared}
-def step(state):
+def step({taken}):
     return evolve(state, x=state.x + 1)
 
 @invariant()
@@ -51,6 +51,7 @@ FINE = {
     "declared": '@action(actor="someone")',
     "actions": "(step,)",
     "properties": "(fine,)",
+    "taken": "state",
 }
 Run = Callable[..., Result]
 
@@ -104,6 +105,27 @@ MISTAKES = {
     "values one by one": ({"field": 'y: str = within(OneOf("abc"))'}, 16, "OneOf takes all its values together"),
     "bounds that are texts": ({"field": 'y: int = within(Integers("a", "b"))'}, 16, "which is no whole number"),
     "a field without a domain": ({"field": "y: int = 0"}, 16, "declare it with within(...)"),
+    "a field of which the docstring speaks": (
+        {"field": '"""What is counted.\n\n    Attributes:\n        y: nothing.\n    """\n    y: int = 0'},
+        21,
+        "as in y: int = within(lambda bounds: Integers(0, bounds.most))",
+    ),
+    "a parameter with too many values": (
+        {"declared": '@action(actor="someone", k=Integers(0, 10**9))', "taken": "state, k"},
+        21,
+        "step: parameter k has 1,000,000,001 values, and each is tried in each state; allowed are 1,000,000",
+    ),
+    "two parameters with too many": (
+        {"declared": '@action(actor="someone", j=Integers(0, 9), k=SetOf(Integers(0, 70)))', "taken": "state, j, k"},
+        21,
+        "step: parameter k has more than 10^18 values",
+    ),
+    "an initial state above a bound": (
+        {"initial": "[State(4)]"},
+        18,
+        "an initial state is outside the bounds: top (State.x is 4, and not 0..3)",
+    ),
+    "an initial state of another kind": ({"initial": "[State('a')]"}, 18, "an initial state is outside its domain: "),
     "a decorator without parentheses": ({"declared": "@action"}, 21, '@action(actor="...")'),
     "an action without an actor": ({"declared": "@action()"}, 21, "an action names who acts"),
     "a domain that raises": (

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -20,7 +21,7 @@ from highwater.distribution import LIBRARIES
 from highwater.explorer.blame import RAISED, ModelError, blaming_the_model, count_as_ours, line_of
 from highwater.explorer.comparisons import refusing_what_is_never_equal
 from highwater.explorer.refinement import Refines
-from highwater.explorer.system import System, abstracted
+from highwater.explorer.system import System, WrongInitialState, abstracted
 from highwater.explorer.verdict import DEADLOCK
 from highwater.model.catalogue import MODELS
 from highwater.model.language.declarations import Action, Instance, Invariant, StepProperty
@@ -30,6 +31,9 @@ from highwater.model.language.records import domain_of
 
 RELEASE = re.compile(r"\d+(\.\d+){1,3}")
 FIRST_READY_KRAFT = "3.3.0"
+MOST_INSTANCES = 1_000_000
+"""Of an action or property: one for each value of its parameters."""
+
 
 count_as_ours(*LIBRARIES)
 
@@ -283,8 +287,17 @@ def build_system(
 
     Raises:
         ModelError: the model's state has no proper domain, or what the model says of its bounds and initial states
-            raised.
+            raised; or there are too many steps to try.
     """
+    try:
+        return _built(definition, protocol, bounds, properties, by_order)
+    except WrongInitialState as error:
+        raise ModelError(f"{error} {_at(definition.initial_states)}") from None
+
+
+def _built(
+    definition: Definition, protocol: Any, bounds: Any, properties: Iterable[Property], by_order: Sequence[str]
+) -> System:
     try:
         domain = domain_of(definition.state, bounds)
     except TypeError as error:
@@ -295,11 +308,14 @@ def build_system(
     for each in properties:
         if type(each) not in kinds:
             raise ModelError(f"{each.name} is a {type(each).__name__}, which no search knows how to judge {_at(each)}")
+        _refuse_too_many(each, bounds)
         kinds[type(each)] += each.instances(bounds, protocol)
         beginnings = each.beginnings(initial) if isinstance(each, Refines) else []
         if beginnings and by_order:
             raise ModelError(f"{each.name}: an initial state is mapped to none; leave by_order out to see which")
         kinds[Invariant] += beginnings
+    for action in definition.actions:
+        _refuse_too_many(action, bounds)
     system = System(
         domain=domain,
         initial=initial,
@@ -316,6 +332,26 @@ def build_system(
         modules=tuple(_modules(definition, kinds[StepProperty])),
     )
     return abstracted(system, by_order) if by_order else system
+
+
+def _refuse_too_many(of: Any, bounds: Any) -> None:
+    """
+    Raises:
+        ModelError: the parameters of an action or property have more values than can be tried in each state.
+    """
+    if not of.needs(bounds):
+        return
+    counts = {name: domain_of(declared, bounds).count for name, declared in of.parameters.items()}
+    if math.prod(counts.values()) > MOST_INSTANCES:
+        most = max(counts, key=lambda name: counts[name])
+        raise ModelError(
+            f"{of.name}: parameter {most} has {_number(counts[most])} values, and each is tried in each state; allowed "
+            f"are {MOST_INSTANCES:,} for all parameters together {_at(of)}"
+        )
+
+
+def _number(count: int) -> str:
+    return f"{count:,}" if count < 10**18 else "more than 10^18"
 
 
 def _modules(definition: Definition, steps: Iterable[Instance[Any]]) -> Iterator[str]:

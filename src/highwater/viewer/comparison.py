@@ -176,6 +176,7 @@ def _other(entry: Mapping[str, Any], subject: Subject, against: Sequence[str]) -
     for text in against:
         key, equals, value = text.partition("=")
         key = key.strip()
+        key = f"protocol.{key}" if f"protocol.{key}" in allowed else key  # nothing else has a toggle's name
         if not equals or key not in allowed:
             hint = did_you_mean(key, allowed) if equals else ""
             raise ReportError(

@@ -195,7 +195,7 @@ def test_a_comparison_goes_to_a_page_or_to_the_terminal(highwater: Run, report: 
     assert "With variant kip-279, step 11 is the first to do something else" in result.stdout
     assert re.search(r"^ +11  differs +become_follower_truncating_by_kip_101", result.stdout, re.MULTILINE)
     out = tmp_path / "compared.html"
-    assert highwater("trace", report, "--against", "protocol.variant=kip-279", "--html", out).exit_code == 0
+    assert highwater("trace", report, "--against", "variant=kip-279", "--html", out).exit_code == 0
     assert "first difference: step 11" in out.read_text(encoding="utf-8")
 
 
