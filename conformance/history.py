@@ -10,6 +10,7 @@ Source: org.apache.kafka.metadata.PartitionRegistration#merge (3.5 to 4.3), whic
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -20,6 +21,7 @@ from highwater.model.catalogue import MODELS
 from highwater.model.partition.protocol import PartitionProtocol
 from highwater.model.partition.state import Standing
 
+TOPIC, BROKER = 2, 4  # org.apache.kafka.common.config.ConfigResource.Type
 KEEPS_LEADER = -2  # of a PartitionChangeRecord: no leader is named
 OF_PARTITIONS = frozenset({"PartitionRecord", "PartitionChangeRecord"})
 OF_A_BROKER = frozenset({"RegisterBrokerRecord", "BrokerRegistrationChangeRecord", "UnregisterBrokerRecord"})
@@ -62,13 +64,13 @@ class History:
         self._preset: PartitionProtocol = MODELS["partition"].presets[preset]
         self._topics: dict[str, str] = {}
         self._standings: dict[int, Standing] = {}
-        self._configs: dict[str, dict[str, str]] = {}
+        self._configs: dict[tuple[int, str], dict[str, str]] = defaultdict(dict)
         self._elr = False
 
     @property
     def compacted(self) -> frozenset[str]:
-        policies = {topic: configs.get("cleanup.policy", "") for topic, configs in self._configs.items()}
-        return frozenset(topic for topic, policy in policies.items() if "compact" in policy)
+        ours = ((topic, configs) for (kind, topic), configs in self._configs.items() if kind == TOPIC)
+        return frozenset(topic for topic, configs in ours if "compact" in configs.get("cleanup.policy", ""))
 
     def begin(self, batches: Iterable[dict[str, Any]], end: int) -> None:
         """Take over what a snapshot holds: all records up to an offset."""
@@ -121,15 +123,19 @@ class History:
             case "TopicRecord":
                 self._topics[record["topicId"]] = record["name"]
             case "RemoveTopicRecord":
-                gone = self._topics.pop(record["topicId"], None)
+                gone = self._topics.pop(record["topicId"], "")
+                self._configs.pop((TOPIC, gone), None)
                 self.recorded = {name: each for name, each in self.recorded.items() if name.rpartition("-")[0] != gone}
             case _ if kind in OF_A_BROKER:
                 self._standings[record["brokerId"]] = _standing(record, self._standings.get(record["brokerId"]))
             case "FeatureLevelRecord" if record["name"] == "eligible.leader.replicas.version":
                 self._elr = record["featureLevel"] > 0
-            case "ConfigRecord" if record["resourceType"] in (2, 4):
-                of = self._configs.setdefault(record["resourceName"], {})
-                of[record["name"]] = record["value"] or ""
+            case "ConfigRecord":
+                of = self._configs[record["resourceType"], record["resourceName"]]
+                if record["value"] is None:
+                    of.pop(record["name"], None)
+                else:
+                    of[record["name"]] = record["value"].strip().lower()
             case "PartitionRecord" | "PartitionChangeRecord":
                 name = self._name(record)
                 concerned.setdefault(name, []).append(kind)
@@ -148,7 +154,7 @@ class History:
         return attrs.evolve(of, standings=standings)
 
     def _rules(self, partition: str) -> Rules:
-        configs = {**self._configs.get("", {}), **self._configs.get(partition.rpartition("-")[0], {})}
+        configs = self._configs[BROKER, ""] | self._configs[TOPIC, partition.rpartition("-")[0]]
         protocol = attrs.evolve(
             self._preset,
             elr=self._elr,

@@ -67,6 +67,11 @@ CREATED = (
 ELR = {"type": "FeatureLevelRecord", "record": {"name": "eligible.leader.replicas.version", "featureLevel": 1}}
 
 
+def min_isr(value: str | None, **of: Any) -> dict[str, Any]:
+    record = {"resourceType": 2, "resourceName": "t", "name": "min.insync.replicas", "value": value}
+    return {"type": "ConfigRecord", "record": record | of}
+
+
 def steps(*batches: tuple[dict[str, Any], ...], preset: str = "kafka-4.1") -> list[tuple[str, ...] | None]:
     """What explains each batch after the partition was created; one that does not concern it is left out."""
     history = History(preset)
@@ -109,14 +114,35 @@ def test_a_preset_explains_what_its_release_does_and_nothing_else() -> None:
 
 
 def test_eligible_leader_replicas_follow_the_clusters_feature() -> None:
-    two = {
-        "type": "ConfigRecord",
-        "record": {"resourceType": 2, "resourceName": "t", "name": "min.insync.replicas", "value": "2"},
-    }
     last = change(isr=[0], eligibleLeaderReplicas=[1])
-    records = [(ELR, two), (change(isr=[0, 1]),), (last, standing(1, fenced=1))]
+    records = [(ELR, min_isr("2")), (change(isr=[0, 1]),), (last, standing(1, fenced=1))]
     assert steps(*records)[-1] == ("fence(broker b1, successor none)",)
     assert steps(*records[1:])[-1] is None
+
+
+@pytest.mark.parametrize(
+    "meanwhile",
+    [
+        (min_isr(None),),  # the topic goes by the cluster's default again
+        (min_isr("1"), min_isr("2", resourceType=4, resourceName="t")),  # of a broker that is named as the topic is
+    ],
+)
+def test_a_topic_has_its_own_configurations_until_they_are_deleted(meanwhile: tuple[dict[str, Any], ...]) -> None:
+    last = change(isr=[0], eligibleLeaderReplicas=[1])
+    records = [(ELR, min_isr("2")), (change(isr=[0, 1]),), meanwhile, (last, standing(1, fenced=1))]
+    assert steps(*records)[-1] is None  # one member is enough: nobody becomes eligible
+
+
+def test_a_topic_that_is_created_anew_has_no_configurations_of_the_former_one() -> None:
+    history = History("kafka-4.1")
+    compact = {"resourceType": 2, "resourceName": "t", "name": "cleanup.policy", "value": "COMPACT"}
+    topic = {"type": "TopicRecord", "record": {"topicId": "A", "name": "t"}}
+    history.take({"base": 0, "time": 0, "records": [topic, {"type": "ConfigRecord", "record": compact}]})
+    assert history.compacted == {"t"}
+    gone = {"type": "RemoveTopicRecord", "record": {"topicId": "A"}}
+    again = {"type": "TopicRecord", "record": {"topicId": "B", "name": "t"}}
+    history.take({"base": 1, "time": 0, "records": [gone, again]})
+    assert history.compacted == frozenset()
 
 
 def test_a_broker_that_returns_is_unfenced_and_joins_again() -> None:

@@ -130,14 +130,17 @@ def test_records_of_the_metadata_log_say_what_topics_have_in_the_end() -> None:
         ("ConfigRecord", {"resourceType": 2, "resourceName": "t", "name": "min.insync.replicas", "value": "2"}),
         ("ConfigRecord", {"resourceType": 2, "resourceName": "t", "name": "min.insync.replicas", "value": None}),
         ("ConfigRecord", {"resourceType": 4, "resourceName": "", "name": "min.insync.replicas", "value": "3"}),
+        ("ConfigRecord", {"resourceType": 2, "resourceName": "gone", "name": "min.insync.replicas", "value": "2"}),
         ("RemoveTopicRecord", {"topicId": "B"}),
+        ("TopicRecord", {"topicId": "C", "name": "gone"}),
+        ("PartitionRecord", {"topicId": "C", "partitionId": 0, "replicas": [0]}),
         ("FeatureLevelRecord", {"name": "metadata.version", "featureLevel": 29}),
         ("FeatureLevelRecord", {"name": "eligible.leader.replicas.version", "featureLevel": 0}),
     ]
     facts = Facts()
     take([{"records": [{"type": kind, "record": record} for kind, record in records]}], facts)
     assert facts == Facts(
-        factors={"t": 2},
+        factors={"t": 2, "gone": 1},
         configs={"t": {}},
         brokers={"": {"min.insync.replicas": "3"}},
         metadata_version="4.2",

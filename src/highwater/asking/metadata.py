@@ -14,9 +14,9 @@ from highwater.asking.facts import Facts
 from highwater.claims.tables import Wrong
 from highwater.conformance.disk import MARK, read, read_snapshot, reader_release
 from highwater.conformance.distribution import KafkaError, find
+from highwater.conformance.history import BROKER, TOPIC
 
 SUFFIXES = (".checkpoint", ".log")
-TOPIC, BROKER = 2, 4  # org.apache.kafka.common.config.ConfigResource.Type
 FIRST_LEVELS = {
     1: "3.0",
     2: "3.1",
@@ -87,7 +87,7 @@ def _note(
         case "TopicRecord":
             topics[record["topicId"]] = record["name"]
         case "RemoveTopicRecord":
-            topics.pop(record["topicId"], None)
+            facts.configs.pop(topics.pop(record["topicId"], ""), None)
         case "PartitionRecord" | "PartitionChangeRecord" if record.get("replicas"):
             wanted = {*record["replicas"]} - {*(record.get("removingReplicas") or ())}
             sizes.setdefault(record["topicId"], {})[record["partitionId"]] = len(wanted)
