@@ -42,7 +42,13 @@ def refusing_what_is_never_equal(system: System | None = None) -> Iterator[None]
     Args:
         system: what the functions belong to; its domains may have values of several types.
     """
-    known = {} if system is None else system.values_beside
+    with refusing_beside({} if system is None else system.values_beside):
+        yield
+
+
+@contextmanager
+def refusing_beside(known: Beside) -> Iterator[None]:
+    """The same, given the values that are beside each other in domains."""
     _begin(known)
     try:
         yield

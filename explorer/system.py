@@ -15,7 +15,7 @@ from highwater.explorer.values import exceeded
 from highwater.model.language.declarations import Instance, Quantified, StepProperty, Transition, Witness
 from highwater.model.language.domain import OneOf, Struct, domains_in
 from highwater.model.language.graph_properties import Liveness, Prospect
-from highwater.model.language.shape import DomainError, Shape
+from highwater.model.language.shape import Domain, DomainError, Shape
 
 Beside = Mapping[type, Sequence[Any]]
 
@@ -98,14 +98,8 @@ class System:
     @functools.cached_property
     def values_beside(self) -> Beside:
         """By the type of a value of a domain, the values of other types that are beside it there."""
-        found: dict[type, list[Any]] = {}
         given = {id(domain): domain for each in self.functions for domain in each.domains.values()}
-        for domain in (self.domain, *given.values()):
-            for members in (each.members for each in domains_in(domain) if isinstance(each, OneOf)):
-                kinds = dict.fromkeys(map(type, members))
-                for kind in kinds if len(kinds) > 1 else ():
-                    found.setdefault(kind, []).extend(each for each in members if type(each) is not kind)
-        return found
+        return values_beside_in((self.domain, *given.values()))
 
     def __attrs_post_init__(self) -> None:
         _refuse_equal_names("actions", self.actions)
@@ -134,6 +128,17 @@ class System:
             for action in relied_on(of):
                 if own.get(action.name, action) is not action:
                     raise ModelError(f"{of.name} names another action than the model's {action.name}")
+
+
+def values_beside_in(domains: Iterable[Domain]) -> Beside:
+    """By the type of a value of some domains, the values of other types that are beside it there."""
+    found: dict[type, list[Any]] = {}
+    for domain in domains:
+        for members in (each.members for each in domains_in(domain) if isinstance(each, OneOf)):
+            kinds = dict.fromkeys(map(type, members))
+            for kind in kinds if len(kinds) > 1 else ():
+                found.setdefault(kind, []).extend(each for each in members if type(each) is not kind)
+    return found
 
 
 def abstracted(system: System, groups: Sequence[str]) -> System:

@@ -24,7 +24,8 @@ import attrs
 
 from highwater.claims.tables import Findings, did_you_mean, shown
 from highwater.explorer.blame import RAISED
-from highwater.explorer.comparisons import is_never_equal, never_equal, refusing_what_is_never_equal
+from highwater.explorer.comparisons import is_never_equal, never_equal, refusing_beside
+from highwater.explorer.system import Beside, values_beside_in
 from highwater.model.language.declarations import in_words
 from highwater.model.language.domain import ArrayOf, OneOf, Struct, classes_in, domains_in
 from highwater.model.language.records import domain_of
@@ -131,18 +132,20 @@ class Expression:
         text: as typed.
         of: its value in a state.
         domain: of its values, where the expression is the name of a part of the state; None if it computes something.
+        beside: see `highwater.explorer.system.System.values_beside`.
     """
 
     text: str
     of: Callable[[Any], Any]
     domain: Domain | None = None
+    beside: Beside = attrs.field(factory=dict, repr=False)
 
     def shown(self, state: Any) -> str:
         """Its value in a state as traces show it; `undefined` where it has none, such as that of None - 1, or of a
         comparison of a member of an enum with what it never equals.
         """
         try:
-            with refusing_what_is_never_equal():
+            with refusing_beside(self.beside):
                 value = self.of(state)
             return (self.domain.show(value) if self.domain else _in_words(value)) or '""'
         except RAISED:
@@ -201,7 +204,7 @@ def expression(text: str, domain: Struct) -> Expression:
         of: Callable[[Any], Any] = eval(compile(function, "<expression>", "eval"), allowed)
     except (RecursionError, MemoryError):
         raise ExpressionError("the expression is nested too deeply") from None
-    return Expression(text.strip(), of, _domain_of(body, domain))
+    return Expression(text.strip(), of, _domain_of(body, domain), values_beside_in([domain]))
 
 
 def _domain_of(tree: ast.AST, state: Domain) -> Domain | None:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from enum import Enum
 from pathlib import Path
+from typing import Any
 
+import attrs
 import pytest
 
 from highwater.claims.expressions import UNDEFINED, ExpressionError, expression
 from highwater.claims.spec import load_spec
 from highwater.exploring.session import Session
-from highwater.model.language.records import domain_of
+from highwater.model.language.domain import OneOf
+from highwater.model.language.records import domain_of, within
 
 COMPUTED = {"range(2)": "[0 1]", "enumerate((b1,))": "[[0 1]]", "zip((b0,), (b1,))": "[[0 1]]", "''": '""'}
 SPEC = load_spec(Path(__file__).parents[3] / "specs/partition/durability/a_refused_record_is_exposed.toml")
@@ -127,3 +131,18 @@ def test_a_member_of_an_enum_is_compared_with_a_member(text: str) -> None:
 def test_what_is_computed_is_shown_as_what_it_holds(session: Session) -> None:
     shown = {text: expression(text, session.system.domain).shown(session.at.step.state) for text in COMPUTED}
     assert shown == COMPUTED
+
+
+class Mode(Enum):
+    FAST = "fast"
+
+
+@attrs.frozen
+class Pump:
+    mode: Any = within(OneOf((Mode.FAST, "off")))
+
+
+def test_a_text_beside_a_member_of_an_enum_is_compared_with_it() -> None:
+    domain = domain_of(Pump, None)
+    assert [expression('mode == "off"', domain).shown(Pump(mode)) for mode in (Mode.FAST, "off")] == ["no", "yes"]
+    assert expression('mode == "fast"', domain).shown(Pump(Mode.FAST)) == UNDEFINED
