@@ -218,6 +218,7 @@ def test_a_log_that_leaves_too_much_open_is_given_up(highwater: Run, locks: Path
         ("{'x", "is not JSON: Expecting property name enclosed in double quotes at column 2"),
         ("[" * 5000, "is not JSON: "),
         ("[]", "[] is not a JSON object such as "),
+        ('{"state": {"last": 1, "last": 2}}', 'the key "last" stands there twice'),
         ({"acton": "x"}, 'unknown key "acton" (did you mean "action"?); allowed are action, arguments, state, note'),
         ({"action": "aquire"}, 'action: "aquire" is no action of the model (did you mean "acquire"?); allowed are '),
         ({"action": 3}, "action: 3 is no action of the model; allowed are acquire, expire, release, write"),

@@ -254,7 +254,7 @@ def _line(number: int, text: str, actions: Sequence[Instance], observer: Observe
         Wrong: with what is wrong with it.
     """
     try:
-        data = json.loads(text)
+        data = json.loads(text, object_pairs_hook=_once)
     except json.JSONDecodeError as error:
         raise Wrong(f"is not JSON: {error.msg} at column {error.colno}") from None
     except (ValueError, RecursionError) as error:
@@ -270,6 +270,15 @@ def _line(number: int, text: str, actions: Sequence[Instance], observer: Observe
     fitting, given = _meant(data, actions)
     note = str(data.get("note", ""))
     return Line(number, fitting, data.get("action") or "", given, observer.read(data["state"]), note)
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object's keys, of which json would take the last of two without a word."""
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise Wrong(f"the key {shown(next(name for name in names if names.count(name) > 1))} stands there twice")
+    return made
 
 
 def _meant(data: Mapping[str, Any], actions: Sequence[Instance]) -> tuple[tuple[Instance, ...], dict[str, str]]:
