@@ -1,42 +1,27 @@
-"""A log of one's own implementation, searched for in the model: a behaviour that explains it, or its first line that
-none explains.
-"""
+"""Lines of a log of one's own implementation: what each may be in the model, and what was seen after it."""
 
 from __future__ import annotations
 
-import functools
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from enum import Enum
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import attrs
 
-from highwater.claims.observed import Observed, Observer, misfits, value_of
+from highwater.claims.observed import Observed, Observer, value_of
 from highwater.claims.positions import text_of
-from highwater.claims.possible import Possible, Reached, TooMany, Tracker
-from highwater.claims.spec import Spec
 from highwater.claims.tables import Wrong, did_you_mean, shown
-from highwater.explorer.analysis.refusals import Refusal, refusal
 from highwater.explorer.system import System
 from highwater.limits import LARGEST_REPORT, MOST_PROBLEMS
 from highwater.model.language.declarations import Instance
 
 KEYS = ("action", "arguments", "state", "note")
-MOST_ALLOWED = 1_000  # steps that are looked through for the nearest
+EXAMPLE = '{"action": "NAME", "arguments": {"PARAMETER": 0}, "state": {"FIELD": 1}}'
 
 
 class LogError(Exception):
     """A log that cannot be read, or that speaks of what the model has not. The message names file and line."""
-
-
-class Finding(Enum):
-    """What became of a log."""
-
-    EXPLAINED = "explained"
-    REFUSED = "refused"
-    UNKNOWN = "unknown"
 
 
 @attrs.frozen
@@ -71,152 +56,6 @@ class Line:
         return f"{what}: {seen}" if seen else what
 
 
-@attrs.frozen
-class Allowed:
-    """A step that the model allows where a line is refused.
-
-    Attributes:
-        action: the step; None for a line that is no step.
-        values: by part of the state that the line gives, what it would have.
-        apart: how many of these, and of the arguments, are other than the line says.
-    """
-
-    action: Instance | None
-    values: Mapping[str, str]
-    apart: int
-
-
-@attrs.frozen
-class Refused:
-    """The first line that no behaviour explains.
-
-    Attributes:
-        line: the line.
-        states: how many states were possible before it.
-        allowed: what the model allows there, the nearest first.
-        guard: of a line that names a step which is not enabled in any of these states, what refuses it in one.
-    """
-
-    line: Line
-    states: int
-    allowed: tuple[Allowed, ...]
-    guard: Refusal | None = None
-
-
-@attrs.frozen
-class Explanation:
-    """What was found of a log.
-
-    Attributes:
-        lines: how many it has.
-        explained: how many of them a behaviour explains.
-        way: the behaviour that explains these, with the fewest steps that are in no line.
-        states: how many states are possible at its end.
-        refused: the line after these, unless all are explained.
-        cut: the bounds that have cut what may explain more, and at which line first.
-        gave_up: why the search ended early; empty if it did not.
-    """
-
-    spec: Spec
-    log: Path
-    lines: int
-    explained: int
-    way: tuple[Reached, ...]
-    states: int
-    refused: Refused | None = None
-    cut: tuple[tuple[str, ...], int] | None = None
-    gave_up: str = ""
-
-    @property
-    def finding(self) -> Finding:
-        """A line is refused only if no bound has cut what may explain it."""
-        if self.gave_up or (self.refused and self.cut):
-            return Finding.UNKNOWN
-        return Finding.REFUSED if self.refused else Finding.EXPLAINED
-
-
-def follow_log(spec: Spec, path: Path, unlogged: Collection[str] = (), most: int = 100_000) -> Explanation:
-    """Search for a log in a model, line by line, with all states that are possible after each.
-
-    Args:
-        path: a JSON object per line; `docs/implementation.md` describes them.
-        unlogged: actions that may happen between two lines, any number of times.
-        most: how many states to keep after a line.
-
-    Raises:
-        LogError: the log cannot be read, or speaks of what the model has not.
-        ModelError: a function of the model raised.
-    """
-    system = spec.system()
-    names = list(dict.fromkeys(each.of.name for each in system.actions))
-    for name in unlogged:
-        if name not in names:
-            raise LogError(f"--unlogged: {shown(name)} is no action{did_you_mean(name, names)}; {_those(names)}")
-    return _search(spec, path, read_log(path, system), Tracker(system, unlogged, most))
-
-
-def _search(spec: Spec, path: Path, lines: Sequence[Line], tracker: Tracker) -> Explanation:
-    possible, explained = tracker.begin(), 0
-    cut: tuple[tuple[str, ...], int] | None = None
-    found = functools.partial(Explanation, spec, path, len(lines))
-    for line in lines:
-        try:
-            before = tracker.with_hidden(possible)
-            if line.actions:
-                after = tracker.taken(before, line.actions, line.fits, line.number)
-            else:
-                after = {state: each for state, each in before.items() if line.fits(state)}
-        except TooMany as error:
-            why = f"after line {line.number} more than {error} states are possible"
-            return found(explained, _way(possible), len(possible), None, cut, why)
-        if tracker.cut and cut is None:
-            cut = tuple(sorted(tracker.cut)), line.number
-        if not after:
-            refused = _refused(tracker, line, before)
-            return found(explained, _way(possible), len(possible), refused, cut)
-        possible, explained = after, explained + 1
-    return found(explained, _way(possible), len(possible), None, cut)
-
-
-def _way(possible: Possible) -> tuple[Reached, ...]:
-    return tuple(min(possible.values(), key=lambda each: each.hidden).way)
-
-
-def _refused(tracker: Tracker, line: Line, before: Possible) -> Refused:
-    """What the model allows in some states, of which a line allows none."""
-    found: dict[tuple[str, tuple[str, ...]], Allowed] = {}
-    enabled = False
-    for reached in before.values():
-        for action, after in _steps(tracker, reached.state) if line.actions else [(None, reached.state)]:
-            enabled = enabled or action in line.actions
-            values = {each.part.text: each.part.shown(after) for each in line.observed}
-            key = (str(action), tuple(values.values()))
-            if key not in found and len(found) < MOST_ALLOWED:
-                found[key] = Allowed(action, values, _apart(line, action, after))
-    guard = None
-    if line.action and not enabled:
-        state = next(iter(before))
-        guard = next((refusal(each, state) for each in line.actions if each.apply(state) is None), None)
-    return Refused(line, len(before), tuple(sorted(found.values(), key=lambda each: each.apart)), guard)
-
-
-def _steps(tracker: Tracker, state: Any) -> Iterator[tuple[Instance, Any]]:
-    for action in tracker.system.actions:
-        after = tracker.after(action, state)
-        if isinstance(after, tracker.system.domain.cls):
-            yield action, after
-
-
-def _apart(line: Line, action: Instance | None, after: Any) -> int:
-    """How far a step is from what a line says: an action counts for more than all of its arguments and values."""
-    others = len(misfits(line.observed, after))
-    if action is None or not line.action:
-        return others
-    if action.of.name != line.action:
-        return others + len(line.arguments) + len(line.observed) + 1
-    return others + len([name for name, value in line.arguments.items() if action.shown[name] != value])
-
-
 def read_log(path: Path, system: System) -> list[Line]:
     """The lines of a log; empty ones are left out.
 
@@ -245,9 +84,6 @@ def read_log(path: Path, system: System) -> list[Line]:
     return found
 
 
-EXAMPLE = '{"action": "NAME", "arguments": {"PARAMETER": 0}, "state": {"FIELD": 1}}'
-
-
 def _line(number: int, text: str, actions: Sequence[Instance], observer: Observer) -> Line:
     """
     Raises:
@@ -263,7 +99,7 @@ def _line(number: int, text: str, actions: Sequence[Instance], observer: Observe
         raise Wrong(f"{shown(data)} is not a JSON object such as {EXAMPLE}")
     for key in data:
         if key not in KEYS:
-            raise Wrong(f"unknown key {shown(key)}{did_you_mean(key, KEYS)}; {_those(KEYS)}")
+            raise Wrong(f"unknown key {shown(key)}{did_you_mean(key, KEYS)}; {those(KEYS)}")
     for key in ("arguments", "state"):
         if not isinstance(data.setdefault(key, {}), dict):
             raise Wrong(f'{key}: {shown(data[key])} is not a JSON object such as {{"NAME": 1}}')
@@ -291,17 +127,17 @@ def _meant(data: Mapping[str, Any], actions: Sequence[Instance]) -> tuple[tuple[
         return (), {}
     if name == "" and "action" not in data:
         if arguments:
-            raise Wrong(f"arguments: name the action, too; {_those(names)}")
+            raise Wrong(f"arguments: name the action, too; {those(names)}")
         return tuple(actions), {}
     if name not in names:
         hint = did_you_mean(str(name), names)
-        raise Wrong(f"action: {shown(name)} is no action of the model{hint}; {_those(names)}")
+        raise Wrong(f"action: {shown(name)} is no action of the model{hint}; {those(names)}")
     named = [each for each in actions if each.of.name == name]
     given: dict[str, str] = {}
     for parameter, value in arguments.items():
         domain = named[0].domains.get(parameter)
         if domain is None:
-            hint, those = did_you_mean(parameter, named[0].domains), _those(named[0].domains)
+            hint, those = did_you_mean(parameter, named[0].domains), those(named[0].domains)
             raise Wrong(f"arguments: {name} has no parameter {shown(parameter)}{hint}; {those}")
         try:
             given[parameter] = domain.show(value_of(domain, value))
@@ -310,5 +146,6 @@ def _meant(data: Mapping[str, Any], actions: Sequence[Instance]) -> tuple[tuple[
     return tuple(each for each in named if all(each.shown[key] == value for key, value in given.items())), given
 
 
-def _those(names: Iterable[str]) -> str:
+def those(names: Iterable[str]) -> str:
+    """The names that are allowed, for a message."""
     return f"allowed are {', '.join(names) or 'none'}"
