@@ -168,7 +168,7 @@ BEYOND = f"{TRACING}::test_steps_beyond_the_end_of_a_sequence_mean_the_same_on_a
 ESCAPES = f"{TRACING}::test_no_view_can_be_read_after_its_run_even_what_was_read_before"
 ENDS = f"{TRACING}::test_a_path_that_ends_where_another_went_on_is_noticed"
 ANSWERS = "tests/explorer/test_views_answer_or_refuse.py"
-REFUSED = f"{ANSWERS}::test_what_a_view_cannot_answer_is_refused"
+REFUSED = f"{ANSWERS}::test_a_question_that_a_view_cannot_answer_is_refused"
 RULES = f"{ANSWERS}::test_a_record_that_converts_and_refuses_does_so_on_a_view"
 TWENTY = f"{ANSWERS}::test_a_scalar_of_twenty_bits_may_be_tested_in_hundreds_of_places"
 PACKED = "tests/explorer/test_layout.py::test_unpacking_gives_back_what_was_packed"
@@ -190,17 +190,17 @@ COUNTED = f"{SMALL}::test_violations_are_counted_row_by_row"
 PARTS = f"{SMALL}::test_parts_of_levels_find_the_same"
 PARTS_STEPS = f"{SMALL}::test_parts_list_the_steps_that_plain_python_takes"
 WALKS = f"{SMALL}::test_a_first_step_at_random_counts_what_is_enabled_and_cut"
-STORED = f"{SMALL}::test_what_steps_do_is_the_same_after_it_was_stored"
+STORED = f"{SMALL}::test_stored_effects_are_restored_unchanged"
 INTERRUPTED = "tests/explorer/test_faults.py::test_an_interrupt_at_any_line_of_learning_leaves_no_trees_that_are_wrong"
 LENDING = "tests/explorer/test_lending.py"
 DESCRIBED = "tests/explorer/test_descriptions.py"
 DIFFER = f"{DESCRIBED}::test_values_that_differ_are_described_differently_and_the_same_are_described_alike"
 CHANGED = f"{DESCRIBED}::test_an_object_that_has_changed_since_an_earlier_search_is_described_anew"
 REACHED = f"{DESCRIBED}::test_whatever_a_function_reaches_is_part_of_it"
-NOT_DESCRIBED = f"{DESCRIBED}::test_what_cannot_be_described_is_refused_in_words"
+NOT_DESCRIBED = f"{DESCRIBED}::test_an_indescribable_value_is_refused_with_the_reason"
 OF_PYTHON = "tests/highwater/test_one_search.py::test_options_of_python_that_decide_what_code_does_are_part_of_a_search"
 SHARED = "tests/explorer/test_models_that_share_names.py"
-ANSWERED = f"{SHARED}::test_what_one_model_has_left_is_not_answered_for_another[global-step]"
+ANSWERED = f"{SHARED}::test_trees_and_snapshots_of_one_model_do_not_serve_another[global-step]"
 ENCLOSED = ANSWERED.replace("global-step", "closure-property")
 KEPT = f"{SMALL}::test_a_search_goes_on_with_kept_trees[invariant]"
 LIVENESS = "tests/explorer/test_liveness.py"
@@ -208,31 +208,31 @@ SLICES = "tests/explorer/test_slices_of_lassos.py"
 SLICE_OF_A_LASSO = f"{SLICES}::test_the_slice_of_a_random_lasso_breaks_the_promise"
 COPIES = f"{SLICES}::test_a_step_that_is_kept_and_copies_what_is_there_already_needs_what_it_copies"
 REPAIR = "tests/highwater/test_repair.py"
-NO_CYCLE = f"{LIVENESS}::test_what_is_in_no_cycle_needs_no_room_for_its_steps"
+NO_CYCLE = f"{LIVENESS}::test_only_the_steps_of_cycles_take_room"
 COMES_TO_REST = f"{LIVENESS}::test_a_step_that_changes_nothing_is_neither_enabled_nor_taken[made again]"
-HELD_BACK = f"{LIVENESS}::test_what_a_bound_stops_is_no_counterexample_and_is_counted[made again]"
+HELD_BACK = f"{LIVENESS}::test_a_behaviour_stopped_by_a_bound_is_counted_but_no_counterexample[made again]"
 OPAQUE = "tests/explorer/test_opaque.py"
-MORE_THAN_ORDER = f"{OPAQUE}::test_what_is_more_than_the_order_is_refused"
-OF_EVERY_KIND = f"{OPAQUE}::test_it_is_refused_in_every_kind_of_function"
+MORE_THAN_ORDER = f"{OPAQUE}::test_a_question_beyond_the_order_is_refused"
+OF_EVERY_KIND = f"{OPAQUE}::test_a_question_beyond_the_order_is_refused_in_every_kind_of_function"
 COUNTED_UP = f"{OPAQUE}::test_a_path_that_counts_up_serves_only_states_in_which_the_number_is_the_greatest"
-NOT_WRITTEN = f"{OPAQUE}::test_what_is_no_number_of_the_group_is_not_written"
+NOT_WRITTEN = f"{OPAQUE}::test_writing_a_number_outside_the_group_is_refused"
 RESUMED = f"{SMALL}::test_a_search_goes_on_from_a_snapshot"
 
 DOORS = "tests/explorer/test_kept_files.py"
 KEPT_AS = f"{DOORS}::test_a_file_is_read_only_as_what_it_was_kept_as"
-KEPT_BY = f"{DOORS}::test_what_others_could_have_made_is_refused"
+KEPT_BY = f"{DOORS}::test_a_file_that_others_could_have_made_is_refused"
 SHARD = "tests/spark/test_shard.py::test_what_a_bad_disk_has_changed_is_made_anew"
 STORE = "tests/spark/test_store.py"
-OF_GRAPHS = f"{ANSWERS}::test_what_a_view_cannot_answer_is_refused_in_properties_of_the_graph"
+OF_GRAPHS = f"{ANSWERS}::test_an_exact_type_test_is_refused_in_properties_of_the_graph"
 NEVER_EQUAL = "tests/explorer/test_comparisons.py::test_a_comparison_that_is_never_true_is_refused"
 EQUAL_NAMES = "tests/explorer/test_equal_names.py"
-BEYOND_BOUNDS = "tests/explorer/test_prospects.py::test_what_only_a_bound_makes_possible_is_counted"
+BEYOND_BOUNDS = "tests/explorer/test_prospects.py::test_states_whose_goal_needs_a_bound_are_counted"
 NO_PREMISE = f"{LIVENESS}::test_a_premise_that_is_never_true_is_named"
 DEEPER = "tests/explorer/test_checkpoint.py::test_a_search_that_went_deeper_is_not_taken_for_one_to_a_lesser_depth"
 REFINES = "tests/explorer/test_refinement.py"
 VERIFIER = "tests/explorer/test_verifier.py"
 OWED = f"{LIVENESS}::test_a_promise_may_be_kept_before_it_is_owed_but_eventually_only_once"
-STAYS = f"{LIVENESS}::test_what_is_true_again_and_again_need_not_stay_true"
+STAYS = f"{LIVENESS}::test_always_eventually_does_not_imply_eventually_always"
 
 DEFECTS: tuple[Defect, ...] = (
     Defect(
@@ -866,7 +866,7 @@ DEFECTS: tuple[Defect, ...] = (
         "search/levels/breadth_first.py",
         "if kept is None or not kept.are_used:",
         "if True:",
-        ("tests/explorer/test_kept_trees.py::test_what_is_met_after_the_sample_makes_a_search_begin_anew",),
+        ("tests/explorer/test_kept_trees.py::test_a_contradiction_after_the_sample_restarts_the_search",),
     ),
     Defect(
         "paths are lent whatever settings they read",
@@ -929,7 +929,7 @@ DEFECTS: tuple[Defect, ...] = (
         "opaque.py",
         "        if found is None:\n            found = self._met",
         "        if True:\n            found = self._met",
-        (f"{OPAQUE}::test_what_is_allowed_is_the_same_in_real_numbers[identity]",),
+        (f"{OPAQUE}::test_an_allowed_question_has_the_same_answer_in_real_numbers[identity]",),
     ),
     Defect(
         "any constant is written where only the order matters",
@@ -1177,7 +1177,7 @@ DEFECTS: tuple[Defect, ...] = (
         "analysis/causes.py",
         "self._by_the_property(begin) | self._by_fairness()",
         "self._by_the_property(begin)",
-        (f"{SLICES}::test_what_disables_a_fair_action_is_needed",),
+        (f"{SLICES}::test_a_slice_keeps_the_step_that_disables_a_fair_action",),
     ),
     Defect(
         "strong fairness looks at one state of the cycle",
@@ -1198,7 +1198,7 @@ DEFECTS: tuple[Defect, ...] = (
         "analysis/causes.py",
         "looks if of.premise is None else looks | self._by(of.premise, begin)",
         "looks",
-        (f"{SLICES}::test_what_asks_for_the_promise_is_needed",),
+        (f"{SLICES}::test_a_slice_keeps_the_step_that_makes_the_promise_due",),
     ),
     Defect(
         "a step that is kept may keep a promise before the cycle",

@@ -50,7 +50,7 @@ def explored_plainly(ordered: bool) -> Outcome:
 
 @BY_ORDER
 @SYMMETRY
-def test_it_is_searched_as_in_plain_python(ordered: bool, symmetry: bool) -> None:
+def test_a_foreign_domain_is_searched_as_in_plain_python(ordered: bool, symmetry: bool) -> None:
     ours = breadth_first.explore(system(ordered), options=SearchOptions(keep_going=True, symmetry=symmetry))
     agree(ours, explored_plainly(ordered))
     assert (ours.stored_states * 3 < ours.distinct_states) is symmetry
@@ -67,7 +67,7 @@ def test_the_second_judge_agrees_on_every_state(ordered: bool) -> None:
 
 
 @pytest.mark.usefixtures("low_thresholds")
-def test_it_is_the_same_in_folded_rows(kept: list[bool]) -> None:
+def test_a_foreign_domain_is_the_same_in_folded_rows(kept: list[bool]) -> None:
     long = attrs.evolve(cloakroom(ballast=18), prospects=(), liveness=())
     agree(
         breadth_first.explore(long, options=SearchOptions(keep_going=True)),

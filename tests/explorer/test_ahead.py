@@ -118,7 +118,7 @@ def cut(folder: Path) -> None:
 
 
 @pytest.mark.slow
-def test_what_is_there_is_not_made_again_unless_the_sources_change(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_kernels_are_made_again_only_when_the_sources_change(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert ahead.make(made, ahead.possible(), SMALL) == 0
     monkeypatch.setattr(code_cache, "portable_digest", lambda: "another")
     monkeypatch.setattr(ahead, "_code", None)
@@ -186,7 +186,7 @@ def test_the_command_makes_all_targets_or_those_it_is_asked_for(
     assert capsys.readouterr().out == f"{len(expected)} entry points made for {', '.join(expected)}\n"
 
 
-def test_the_command_says_which_targets_there_are(
+def test_an_unknown_target_is_refused_with_the_known_ones(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(sys, "argv", ["ahead", str(tmp_path), "pdp-11"])

@@ -92,7 +92,7 @@ def test_paths_are_judged_beyond_the_fewest_only_while_there_is_time(monkeypatch
     assert outcome.audit.states == 1
 
 
-def test_what_is_violated_or_unknown_is_not_audited() -> None:
+def test_only_searches_that_hold_are_audited() -> None:
     assert audited(club_of(False, nobody_jumps_the_queue)).verdict is Verdict.VIOLATED
     assert audited(club_of(False, nobody_jumps_the_queue)).audit is None
     assert audited(club_of(False, seats_are_fair), budget=Budget(max_states=50)).audit is None

@@ -183,7 +183,7 @@ def test_the_slice_executed_alone_violates_the_property(choices: list[int]) -> N
 
 
 @given(st.lists(st.integers(0, 10_000), min_size=5, max_size=40))
-def test_every_part_that_changes_has_the_name_that_changes_are_told_by(choices: list[int]) -> None:
+def test_every_change_has_the_path_of_a_named_part(choices: list[int]) -> None:
     names = set(part_names(Layout(SYSTEM.domain)).values())
     violation = walk(SYSTEM, choices)
     assume(violation is not None)
@@ -214,14 +214,14 @@ def test_a_step_reads_from_the_last_step_that_changed_what_it_reads() -> None:
     assert found.distance == {1: 4, 3: 3, 4: 2, 5: 1}
 
 
-def test_what_a_step_wrote_and_nobody_changed_is_not_its_doing() -> None:
+def test_a_write_that_changes_nothing_is_no_cause() -> None:
     trace = run((write, P1), (copy, {**P0, "other": "p1"}), (count, P0), (count, P0), (count, P0))
     (instance,) = [i for i in SYSTEM.invariants if i.of is nobody_has_three and dict(i.shown) == P0]
     assert 2 not in causes(SYSTEM, trace, instance).distance  # it copied a zero onto a zero
     assert 1 not in causes(SYSTEM, trace, instance).distance
 
 
-def test_what_is_passed_on_unread_is_followed_to_who_wrote_it() -> None:
+def test_causes_pass_through_unread_copies_to_the_writing_step() -> None:
     steps = (
         (write, P0),
         (count, P0),
@@ -277,7 +277,7 @@ def turn_a_copy(switches: Switches, which: int) -> Switches | None:
     )
 
 
-def test_what_cannot_be_traced_is_reported(system_of: Callable[..., System]) -> None:
+def test_an_action_that_causes_cannot_trace_is_reported(system_of: Callable[..., System]) -> None:
     system = system_of([Switches((False, False, False))], [turn_a_copy])
     (violation,) = explore(system, check_deadlock=True).violations
     with pytest.raises(ModelError, match=r"turn_a_copy.* cannot be traced: TracingError"):

@@ -213,7 +213,7 @@ def test_a_checkpoint_is_not_overwritten(folder: Path) -> None:
     assert "holds a checkpoint already" in refusal(folder, resume=False)
 
 
-def test_where_there_is_no_checkpoint_there_is_nothing_to_go_on_from(tmp_path: Path) -> None:
+def test_resume_without_a_checkpoint_is_refused(tmp_path: Path) -> None:
     assert "holds no checkpoint" in refusal(tmp_path)
     assert "holds no checkpoint" in refusal(tmp_path / "nowhere")
 
@@ -228,7 +228,9 @@ def test_a_checkpoint_that_the_budget_has_no_room_for_is_refused(folder: Path) -
         breadth_first.explore(system(), Budget(max_states=10), SearchOptions(checkpoint=folder, resume=True))
 
 
-def test_what_else_is_imported_is_no_part_of_the_models_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_fingerprint_leaves_out_modules_the_model_does_not_use(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     alone = tmp_path / "alone.py"
     alone.write_text("", encoding="utf-8")
     module = types.ModuleType("model.alone")
@@ -388,9 +390,7 @@ def numbers_stay(before: Lane, after: Lane) -> bool:
 
 @pytest.mark.usefixtures("restless", "eager")
 @pytest.mark.parametrize("which", ["a state at rest", "a broken step", "the second of two"])
-def test_what_was_seen_before_the_interrupt_is_reported_by_a_search_that_knows_nothing_of_it(
-    tmp_path: Path, which: str
-) -> None:
+def test_a_resumed_search_reports_violations_found_before_the_interrupt(tmp_path: Path, which: str) -> None:
     """Its paths were learned by the first search, and occur in no state that is left."""
     at_rest = which == "a state at rest"
     properties = [] if at_rest else [the_third_does_not_settle]
@@ -478,7 +478,7 @@ def test_a_search_that_is_refused_gives_the_folder_back(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("error", [errno.ENOLCK, errno.ENOTSUP])
-def test_where_the_file_system_has_no_locks_the_file_says_who_writes(
+def test_without_file_locks_the_lock_file_names_the_writing_process(
     tmp_path: Path, holder: subprocess.Popen[str], monkeypatch: pytest.MonkeyPatch, error: int
 ) -> None:
     def has_none(*arguments: Any) -> None:
@@ -519,7 +519,7 @@ def test_a_search_of_a_moment_leaves_a_snapshot(tmp_path: Path) -> None:
         )
 
 
-def test_what_a_killed_process_left_is_removed(folder: Path) -> None:
+def test_files_left_by_a_killed_process_are_removed(folder: Path) -> None:
     before = names(folder)
     for name in ("manifest.json.0123456789ab.tmp", "rows-000000000000-000000000009.bin", "rows-1.bin.tmp"):
         (folder / name).write_text("")

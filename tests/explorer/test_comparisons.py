@@ -167,7 +167,9 @@ def test_a_comparison_that_is_never_true_is_refused(system_of: Systems, explore:
 
 @pytest.mark.parametrize("explore", ENGINES)
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
-def test_it_is_refused_in_every_kind_of_property(system_of: Systems, explore: Any, kind: Any) -> None:
+def test_a_comparison_that_is_never_true_is_refused_in_every_kind_of_property(
+    system_of: Systems, explore: Any, kind: Any
+) -> None:
     with pytest.raises(ModelError, match=r"which it never equals; write Role\.LEADER"):
         explore(system_of([START], [turn], [kind(NEVER["a text, late"])]))
 
@@ -179,7 +181,7 @@ def test_a_comparison_that_may_be_true_is_answered(system_of: Systems, asked: An
     assert found[0].enabled["harm"] > 0
 
 
-def test_walks_and_parts_of_levels_refuse_it_too(system_of: Systems) -> None:
+def test_walks_and_partitions_refuse_a_comparison_that_is_never_true(system_of: Systems) -> None:
     system = system_of([START], [turn, guarded(NEVER["a text"])])
     with pytest.raises(ModelError, match="which it never equals"):
         simulate.simulate(system, Walking(walks=10, depth=3, seed=1), audit=0)
@@ -230,7 +232,7 @@ def test_a_toggle_that_a_definition_compares_with_a_text_is_refused() -> None:
         of_rules(lambda rules: rules.mode == "b", in_define=True)()
 
 
-def test_nothing_is_refused_outside_a_models_functions(system_of: Systems) -> None:
+def test_comparisons_outside_a_models_functions_are_not_refused(system_of: Systems) -> None:
     for explore in ENGINES:
         explore(system_of([START], [turn]), options=SearchOptions(on_progress=lambda progress: Role.LEADER == "leader"))
     assert (Role.LEADER == "leader") is False
@@ -238,7 +240,7 @@ def test_nothing_is_refused_outside_a_models_functions(system_of: Systems) -> No
     assert "__eq__" not in vars(Enum)
 
 
-def test_nothing_is_refused_that_highwater_has_not_called_while_an_engine_lives(system_of: Systems) -> None:
+def test_comparisons_beside_a_living_engine_are_not_refused(system_of: Systems) -> None:
     """As in a notebook, whose own code goes on beside an engine."""
     engine = PartitionWorker(system_of([START], [turn]), symmetry=True, audit=0)
     assert "__eq__" in vars(Enum)

@@ -68,7 +68,7 @@ def test_walks_time_it_apart_as_well(uncompiled: dict[str, Any], monkeypatch: py
     assert made.walk_seconds == made.seconds - made.compile_seconds
 
 
-def test_a_search_that_compiles_nothing_says_nothing_of_it() -> None:
+def test_a_search_that_compiles_nothing_reports_no_compile_time() -> None:
     breadth_first.explore(tiny_system("reference", "kip-101"), options=SearchOptions(workers=1, keep_going=True))
     outcome = breadth_first.explore(
         tiny_system("reference", "kip-101"), options=SearchOptions(workers=1, keep_going=True)
@@ -77,7 +77,7 @@ def test_a_search_that_compiles_nothing_says_nothing_of_it() -> None:
     assert "compiling" not in counts_line(outcome)
 
 
-def test_an_interrupt_during_it_says_so(uncompiled: dict[str, Any]) -> None:
+def test_an_interrupt_during_compilation_is_reported(uncompiled: dict[str, Any]) -> None:
     def interrupt() -> None:
         raise KeyboardInterrupt
 

@@ -71,7 +71,7 @@ def test_the_kernels_of_a_search_are_compiled_together_once_one_is_called(
     assert code.together is None
 
 
-def test_what_is_kept_is_not_compiled_again_and_one_kernel_is_compiled_alone(
+def test_kept_kernels_are_not_compiled_again_and_one_kernel_is_compiled_alone(
     nothing_kept: Path, compiled: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     find()
@@ -87,7 +87,7 @@ def test_what_is_kept_is_not_compiled_again_and_one_kernel_is_compiled_alone(
 
 
 @pytest.mark.parametrize("harm", ["no process can be started", "every process fails"])
-def test_what_no_process_makes_is_made_here(
+def test_a_kernel_is_compiled_here_if_every_process_fails(
     nothing_kept: Path, compiled: list[str], monkeypatch: pytest.MonkeyPatch, harm: str
 ) -> None:
     if harm == "every process fails":
@@ -98,7 +98,7 @@ def test_what_no_process_makes_is_made_here(
     assert (compiled, kept(nothing_kept)) == (["find"], ["states.stored.find"])
 
 
-def test_where_nothing_can_be_kept_each_is_compiled_once(
+def test_without_a_writable_folder_each_kernel_is_compiled_once(
     tmp_path: Path, compiled: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "file").touch()
@@ -128,7 +128,7 @@ def test_a_kernel_is_compiled_alone(
     assert kept(nothing_kept) == ["states.stored.find"]
 
 
-def test_no_more_compile_at_once_than_the_machine_has_memory_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory_limits_how_many_processes_compile_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     kernels = {name_of(*kernel): kernel for kernel in signatures.of_a_search(UNITS, False)}
     name, *_ = kernels
     code = MachineCode(together=Together(UNITS, False, 64))
@@ -212,7 +212,9 @@ def stays_on(lamp: Lamp) -> bool:
     return lamp.on
 
 
-def test_one_that_judges_liveness_calls_these_too(called: set[str], system_of: Callable[..., System]) -> None:
+def test_a_search_with_liveness_calls_the_kernels_of_liveness(
+    called: set[str], system_of: Callable[..., System]
+) -> None:
     outcome = breadth_first.explore(system_of([Lamp(False, 0)], [turn], [stays_on]), options=SearchOptions(workers=2))
     assert outcome.violations
     assert set(signatures.OF_LIVENESS) <= called

@@ -130,11 +130,11 @@ def test_actions_are_looked_into_when_asked() -> None:
     assert of(((count, jump), (), ()), coverage=True) == [("count", "value = 0"), ("jump", "return Counter(0)")]
 
 
-def test_a_search_that_did_not_see_every_state_says_nothing() -> None:
+def test_an_incomplete_search_reports_no_unreached_lines() -> None:
     assert of(((count,), (large_ones_are_even,), ()), budget=Budget(max_depth=2)) == []
 
 
-def test_what_never_ran_stands_where_it_says() -> None:
+def test_an_unreached_line_has_the_right_file_and_number() -> None:
     system = System(
         domain=domain_of(Counter, None),
         initial=(Counter(0),),
@@ -189,7 +189,7 @@ def is_below_two(state: Counter) -> bool | Witness:
     return too_large(state.value)
 
 
-def test_what_ran_before_a_violation_is_given_too() -> None:
+def test_lines_that_ran_before_a_violation_are_counted() -> None:
     system = System(
         domain=domain_of(Counter, None),
         initial=(Counter(0),),

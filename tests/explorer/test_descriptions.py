@@ -211,13 +211,13 @@ def test_whatever_a_function_reaches_is_part_of_it(text: str) -> None:
     assert len(others) == 6
 
 
-def test_what_a_function_does_not_reach_is_no_part_of_it() -> None:
+def test_names_that_a_function_does_not_reach_are_not_described() -> None:
     text = "def f(s): return s.other + X"
     assert described(made(text, X=1, other=1)) == described(made(text, X=1, other=2))
     assert described(made(text, X=1)) == described(made("\n\n" + text, X=1)), "nor is where it is written"
 
 
-def test_what_a_cache_holds_is_no_part_of_it() -> None:
+def test_entries_of_a_cache_are_not_described() -> None:
     f = made("import functools\n@functools.cache\ndef f(s): return s")
     before = described(f)
     f(1)
@@ -259,7 +259,7 @@ def test_a_function_of_highwaters_own_models_is_known_by_where_it_is_written(mon
         (re.finditer("a", "a"), "a callable_iterator"), (decimal.Decimal(1), "a Decimal"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_described_is_refused_in_words(value: Any, what: str | None) -> None:
+def test_an_indescribable_value_is_refused_with_the_reason(value: Any, what: str | None) -> None:
     with pytest.raises(Indescribable) as caught:
         described(value)
     if what:
@@ -389,14 +389,14 @@ def test_an_object_that_has_changed_since_an_earlier_search_is_described_anew(
     assert after == described(function) != before
 
 
-def test_what_a_function_encloses_may_change_between_two_searches() -> None:
+def test_a_changed_closure_is_noticed_between_two_searches() -> None:
     function = _enclosing()
     before = described(function)
     function.__globals__["helper"].__closure__[0].cell_contents = 2
     assert described(function) != before
 
 
-def test_what_did_not_change_is_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unchanged_function_is_examined_once(monkeypatch: pytest.MonkeyPatch) -> None:
     function = _function_to_change()
     before = described(function)
     looked_at = []

@@ -102,7 +102,7 @@ def lamp(*actions: Any, build: Any) -> System:
     return build([Lamp(0, 0)], actions, [small_where_lit])
 
 
-def test_what_never_happens_any_more_is_named(system_of: Any) -> None:
+def test_an_action_that_never_happens_after_the_change_is_named(system_of: Any) -> None:
     before, after = (lamp(count, each, build=system_of) for each in (light, light_never))
     found = compared(before, after)
     assert found.never == ("light",)  # light_never is there in its place, and never happens either

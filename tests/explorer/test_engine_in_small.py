@@ -264,7 +264,7 @@ def test_a_search_goes_on_with_kept_trees(name: str, tmp_path: Path, monkeypatch
     assert paths[0] < paths[1] < paths[2] == paths[3]
 
 
-def test_what_steps_do_is_the_same_after_it_was_stored() -> None:
+def test_stored_effects_are_restored_unchanged() -> None:
     compiled, _ = breadth_first.reach(club_of(False, *SYSTEMS["step"]), Budget(max_depth=5))
     stored, again = effects_as_arrays(compiled.effects, compiled.layout), Effects(compiled.layout.words)
     restore_effects(again, compiled.layout, stored)

@@ -154,7 +154,7 @@ def test_an_array_with_gaps_is_refused() -> None:
 # --- kept on disk
 
 
-def test_what_was_compiled_is_loaded_the_next_time(folder: Path, compiled: list[str]) -> None:
+def test_compiled_code_is_loaded_the_next_time(folder: Path, compiled: list[str]) -> None:
     assert [EntryPoint("probes", "last")(np.arange(9)) for _ in range(3)] == [8, 8, 8]
     assert compiled == ["last"]
     assert len(list(folder.glob("*/*"))) == 1
@@ -190,7 +190,7 @@ def foreign(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     "harm",
     ["foreign file", "foreign folder", "writable file", "group's file", "writable folder", "link", "linked folder"],
 )
-def test_what_others_may_have_put_there_is_not_executed(
+def test_machine_code_that_others_could_have_written_is_not_executed(
     folder: Path, compiled: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, harm: str
 ) -> None:
     EntryPoint("probes", "last")(np.arange(9))
@@ -236,7 +236,7 @@ def test_a_generous_umask_gives_others_nothing(folder: Path, compiled: list[str]
     assert compiled == ["last"]
 
 
-def test_beside_the_sources_their_owner_may_keep_code_too(
+def test_code_beside_the_sources_may_belong_to_their_owner(
     folder: Path, compiled: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source = Path(code_cache.__file__)
@@ -259,7 +259,7 @@ def test_beside_the_sources_their_owner_may_keep_code_too(
     assert compiled == ["last"]
 
 
-def test_where_one_folder_cannot_be_written_the_next_one_is(
+def test_code_is_kept_in_the_first_writable_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, compiled: list[str]
 ) -> None:
     in_the_way, own = tmp_path / "file", tmp_path / "own"
@@ -269,7 +269,7 @@ def test_where_one_folder_cannot_be_written_the_next_one_is(
     assert (len(compiled), len(list(own.glob("*/*")))) == (1, 1)
 
 
-def test_where_nothing_can_be_written_kernels_run_all_the_same(
+def test_kernels_run_without_a_writable_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, compiled: list[str]
 ) -> None:
     (tmp_path / "file").touch()
@@ -363,9 +363,7 @@ except SystemExit as end:
     assert shown.splitlines()[-1] == "0 False"
 
 
-def test_where_no_object_code_is_to_be_had_numba_is_asked_each_time(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_object_code_numba_compiles_in_every_process(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def changed(of: Any, arguments: Any) -> Any:
         raise AttributeError("numba has changed")
 
@@ -405,7 +403,7 @@ def test_every_entry_point_leads_to_a_kernel() -> None:
             assert found.targetoptions["inline"] == "always", f"{name} is no kernel"
 
 
-def test_of_processes_that_need_the_same_kernel_one_compiles_it(folder: Path, tmp_path: Path) -> None:
+def test_one_of_many_processes_compiles_a_shared_kernel(folder: Path, tmp_path: Path) -> None:
     code = f"""
 import sys, pathlib, numpy as np
 from highwater.explorer.kernels.making import code_cache, compiling, entry_points

@@ -179,7 +179,7 @@ def cluster(
 
 
 @pytest.mark.parametrize("functions", OF_THEIR_OWN_WAY, ids=lambda functions: functions[-1].name)
-def test_what_treats_a_name_in_its_own_way_is_refused(functions: list[Quantified]) -> None:
+def test_a_function_that_singles_out_a_name_is_refused(functions: list[Quantified]) -> None:
     """Without symmetry it is explored; and it is something that symmetry would change."""
     name, system = functions[-1].name, cluster(functions)
     with pytest.raises(ModelError) as refused:
@@ -197,7 +197,7 @@ def test_what_treats_a_name_in_its_own_way_is_refused(functions: list[Quantified
 @pytest.mark.parametrize(
     "function", [the_first_of_the_isr_is_not_ahead, lead_by_order_of_a_set], ids=lambda function: function.name
 )
-def test_what_goes_by_the_order_of_a_set_is_refused(function: Quantified) -> None:
+def test_a_function_that_depends_on_the_order_of_a_set_is_refused(function: Quantified) -> None:
     with pytest.raises(ModelError, match=f"{function.name}.* depends on the order in which the members of a set come"):
         breadth_first.explore(cluster([function]), options=SearchOptions(keep_going=True), audit=0)
 

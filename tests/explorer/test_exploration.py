@@ -131,7 +131,7 @@ def test_max_states_is_exact(explore: Explore, system_of: SystemOf, most: int) -
         assert (outcome.verdict, outcome.reason) == (Verdict.HOLDS, "")
 
 
-def test_the_states_that_a_budget_left_are_checked_too(explore: Explore, system_of: SystemOf) -> None:
+def test_states_beyond_the_budget_are_still_checked(explore: Explore, system_of: SystemOf) -> None:
     outcome = explore(system_of([Clock(12)], [tick], [it_is_never_six]), Budget(max_states=7))
     assert (outcome.verdict, outcome.reason) == (Verdict.VIOLATED, "")
     assert outcome.violations[0].trace_length == 6
@@ -156,14 +156,12 @@ def test_the_first_violation_of_a_property_names_its_arguments_and_its_witness(
     assert violation.trace_length == 3
 
 
-def test_a_violation_without_a_witness_says_nothing_more(explore: Explore, system_of: SystemOf) -> None:
+def test_a_violation_without_a_witness_has_no_facts(explore: Explore, system_of: SystemOf) -> None:
     (violation,) = explore(system_of([Clock(12)], [tick], [it_is_never_six])).violations
     assert (violation.arguments, violation.witness, violation.facts) == ({}, "", {})
 
 
-def test_the_search_ends_at_the_first_level_with_a_violation_unless_it_is_told_to_keep_going(
-    explore: Explore, system_of: SystemOf
-) -> None:
+def test_keep_going_searches_beyond_the_first_level_with_a_violation(explore: Explore, system_of: SystemOf) -> None:
     system = system_of([Clock(12)], [tick], [it_is_never_six, the_hour_is_not])
     stopped, kept_going = explore(system), explore(system, options=SearchOptions(keep_going=True))
     assert (properties(stopped), stopped.levels, stopped.generated) == (["the_hour_is_not"], (1,) * 4, 3)
@@ -231,9 +229,7 @@ def test_an_action_that_is_never_enabled_is_reported_with_0(explore: Explore, sy
     assert explore(system_of([Walker("f")], [go, fly])).enabled == {"go": 9, "fly": 1}
 
 
-def test_of_several_shortest_traces_the_one_that_was_found_first_is_reported(
-    explore: Explore, system_of: SystemOf
-) -> None:
+def test_the_first_of_several_shortest_traces_is_reported(explore: Explore, system_of: SystemOf) -> None:
     (violation,) = explore(system_of([Walker("a")], [go, fly], [not_in_d])).violations
     assert told(violation) == ["go(to b)", "go(to d)"]
     assert [step.state.node for step in violation.trace] == ["a", "b", "d"]
@@ -330,7 +326,7 @@ def test_a_step_that_two_bounds_cut_counts_for_both(
     assert outcome.stopped_at_bound == 1
 
 
-def test_bounds_and_guards_tell_states_at_rest_apart(explore: Explore, system_of: SystemOf) -> None:
+def test_a_state_stopped_by_a_bound_is_not_at_rest(explore: Explore, system_of: SystemOf) -> None:
     """Values 0..3 sound, and 2 broken: that one rests, and 3 is stopped by the bound."""
     outcome = explore(system_of([ZERO], [count_while_sound, break_at_two], bounds=Most(3, 0)))
     assert outcome.levels == (1, 1, 1, 2)
@@ -611,7 +607,7 @@ def test_a_quarter_of_a_million_states_are_counted_exactly(odometer: System) -> 
 
 
 @pytest.mark.parametrize("most", [1, 2, 1000, 8191, 8192, 8193, 100_000])
-def test_max_states_is_exact_in_wide_levels_too(odometer: System, most: int) -> None:
+def test_max_states_is_exact_in_wide_levels(odometer: System, most: int) -> None:
     outcome = breadth_first.explore(odometer, Budget(max_states=most))
     assert outcome.distinct_states == most
     assert (outcome.verdict, outcome.reason) == (Verdict.UNKNOWN, "max-states")

@@ -32,7 +32,7 @@ def exchanged(folder: Path) -> tuple[Path, str]:
     return folder.rename(folder.with_name("kinds-2")), "entry"
 
 
-def test_what_was_kept_is_read(folder: Path) -> None:
+def test_a_kept_file_is_read_back(folder: Path) -> None:
     assert kept_files.read(folder, "entry") == b"body\nof it"
     assert kept_files.body_of((folder / "entry").read_bytes(), "entry") == b"body\nof it"
 
@@ -62,7 +62,7 @@ def test_a_changed_byte_anywhere_is_noticed(folder: Path, position: int) -> None
     ids=["another owner", "a link", "the group may write", "all may write"],
 )
 @pytest.mark.parametrize("where", ["file", "folder"])
-def test_what_others_could_have_made_is_refused(folder: Path, harm: Callable[[Path], None], where: str) -> None:
+def test_a_file_that_others_could_have_made_is_refused(folder: Path, harm: Callable[[Path], None], where: str) -> None:
     harm(folder if where == "folder" else folder / "entry")
     with pytest.raises(OSError):
         kept_files.read(folder, "entry")

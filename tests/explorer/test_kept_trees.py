@@ -66,7 +66,7 @@ def explored(system: System, budget: Budget | None = None, **options: Any) -> Ou
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "symmetry"), [*((name, True) for name in CLAIMS), (CLAIMS[2], False)])
-def test_a_search_with_kept_trees_says_the_same_and_learns_nothing(
+def test_a_search_with_kept_trees_has_the_same_outcome_and_learns_nothing(
     name: str, symmetry: bool, learned: list[str]
 ) -> None:
     system = found(name)
@@ -103,7 +103,7 @@ def test_trees_are_kept_only_where_that_was_asked_for(folder: Path) -> None:
     assert not folder.exists()
 
 
-def test_filters_and_wide_nodes_are_kept_too(monkeypatch: pytest.MonkeyPatch, learned: list[str]) -> None:
+def test_filters_and_wide_nodes_are_kept(monkeypatch: pytest.MonkeyPatch, learned: list[str]) -> None:
     monkeypatch.setattr("highwater.explorer.search.engine.engine.ROWS_WORTH_A_FILTER", 1 << 9)
     system = found(CLAIMS[2])
     first = explored(system)
@@ -335,7 +335,7 @@ def test_code_that_was_loaded_before_its_file_changed_keeps_nothing_for_the_chan
 
 
 @pytest.mark.parametrize("noted", [False, True])
-def test_what_may_have_been_written_after_its_import_keeps_nothing_for_other_processes(
+def test_a_module_that_may_have_changed_since_its_import_keeps_no_trees(
     model: Callable[..., System], tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, noted: bool
 ) -> None:
     """Noted, it was written since; otherwise it is younger than the process. What differs is not looked at."""
@@ -475,7 +475,7 @@ def test_highwater_in_an_archive_reads_what_it_brings(
     assert bool(learned) is not are_brought
 
 
-def test_what_is_learned_beyond_what_came_along_is_kept(
+def test_paths_learned_beyond_the_shipped_trees_are_kept(
     bring: Callable[[], Path], folder: Path, learned: list[str]
 ) -> None:
     system = found(CLAIMS[2])
@@ -498,7 +498,7 @@ def test_trees_that_came_along_lend_paths(bring: Callable[[], Path], write_keys:
 
 
 @pytest.mark.parametrize("harm", ["cut", "another", "gone"])
-def test_what_came_along_damaged_is_learned_anew(harm: str, bring: Callable[[], Path], learned: list[str]) -> None:
+def test_damaged_shipped_trees_are_learned_anew(harm: str, bring: Callable[[], Path], learned: list[str]) -> None:
     system = found(CLAIMS[1])
     first = explored(system)
     for file in (folder := bring()).iterdir():
@@ -526,7 +526,7 @@ def test_trees_that_came_along_are_held_against_plain_python(bring: Callable[[],
 
 
 @pytest.mark.parametrize("of_the_same_place", [False, True])
-def test_what_came_along_is_not_of_a_function_that_was_replaced_in_memory(
+def test_shipped_trees_do_not_serve_a_function_replaced_in_memory(
     bring: Callable[[], Path], model: Callable[..., System], monkeypatch: pytest.MonkeyPatch, of_the_same_place: bool
 ) -> None:
     """No sample is to help here."""
@@ -665,7 +665,7 @@ def test_a_sample_finds_trees_that_mean_something_else(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("error", [Contradiction("a step"), ModelError("a step")])
-def test_what_is_met_after_the_sample_makes_a_search_begin_anew(
+def test_a_contradiction_after_the_sample_restarts_the_search(
     error: Exception, model: Callable[..., System], learned: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     system = model()
@@ -700,7 +700,7 @@ def test_with_trees_that_are_forgotten_their_filters_go(monkeypatch: pytest.Monk
         assert all(np.array_equal(there[name], here[name]) for name in {**there, **here})
 
 
-def test_what_others_may_have_written_is_not_read(folder: Path, learned: list[str]) -> None:
+def test_trees_that_others_may_have_written_are_not_read(folder: Path, learned: list[str]) -> None:
     explored(found(CLAIMS[1]))
     for path in trees(folder):
         os.chmod(path, 0o666)
@@ -710,15 +710,13 @@ def test_what_others_may_have_written_is_not_read(folder: Path, learned: list[st
 
 
 @pytest.mark.parametrize("home", ["relative", "/proc/nowhere"])
-def test_without_a_folder_that_can_be_written_searches_run_all_the_same(
-    home: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_searches_run_without_a_writable_folder(home: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", home)
     monkeypatch.setenv("HOME", "relative")  # a user without a home
     assert explored(found(CLAIMS[0])).violations
 
 
-def test_the_folder_that_was_just_made_is_left_whatever_the_clock_said_before(tmp_path: Path) -> None:
+def test_a_new_folder_survives_older_ones_dated_in_the_future(tmp_path: Path) -> None:
     for number in range(4):
         (tmp_path / f"trees-{number}").mkdir()
         os.utime(tmp_path / f"trees-{number}", (2e9 + number, 2e9 + number))
@@ -726,12 +724,12 @@ def test_the_folder_that_was_just_made_is_left_whatever_the_clock_said_before(tm
     assert sorted(path.name for path in tmp_path.iterdir()) == ["trees-1", "trees-2", "trees-3", "trees-own"]
 
 
-def test_where_no_lock_can_be_made_nobody_waits(tmp_path: Path) -> None:
+def test_a_lock_that_cannot_be_made_is_not_waited_for(tmp_path: Path) -> None:
     with kept_files.in_turn(tmp_path / "nowhere" / "lock"):
         assert list(tmp_path.iterdir()) == []
 
 
-def test_what_was_not_used_for_longest_goes_first(tmp_path: Path) -> None:
+def test_the_least_recently_used_file_is_removed_first(tmp_path: Path) -> None:
     for age, name in enumerate("abcd"):
         (tmp_path / name).write_bytes(b"x" * 10)
         os.utime(tmp_path / name, (1000 - age, 1000 - age))

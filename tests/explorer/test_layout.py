@@ -157,7 +157,7 @@ def test_the_layout_follows_from_the_domain_alone(struct: Struct) -> None:
     assert places(Layout(struct)) == places(Layout(struct))
 
 
-def test_what_is_absent_is_zero() -> None:
+def test_absent_values_are_packed_as_zero() -> None:
     layout = Layout(struct_of(trail=SequenceOf(Integers(0, 3), 3), owner=Maybe(domain_of(Box, None))))
     state = layout.domain.cls((), None)
     assert layout.pack(state) == (0,)
@@ -248,7 +248,7 @@ def test_a_domain_without_values_is_refused(domain: Any) -> None:
         Layout(struct_of(crowd=domain))
 
 
-def test_what_is_no_domain_is_refused() -> None:
+def test_a_field_without_a_domain_is_refused() -> None:
     with pytest.raises(ModelError, match=r"crowd.*is no domain"):
         Layout(Struct(Box, {"crowd": 3}))
     with pytest.raises(TypeError, match=r"State\.crowd: 3 is no domain"):

@@ -215,7 +215,7 @@ def test_a_path_reads_what_the_images_of_its_run_read_that_are_known_from_earlie
     assert sorted(map(len, program.reads.values())) == [0] + [1] * 7
 
 
-def test_nothing_is_lent_between_kinds_of_protocols(lent: list[str]) -> None:
+def test_protocols_of_different_classes_lend_no_paths(lent: list[str]) -> None:
     @attrs.frozen
     class OtherRules(Rules):
         @property
@@ -294,7 +294,7 @@ TABLE = {Rules(): "the table's"}
         (lambda rules: hasattr(rules, "none_such"), None),
     ],
 )
-def test_what_is_read_of_a_protocol_is_known_and_what_comes_out_is_the_same(
+def test_reads_of_a_protocol_are_recorded_without_changing_results(
     function: Callable[[Any], Any], reads: set[str] | None
 ) -> None:
     settings, rules = Settings(), Rules()

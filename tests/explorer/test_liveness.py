@@ -282,7 +282,7 @@ def test_a_lasso_shows_the_shortest_path_and_a_cycle(
     )
 
 
-def test_a_lasso_without_a_cycle_says_that_nothing_has_to_happen(
+def test_the_witness_of_a_lasso_without_a_cycle_requires_no_step(
     explore: Callable[..., Any], system_of: Callable[..., Any]
 ) -> None:
     (violation,) = explore(system_of([BOTH_IDLE], LOCK, [gets_in((), ())])).violations
@@ -317,7 +317,7 @@ def touch(counter: Counter) -> Counter:
 ZERO = Counter(0, False)
 
 
-def test_what_a_bound_stops_is_no_counterexample_and_is_counted(
+def test_a_behaviour_stopped_by_a_bound_is_counted_but_no_counterexample(
     explore: Callable[..., Any], system_of: Callable[..., Any]
 ) -> None:
     @eventually(fair=[count])
@@ -405,7 +405,7 @@ def test_a_step_that_changes_nothing_is_neither_enabled_nor_taken(
     assert (violation.trace_length, violation.back_to) == (0, 0)
 
 
-def test_what_is_true_again_and_again_need_not_stay_true(
+def test_always_eventually_does_not_imply_eventually_always(
     explore: Callable[..., Any], system_of: Callable[..., Any]
 ) -> None:
     @always_eventually(fair=[toggle])
@@ -568,7 +568,7 @@ def test_a_cycle_of_orbits_in_which_another_client_acts_is_not_fair_to_each(syst
         assert ours.violations == theirs.violations
 
 
-def test_what_is_held_back_is_counted_without_symmetry(system_of: Callable[..., Any]) -> None:
+def test_states_held_back_are_counted_without_symmetry(system_of: Callable[..., Any]) -> None:
     @eventually(fair=[count_for])
     def somebody_counts_far(counts: Counts) -> bool:
         return max(counts.of) > 1
@@ -618,9 +618,7 @@ def test_with_little_memory_the_verdict_is_the_same_or_open(
     assert seen == [(Verdict.UNKNOWN, True), (Verdict.VIOLATED, True), (Verdict.VIOLATED, False)]
 
 
-def test_what_is_in_no_cycle_needs_no_room_for_its_steps(
-    system_of: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_only_the_steps_of_cycles_take_room(system_of: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
     """A long way to one small cycle, and another way that begins alike: only the cycle's steps are stored."""
 
     @attrs.frozen

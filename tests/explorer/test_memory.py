@@ -51,11 +51,11 @@ def test_the_limits_of_containers_are_read(
     assert sorted(set(container_limits(tmp_path / "groups", tmp_path / "mounted"))) == limits
 
 
-def test_where_there_are_no_groups_there_are_no_limits(tmp_path: Path) -> None:
+def test_no_control_groups_means_no_container_limits(tmp_path: Path) -> None:
     assert container_limits(tmp_path / "groups", tmp_path) == []
 
 
-def test_the_machine_has_no_more_than_its_container(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_machine_memory_is_at_most_the_containers_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory, "container_limits", lambda: [1 << 60, 12345])
     assert machine_memory() == 12345
 

@@ -225,7 +225,7 @@ ASKS = ("step", "armed step", "property")
         for place, asks in enumerate(ASKS)
     ],
 )
-def test_what_one_model_has_left_is_not_answered_for_another(
+def test_trees_and_snapshots_of_one_model_do_not_serve_another(
     way: str, asks: str, module: Any, learned: list[str], tmp_path: Path
 ) -> None:
     one, other = drawn(way, asks)
@@ -370,7 +370,7 @@ def checked(folder: Path, *options: str, python: tuple[str, ...] = (), **environ
 
 
 @pytest.mark.slow
-def test_what_one_process_has_kept_is_not_answered_for_another(folder: Path) -> None:
+def test_results_kept_by_one_process_do_not_serve_a_changed_model(folder: Path) -> None:
     (before,) = checked(folder)
     assert checked(folder, "--engine", "python") == [before]
 

@@ -322,7 +322,7 @@ def refuses(explore: Explore, question: Any, message: str, kind: Any, groups: An
 
 
 @pytest.mark.parametrize(("question", "message"), [pytest.param(*each, id=name) for name, each in FORBIDDEN.items()])
-def test_what_is_more_than_the_order_is_refused(explore: Explore, question: Any, message: str) -> None:
+def test_a_question_beyond_the_order_is_refused(explore: Explore, question: Any, message: str) -> None:
     said = refuses(explore, question, message, as_action)
     assert said.startswith("asks looks at more than the order of ")
     assert (
@@ -332,7 +332,9 @@ def test_what_is_more_than_the_order_is_refused(explore: Explore, question: Any,
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 @pytest.mark.parametrize("name", FEW)
-def test_it_is_refused_in_every_kind_of_function(explore: Explore, name: str, kind: Any) -> None:
+def test_a_question_beyond_the_order_is_refused_in_every_kind_of_function(
+    explore: Explore, name: str, kind: Any
+) -> None:
     question, message = FORBIDDEN[name]
     said = refuses(explore, question, message, kind)
     line = question.__code__.co_firstlineno
@@ -361,7 +363,7 @@ def test_its_exact_type_is_not_asked_where_no_run_would_show_it(kind: Any) -> No
     refuses(breadth_first.explore, lambda s: type(s.a) is int and s.w != 0 and s.hit, "write isinstance", kind)
 
 
-def test_the_message_says_what_is_allowed(explore: Explore) -> None:
+def test_the_refusal_lists_the_allowed_questions(explore: Explore) -> None:
     said = refuses(explore, lambda s: s.w == 4, "looks at more than the order of versions", as_action)
     assert "compare versions with each other and with the constant 0, store them, and make a new one by adding" in said
 
@@ -399,13 +401,13 @@ ALLOWED: dict[str, Callable[[State], Any]] = {
 
 
 @pytest.mark.parametrize("question", [pytest.param(each, id=name) for name, each in ALLOWED.items()])
-def test_what_is_allowed_is_the_same_in_real_numbers(question: Any) -> None:
+def test_an_allowed_question_has_the_same_answer_in_real_numbers(question: Any) -> None:
     actions, properties = as_action(question)
     _, more = as_invariant(question)
     same_as_in_real_numbers(system_of((up, learn, write, keep, *actions), (*properties, *more)), depth=5)
 
 
-def test_what_is_allowed_is_not_always_the_same() -> None:
+def test_allowed_questions_have_varying_answers() -> None:
     """Otherwise the comparison could not fail. A number that was counted up is greater than all."""
     states = real_states(system_of((up, learn, write, keep)), 4)
     constant = {name for name, each in ALLOWED.items() if len({bool(each(state)) for state in states}) < 2}
@@ -446,7 +448,7 @@ WRITES: dict[str, tuple[Callable[[State], State], str]] = {
 
 
 @pytest.mark.parametrize(("written", "message"), [pytest.param(*each, id=name) for name, each in WRITES.items()])
-def test_what_is_no_number_of_the_group_is_not_written(explore: Explore, written: Any, message: str) -> None:
+def test_writing_a_number_outside_the_group_is_refused(explore: Explore, written: Any, message: str) -> None:
     with pytest.raises(ModelError, match=message):
         explore(abstracted(system_of((up, learn, write, step(written))), GROUPS))
 
@@ -502,7 +504,7 @@ def test_several_numbers_may_be_new(explore: Explore) -> None:
     assert outcome.any_number_of == GROUPS and outcome.distinct_states == 4
 
 
-def test_none_is_counted_up_where_nothing_is_greater(explore: Explore) -> None:
+def test_the_constant_none_is_counted_up_only_if_it_is_greatest(explore: Explore) -> None:
     def first(s: State) -> State | None:
         return evolve(s, b=s.b + 1) if s.b == NONE else None
 
@@ -523,7 +525,7 @@ def test_a_bound_that_leaves_room_for_constants_only_is_a_bound(explore: Explore
 # The wrong answers that renamings by chance had let pass
 
 
-def test_a_step_at_the_fourth_epoch_is_not_said_to_be_impossible(explore: Explore) -> None:
+def test_a_guard_on_the_fourth_epoch_is_refused(explore: Explore) -> None:
     refuses(explore, lambda s: s.a == 4, "with 4", as_action, ["epochs"])
 
 
@@ -531,7 +533,7 @@ def test_numbers_of_two_groups_are_not_compared(explore: Explore) -> None:
     refuses(explore, lambda s: s.a < s.w, "with one of the versions", as_action)
 
 
-def test_what_every_fair_behaviour_reaches_is_not_said_to_be_violated(explore: Explore) -> None:
+def test_a_promise_of_the_fourth_epoch_is_refused_rather_than_violated(explore: Explore) -> None:
     def four(s: State) -> bool:
         return s.a == 4
 
@@ -807,7 +809,7 @@ def test_a_renaming_of_a_state_changes_nothing(system: System, apart: list[int])
 
 @thorough_or_quick
 @given(system=systems())
-def test_what_holds_for_any_number_holds_within_larger_and_larger_bounds(system: System) -> None:
+def test_properties_that_hold_for_any_number_hold_within_larger_bounds(system: System) -> None:
     ranked = abstracted(attrs.evolve(system, liveness=(), prospects=()), GROUPS)
     try:
         outcome = breadth_first.explore(ranked)

@@ -120,9 +120,7 @@ def test_a_step_that_a_bound_cuts_gives_the_benefit_of_the_doubt(
     )
 
 
-def test_of_all_parameters_the_one_that_is_lost_first_is_reported(
-    explore: Callable[..., Any], system_of: Callable[..., Any]
-) -> None:
+def test_the_parameter_lost_first_is_reported(explore: Callable[..., Any], system_of: Callable[..., Any]) -> None:
     (violation,) = explore(system_of([START], [roll, fall, shake], [can_reach], Land())).violations
     assert (violation.arguments, violation.trace_length) == ({"place": "0"}, 3)
 
@@ -401,7 +399,7 @@ def can_be_done_twice(clock: Clock) -> bool:
 
 
 @pytest.mark.parametrize("symmetry", [True, False])
-def test_what_only_a_bound_makes_possible_is_counted(system_of: Callable[..., Any], symmetry: bool) -> None:
+def test_states_whose_goal_needs_a_bound_are_counted(system_of: Callable[..., Any], symmetry: bool) -> None:
     """From 4 states with a clock that is not jammed nor past 3 it is done for certain, and in 2 it is done."""
     system = system_of([Clock(0, False, frozenset())], [tick, finish, jam], [can_be_done, can_be_done_twice])
     system = attrs.evolve(system, interchangeable={"switches": (0, 1, 2)})
@@ -413,7 +411,7 @@ def test_what_only_a_bound_makes_possible_is_counted(system_of: Callable[..., An
     assert ours.vacuous == theirs.vacuous == {"can_be_done_twice": "it is true in no state"}
 
 
-def test_what_is_possible_without_bounds_is_not_counted(system_of: Callable[..., Any]) -> None:
+def test_states_whose_goal_needs_no_bound_are_not_counted(system_of: Callable[..., Any]) -> None:
     begun = prospect(along=[tick])(lambda clock: clock.n > 0)
     system = system_of([Clock(0, False, frozenset())], [tick, finish], [begun])
     for explore in (breadth_first.explore, plain_python.explore):

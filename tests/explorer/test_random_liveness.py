@@ -149,7 +149,7 @@ def test_random_promises_are_judged_as_in_plain_python(system: System) -> None:
 
 @thorough_or_quick
 @given(systems(), st.booleans())
-def test_steps_that_are_made_again_say_what_stored_ones_do(system: System, symmetry: bool) -> None:
+def test_recomputed_steps_give_the_same_verdict_as_stored_ones(system: System, symmetry: bool) -> None:
     """With ranges of a few rows, so that what one pass leaves is another range's to look at, and threads take part."""
     stored = breadth_first.explore(system, options=SearchOptions(symmetry=symmetry))
     with pytest.MonkeyPatch.context() as patched:

@@ -581,13 +581,13 @@ def is_right_or_refused(seed: int) -> str:
 
 
 @PARTS
-def test_what_treats_a_name_in_its_own_way_is_refused_or_changes_nothing(part: int) -> None:
+def test_systems_that_single_out_a_name_are_refused_or_unaffected(part: int) -> None:
     found = [is_right_or_refused(seed) for seed in range(part, SYSTEMS, 10)]
     assert set(found) <= {"right", "refused"}
     assert found.count("refused") > len(found) / 4
 
 
-def test_the_random_systems_notice_names_that_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_random_systems_notice_a_missing_refusal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Equivariance, "_refuse", lambda *refused: None)
     assert any(is_right_or_refused(seed).startswith("wrong") for seed in range(20))
 

@@ -146,7 +146,7 @@ def explore(request: pytest.FixtureRequest) -> Callable[..., Outcome]:
     return EXPLORERS[request.param]
 
 
-def test_classes_are_counted_as_a_set_of_states_in_ranks_says(explore: Callable[..., Outcome]) -> None:
+def test_counted_classes_equal_the_set_of_states_in_ranks(explore: Callable[..., Outcome]) -> None:
     outcome = explore(abstracted(duel(3, nobody_is_ahead), ["epochs"]))
     assert outcome.verdict is Verdict.HOLDS
     assert outcome.bounds_cut == {}
@@ -173,14 +173,14 @@ def test_a_livelock_through_epochs_is_seen_where_a_bounded_search_sees_none(expl
     assert "new epochs each time" in lasso.witness
 
 
-def test_what_fairness_gives_it_gives_for_any_number_of_elections(explore: Callable[..., Outcome]) -> None:
+def test_fairness_gives_progress_for_any_number_of_elections(explore: Callable[..., Outcome]) -> None:
     outcome = explore(abstracted(duel(3, somebody_learns), ["epochs"]))
     assert outcome.verdict is Verdict.HOLDS
     assert outcome.any_number_of == ("epochs",)
     assert explore(abstracted(duel(3, somebody_learns_by_chance), ["epochs"])).verdict is Verdict.VIOLATED
 
 
-def test_a_bound_that_leaves_no_room_for_a_new_epoch_is_told_apart(explore: Callable[..., Outcome]) -> None:
+def test_a_bound_without_room_for_a_new_epoch_is_reported_as_cutting(explore: Callable[..., Outcome]) -> None:
     """With epochs 0 to 2 there may be three live ones, and then no new one."""
     outcome = explore(abstracted(duel(2, nobody_is_ahead), ["epochs"]))
     assert outcome.verdict is Verdict.HOLDS

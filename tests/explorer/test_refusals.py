@@ -130,7 +130,7 @@ CASES = [case for case in small_models.CASES if case[1] != "kafka-2.1"]
 
 
 @small_models.cases(CASES)
-def test_every_guard_of_every_model_stands_where_it_is_said_to_stand(model: str, name: str) -> None:
+def test_every_refusal_gives_the_file_and_line_of_its_guard(model: str, name: str) -> None:
     system, dice = small_models.small_system(model, name), random.Random(3)
     state, found = system.initial[0], 0
     for _ in range(4):

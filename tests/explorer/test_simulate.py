@@ -102,7 +102,7 @@ def test_walks_are_the_same_for_any_number_of_threads(properties: tuple) -> None
     assert one.enabled["never"] == 0
 
 
-def test_how_walks_end_tells_weights_from_bounds() -> None:
+def test_walks_ended_by_weights_are_counted_apart_from_bounds() -> None:
     """With `right` ruled out, walks go up until `up` is not enabled any more, and `right` is what they lack."""
     found = simulate(field(), Walking(walks=50, depth=3 * TOP, seed=0, weights={"right": 0.0}))
     assert (found.steps, found.unweighted, found.at_rest, found.at_bound) == (50 * TOP, 50, 0, 0)

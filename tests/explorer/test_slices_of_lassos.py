@@ -311,18 +311,18 @@ def dimmed(promise: Liveness, back_to: int, *taken: Action) -> set[int]:
     return set(range(1, len(trace))) - set(causes(system, trace, of, back_to).distance)
 
 
-def test_what_disables_a_fair_action_is_needed() -> None:
+def test_a_slice_keeps_the_step_that_disables_a_fair_action() -> None:
     promise = eventually(fair=[light_blue])(is_blue)
     assert dimmed(promise, 1, switch_red) == set()
     assert dimmed(promise, 2, switch_green, switch_red) == {1}
 
 
-def test_what_lets_the_cycle_run_is_needed() -> None:
+def test_a_slice_keeps_the_step_that_enables_the_cycle() -> None:
     promise = eventually(fair=[count])(is_blue)
     assert dimmed(promise, 2, switch_red, switch_green, count, count, count) == {1}
 
 
-def test_what_asks_for_the_promise_is_needed() -> None:
+def test_a_slice_keeps_the_step_that_makes_the_promise_due() -> None:
     """Also where it is not so any more on the cycle."""
     promise = leads_to(is_green)(is_blue)
     assert dimmed(promise, 3, switch_red, switch_green, switch_green) == {1, 3}

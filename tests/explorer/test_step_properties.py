@@ -73,15 +73,13 @@ def test_the_trace_ends_with_the_step_that_breaks_the_property(
     assert (violation.arguments, violation.witness) == ({"mark": "3"}, "fell from 5 to 2")
 
 
-def test_a_step_to_a_state_seen_before_is_judged_too(
-    explore: Callable[..., Any], system_of: Callable[..., Any]
-) -> None:
+def test_a_step_to_a_known_state_is_judged(explore: Callable[..., Any], system_of: Callable[..., Any]) -> None:
     outcome = explore(system_of([Tank(0, False), Tank(2, True)], [turn, drain, fill], [never_falls_below_a_mark]))
     assert outcome.violations[0].trace_length == 6
     assert outcome.violations[0].trace[-1].state == Tank(2, True)
 
 
-def test_of_a_state_and_a_step_at_one_depth_both_are_reported(
+def test_violations_by_a_state_and_a_step_at_one_depth_are_both_reported(
     explore: Callable[..., Any], system_of: Callable[..., Any]
 ) -> None:
     outcome = explore(
@@ -160,7 +158,7 @@ def test_threads_and_symmetry_do_not_matter(system_of: Callable[..., Any], worke
     assert outcome.violations[0].arguments == {"tank": "t2"}
 
 
-def test_a_step_property_that_tells_names_apart_is_refused(system_of: Callable[..., Any]) -> None:
+def test_a_step_property_that_distinguishes_names_is_refused(system_of: Callable[..., Any]) -> None:
     system = system_of([Tanks(frozenset())], [fill_one], [tank_one_comes_before_tank_two])
     with pytest.raises(ModelError, match="tank_one_comes_before_tank_two tells"):
         breadth_first.explore(attrs.evolve(system, interchangeable={"tanks": (0, 1, 2)}))

@@ -1159,7 +1159,7 @@ def test_reading_reads_what_it_must_and_nothing_else(operation: str, leaves: lis
         ("evolve(s, number=s.digits[0])", ["digits[0]"]),
     ],
 )
-def test_what_is_copied_unread_stays_unread(step: str, leaves: list[str]) -> None:
+def test_a_copy_of_unread_parts_reads_nothing(step: str, leaves: list[str]) -> None:
     assert sorted(reads(function_of(step))) == sorted(leaves)
 
 
@@ -1265,7 +1265,7 @@ def pickles(state: Small) -> Small:
         (pickles, "the pickle", "cannot be pickled"),
     ],
 )
-def test_what_escapes_a_run_is_an_error_that_names_function_and_line(
+def test_a_view_that_escapes_its_run_is_reported_with_function_and_line(
     system_of: SystemOf, step: Any, marker: str, error: str
 ) -> None:
     message = failure(system_of([START, attrs.evolve(START, number=8)], [step]), audit=0)

@@ -856,7 +856,7 @@ def test_states_by_order_are_in_ranks(system_of: Callable[..., System]) -> None:
     assert "not in ranks" in refused(attrs.evolve(certificate, states=states, levels=levels), system)
 
 
-def test_what_is_judged_of_all_states_is_not_verified_of_some() -> None:
+def test_graph_properties_are_not_verified_on_part_of_the_states() -> None:
     system = office(*GRAPH)
     shallow = attrs.evolve(certified(system), verdict="holds-to-depth")
     with pytest.raises(Unfit, match="is judged only where every state is known"):
@@ -883,7 +883,7 @@ class Ages(Tuples):
         return str(value)
 
 
-def test_what_was_written_of_a_part_is_not_taken_for_that_of_another_domain() -> None:
+def test_encoded_parts_of_one_domain_do_not_serve_another() -> None:
     domain = Ages()
     codec = Codec(domain)
     for value in domain.values():
@@ -954,7 +954,7 @@ def test_a_certificate_is_made_of_exactly_its_types(
         ({"certificate.json": b"9" * 5000}, "no certificate"),
     ],
 )
-def test_what_readers_may_understand_differently_is_no_certificate(
+def test_a_file_that_readers_may_interpret_differently_is_no_certificate(
     wrong: dict[str, bytes], words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("highwater.explorer.verifier.certificate._seal", lambda head, parts: "any")

@@ -308,7 +308,7 @@ REFUSED: dict[str, tuple[Callable[[State], Any], str]] = {
 
 @pytest.mark.parametrize("of", [as_action, as_invariant])
 @pytest.mark.parametrize(("function", "why"), [pytest.param(*each, id=name) for name, each in REFUSED.items()])
-def test_what_a_view_cannot_answer_is_refused(
+def test_a_question_that_a_view_cannot_answer_is_refused(
     system_of: SystemOf, function: Any, why: str, of: Callable[[Any], Any]
 ) -> None:
     """Without audits, too: every path is compared."""
@@ -337,7 +337,7 @@ def is_flagged(state: State) -> bool:
 
 
 @pytest.mark.parametrize("of", OF_GRAPHS.values(), ids=OF_GRAPHS)
-def test_what_a_view_cannot_answer_is_refused_in_properties_of_the_graph(
+def test_an_exact_type_test_is_refused_in_properties_of_the_graph(
     system_of: SystemOf, of: Callable[[Any], Any]
 ) -> None:
     def exact(state: State) -> bool:
@@ -347,7 +347,7 @@ def test_what_a_view_cannot_answer_is_refused_in_properties_of_the_graph(
         breadth_first.explore(system_of([START], [count, mark], [of(exact)]))
 
 
-def test_every_path_is_compared_in_random_walks_and_on_parts_of_levels_too(system_of: SystemOf) -> None:
+def test_every_path_is_compared_in_random_walks_and_partitions(system_of: SystemOf) -> None:
     function, why = REFUSED["an exact type that nobody finds, late"]
     system = system_of([attrs.evolve(START, number=40)], [as_action(function)])
     with pytest.raises(ModelError, match=why):

@@ -591,17 +591,17 @@ def test_a_parameter_that_is_not_declared_as_a_name_is_refused() -> None:
         breadth_first.explore(seats([arrive, follow]))
 
 
-def test_an_action_that_tells_names_apart_is_refused() -> None:
+def test_an_action_that_distinguishes_names_is_refused() -> None:
     with pytest.raises(ModelError, match=r"the_first_leaves tells guests 0 and \d apart"):
         breadth_first.explore(seats([arrive, the_first_leaves]))
 
 
-def test_an_invariant_that_tells_names_apart_is_refused() -> None:
+def test_an_invariant_that_distinguishes_names_is_refused() -> None:
     with pytest.raises(ModelError, match="guest_one_is_never_alone tells"):
         breadth_first.explore(seats([arrive], [guest_one_is_never_alone]))
 
 
-def test_what_is_refused_with_symmetry_is_explored_without() -> None:
+def test_functions_refused_with_symmetry_are_explored_without_it() -> None:
     outcome = breadth_first.explore(
         seats([arrive, the_first_leaves], [guest_one_is_never_alone]), options=SearchOptions(symmetry=False)
     )
@@ -613,7 +613,7 @@ def test_only_permutations_that_the_initial_states_allow_are_used() -> None:
     assert (outcome.distinct_states, outcome.stored_states) == (8, 6)
 
 
-def test_names_that_nobody_tells_apart_are_stored_once() -> None:
+def test_interchangeable_names_are_stored_once() -> None:
     outcome = breadth_first.explore(seats([arrive]))
     assert (outcome.levels, outcome.stored_states) == ((1, 3, 3, 1), 4)
 

@@ -306,7 +306,7 @@ def test_a_file_that_cannot_be_finished_leaves_nothing(folder: Path, monkeypatch
     assert sorted(path.name for path in folder.iterdir()) == before
 
 
-def test_what_a_killed_process_left_is_removed(folder: Path) -> None:
+def test_files_left_by_a_killed_process_are_removed(folder: Path) -> None:
     for name in ("manifest.json.0123456789ab.tmp", "levels/00007.json.0123456789ab.tmp"):
         (folder / name).write_text("")
     resumed(folder)
