@@ -12,7 +12,7 @@ import pytest
 from click.testing import Result
 
 from highwater.claims import own
-from highwater.claims.following import Finding, follow_log
+from highwater.claims.log_search import Finding, follow_log
 from highwater.claims.observed import Observer, value_of
 from highwater.claims.possible import Tracker
 from highwater.claims.spec import Spec, load_spec

@@ -1,175 +1,58 @@
-"""A log searched for in the model: a behaviour that explains it, or its first line that none explains."""
+"""A schedule taken step by step, for tests: every step must be enabled."""
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from enum import Enum
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterable, Mapping
 
 import attrs
 
-from highwater.claims.logs import Line, LogError, read_log, those
-from highwater.claims.observed import misfits
-from highwater.claims.possible import Possible, Reached, TooMany, Tracker
 from highwater.claims.spec import Spec
-from highwater.claims.tables import did_you_mean, shown
-from highwater.explorer.analysis.refusals import Refusal, refusal
-from highwater.model.language.declarations import Instance
-
-MOST_ALLOWED = 1_000  # steps that are looked through for the nearest
-
-
-class Finding(Enum):
-    """What became of a log."""
-
-    EXPLAINED = "explained"
-    REFUSED = "refused"
-    UNKNOWN = "unknown"
+from highwater.explorer.analysis.refusals import refusal
+from highwater.explorer.outlook import is_deadlock, outlook
+from highwater.explorer.system import Cut, judge_end, successor
+from highwater.explorer.verdict import DEADLOCK, Step
 
 
 @attrs.frozen
-class Allowed:
-    """A step that the model allows where a line is refused.
+class Followed:
+    """A schedule that was taken.
 
     Attributes:
-        action: the step; None for a line that is no step.
-        values: by part of the state that the line gives, what it would have.
-        apart: how many of these, and of the arguments, are other than the line says.
+        trace: its steps; the first is the initial state.
+        false: the checked properties that are false after the last step, in order. A liveness property is judged on
+            the graph of all states only, and is not among them.
     """
 
-    action: Instance | None
-    values: Mapping[str, str]
-    apart: int
+    trace: tuple[Step, ...]
+    false: list[str]
 
 
-@attrs.frozen
-class Refused:
-    """The first line that no behaviour explains.
-
-    Attributes:
-        line: the line.
-        states: how many states were possible before it.
-        allowed: what the model allows there, the nearest first.
-        guard: of a line that names a step which is not enabled in any of these states, what refuses it in one.
-    """
-
-    line: Line
-    states: int
-    allowed: tuple[Allowed, ...]
-    guard: Refusal | None = None
-
-
-@attrs.frozen
-class Explanation:
-    """What was found of a log.
-
-    Attributes:
-        lines: how many it has.
-        explained: how many of them a behaviour explains.
-        way: the behaviour that explains these, with the fewest steps that are in no line.
-        states: how many states are possible at its end.
-        refused: the line after these, unless all are explained.
-        cut: the bounds that have cut what may explain more, and at which line first.
-        gave_up: why the search ended early; empty if it did not.
-    """
-
-    spec: Spec
-    log: Path
-    lines: int
-    explained: int
-    way: tuple[Reached, ...]
-    states: int
-    refused: Refused | None = None
-    cut: tuple[tuple[str, ...], int] | None = None
-    gave_up: str = ""
-
-    @property
-    def finding(self) -> Finding:
-        """A line is refused only if no bound has cut what may explain it."""
-        if self.gave_up or (self.refused and self.cut):
-            return Finding.UNKNOWN
-        return Finding.REFUSED if self.refused else Finding.EXPLAINED
-
-
-def follow_log(spec: Spec, path: Path, unlogged: Collection[str] = (), most: int = 100_000) -> Explanation:
-    """Search for a log in a model, line by line, with all states that are possible after each.
+def follow(spec: Spec, steps: Iterable[tuple[str, Mapping[str, str]]]) -> Followed:
+    """Take some steps from the first initial state, in plain Python.
 
     Args:
-        path: a JSON object per line; `docs/implementation.md` describes them.
-        unlogged: actions that may happen between two lines, any number of times.
-        most: how many states to keep after a line.
+        steps: each the name of an action, and its arguments as traces show them: `("elect_leader", {"leader": "b0"})`.
 
     Raises:
-        LogError: the log cannot be read, or speaks of what the model has not.
-        ModelError: a function of the model raised.
+        AssertionError: a step is not enabled, is cut by a bound, or is no step of the model.
     """
     system = spec.system()
-    names = list(dict.fromkeys(each.of.name for each in system.actions))
-    for name in unlogged:
-        if name not in names:
-            raise LogError(f"--unlogged: {shown(name)} is no action{did_you_mean(name, names)}; {those(names)}")
-    return _search(spec, path, read_log(path, system), Tracker(system, unlogged, most))
-
-
-def _search(spec: Spec, path: Path, lines: Sequence[Line], tracker: Tracker) -> Explanation:
-    possible, explained = tracker.begin(), 0
-    cut: tuple[tuple[str, ...], int] | None = None
-    found = functools.partial(Explanation, spec, path, len(lines))
-    for line in lines:
-        try:
-            before = tracker.with_hidden(possible)
-            if line.actions:
-                after = tracker.taken(before, line.actions, line.fits, line.number)
-            else:
-                after = {state: each for state, each in before.items() if line.fits(state)}
-        except TooMany as error:
-            why = f"after line {line.number} more than {error} states are possible"
-            return found(explained, _way(possible), len(possible), None, cut, why)
-        if tracker.cut and cut is None:
-            cut = tuple(sorted(tracker.cut)), line.number
-        if not after:
-            refused = _refused(tracker, line, before)
-            return found(explained, _way(possible), len(possible), refused, cut)
-        possible, explained = after, explained + 1
-    return found(explained, _way(possible), len(possible), None, cut)
-
-
-def _way(possible: Possible) -> tuple[Reached, ...]:
-    return tuple(min(possible.values(), key=lambda each: each.hidden).way)
-
-
-def _refused(tracker: Tracker, line: Line, before: Possible) -> Refused:
-    """What the model allows in some states, of which a line allows none."""
-    found: dict[tuple[str, tuple[str, ...]], Allowed] = {}
-    enabled = False
-    for reached in before.values():
-        for action, after in _steps(tracker, reached.state) if line.actions else [(None, reached.state)]:
-            enabled = enabled or action in line.actions
-            values = {each.part.text: each.part.shown(after) for each in line.observed}
-            key = (str(action), tuple(values.values()))
-            if key not in found and len(found) < MOST_ALLOWED:
-                found[key] = Allowed(action, values, _apart(line, action, after))
-    guard = None
-    if line.action and not enabled:
-        state = next(iter(before))
-        guard = next((refusal(each, state) for each in line.actions if each.apply(state) is None), None)
-    return Refused(line, len(before), tuple(sorted(found.values(), key=lambda each: each.apart)), guard)
-
-
-def _steps(tracker: Tracker, state: Any) -> Iterator[tuple[Instance, Any]]:
-    for action in tracker.system.actions:
-        after = tracker.after(action, state)
-        if isinstance(after, tracker.system.domain.cls):
-            yield action, after
-
-
-def _apart(line: Line, action: Instance | None, after: Any) -> int:
-    """How far a step is from what a line says: an action counts for more than all of its arguments and values."""
-    others = len(misfits(line.observed, after))
-    if action is None or not line.action:
-        return others
-    if action.of.name != line.action:
-        return others + len(line.arguments) + len(line.observed) + 1
-    return others + len([name for name, value in line.arguments.items() if action.shown[name] != value])
+    trace = [Step(None, system.initial[0])]
+    for number, (name, arguments) in enumerate(steps, 1):
+        named = [each for each in system.actions if each.of.name == name and dict(each.shown) == dict(arguments)]
+        if not named:
+            raise AssertionError(f"step {number}: the model has no action {name} with arguments {dict(arguments)}")
+        after = successor(named[0], trace[-1].state, system.domain)
+        if after is None:
+            why = refusal(named[0], trace[-1].state)
+            raise AssertionError(f"step {number}: {named[0]} is not enabled: {why} ({why.file}:{why.line})")
+        if isinstance(after, Cut):
+            raise AssertionError(f"step {number}: {named[0]} is cut by {', '.join(sorted(after.bounds))}")
+        trace.append(Step(named[0], after))
+    before, last = trace[-2].state if len(trace) > 1 else None, trace[-1].state
+    judged = system.safety
+    false = {each.of.name for each in judged if not judge_end(system, each, before, last)}
+    false |= {each.of.name for each in system.prospects if outlook(system, each, last).lost}
+    if spec.check_deadlock and is_deadlock(system, last):
+        false.add(DEADLOCK)
+    return Followed(tuple(trace), sorted(false))

@@ -137,8 +137,8 @@ def _meant(data: Mapping[str, Any], actions: Sequence[Instance]) -> tuple[tuple[
     for parameter, value in arguments.items():
         domain = named[0].domains.get(parameter)
         if domain is None:
-            hint, those = did_you_mean(parameter, named[0].domains), those(named[0].domains)
-            raise Wrong(f"arguments: {name} has no parameter {shown(parameter)}{hint}; {those}")
+            hint, allowed = did_you_mean(parameter, named[0].domains), those(named[0].domains)
+            raise Wrong(f"arguments: {name} has no parameter {shown(parameter)}{hint}; {allowed}")
         try:
             given[parameter] = domain.show(value_of(domain, value))
         except Wrong as wrong:

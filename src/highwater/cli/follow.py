@@ -48,7 +48,7 @@ def follow(
     Exit codes: 0 the log is explained; 1 a line is not; 2 spec, log or usage are wrong; 3 not known, as a bound cuts
     what may explain it, or too many states are possible; 70 a defect of Highwater; 130 interrupted.
     """
-    from highwater.claims.following import Finding, follow_log
+    from highwater.claims.log_search import Finding, follow_log
     from highwater.claims.logs import LogError
     from highwater.claims.spec import SpecError, load_spec
     from highwater.cli.outputs import try_out

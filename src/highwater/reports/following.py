@@ -8,7 +8,7 @@ import attrs
 from rich.console import Console
 from rich.text import Text
 
-from highwater.claims.following import Explanation, Finding, Refused
+from highwater.claims.log_search import Explanation, Finding, Refused
 from highwater.explorer.system import System, judge_end
 from highwater.explorer.verdict import by_hand
 from highwater.reports.results import about_spec, trace_report
