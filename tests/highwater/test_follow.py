@@ -160,6 +160,8 @@ def test_the_first_line_that_nothing_explains_is_shown_with_what_the_model_allow
     assert follow["refused"]["allowed"][0]["values"] == {"last": "t2"}
     page = (locks / "o.html").read_text()
     assert "Line 4 is the first that no behaviour" in page
+    assert page.count("In no line of the log.") == 1
+    assert "Line 3 of the log." in page
     for file in ("o.json", "o.html"):
         assert highwater("trace", locks / file, "--replay").exit_code == 0
 
@@ -290,3 +292,18 @@ def test_a_value_that_is_none_of_a_domain_is_refused_with_what_is() -> None:
         value_of(domain, {"x": 1})
     with pytest.raises(Wrong, match="is not a record with the fields"):
         value_of(domain, 3)
+
+
+ODD = [3, "x", [], {}, {"says": 1}, {"says": "<blink>", "misfits": [1, {}], "allowed": 3}, {"at": 3}]
+
+
+@pytest.mark.parametrize("value", ODD, ids=str)
+def test_a_report_that_was_changed_by_hand_still_has_a_page(highwater: Run, locks: Path, value: Any) -> None:
+    spec, report = locks / "specs" / "fencing_keeps_late_writers_out.toml", locks / "o.json"
+    highwater("follow", spec, log_of(locks, STORY), "--json", report)
+    data = json.loads(report.read_text())
+    data["results"][0] |= {"seen": value, "follow": value}
+    report.write_text(json.dumps(data))
+    result = highwater("trace", report, "--html", locks / "o.html")
+    assert result.exit_code == 0
+    assert "<blink>" not in (locks / "o.html").read_text()

@@ -113,14 +113,10 @@ def explanation_report(found: Explanation) -> dict[str, Any]:
         "refused": refused and _refused_as_data(refused),
     }
     about: dict[str, Any] = {**about_spec(spec), "follow": follow}
-    if refused or found.gave_up:
-        allowed = [": ".join(filter(None, each)) for each in allowed_in_words(refused)] if refused else []
-        says = in_words(found)
-        about["seen"] = {
-            "says": f"{says[0].upper()}{says[1:]}.",
-            "step": str(refused.line) if refused else "",
-            "allowed": allowed,
-        }
+    allowed = [": ".join(filter(None, each)) for each in allowed_in_words(refused)] if refused else []
+    says = in_words(found)
+    step = str(refused.line) if refused else ""
+    about["seen"] = {"says": f"{says[0].upper()}{says[1:]}.", "step": step, "allowed": allowed}
     return trace_report(
         about, spec.system(), by_hand(found.way[-1].trace), f"which explain {counted(found.explained, 'line')} of a log"
     )

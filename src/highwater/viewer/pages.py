@@ -62,8 +62,28 @@ def trace_page(trace: Counterexample, index: str = "", page: str = "", *, is_fil
         explore={"page": page, "command": " ".join(["highwater explore", page, *_model_path(trace.entry["model"])])}
         if is_file
         else None,
+        seen=_seen(trace.entry),
+        lines=_lines(trace),
         data=data,
     )
+
+
+def _seen(entry: Mapping[str, Any]) -> dict[str, Any] | None:
+    """What an implementation did at the end of a trace, as a report has it; None if it has none, or something else."""
+    seen = entry.get("seen")
+    if not isinstance(seen, dict) or not isinstance(seen.get("says"), str):
+        return None
+    listed = {key: each if isinstance(each := seen.get(key), list) else [] for key in ("misfits", "allowed")}
+    columns = ("part", "model", "seen")
+    misfits = [[each.get(key, "") for key in columns] for each in listed["misfits"] if isinstance(each, dict)]
+    return {"says": seen["says"], "step": seen.get("step"), "allowed": listed["allowed"], "misfits": misfits}
+
+
+def _lines(trace: Counterexample) -> list[Any]:
+    """Of a trace that explains a log, the line that each step explains."""
+    follow = trace.entry.get("follow")
+    at = follow.get("at") if isinstance(follow, dict) else None
+    return at if isinstance(at, list) and len(at) == len(trace.steps) else []
 
 
 def search_page(entry: Mapping[str, Any], index: str = "", subject: Subject | None = None) -> str:
