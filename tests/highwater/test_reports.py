@@ -723,6 +723,12 @@ def test_the_page_of_a_claim_that_holds_names_its_preset_and_not_each_toggle(tmp
     [
         ("kafka_3_9_1_keeps_records", "kafka 3.9.1 keeps records"),
         ("after_kafka_4_1", "after kafka 4.1"),
+        ("an_emptied_replica_before_3_5_joins_the_isr", "an emptied replica before 3.5 joins the isr"),
+        (
+            "until_3_3_2_a_broker_that_shuts_down_loses_no_record",
+            "until 3.3.2 a broker that shuts down loses no record",
+        ),
+        ("a_vote_of_2_3_servers", "a vote of 2 3 servers"),
         ("kip_101_fails_on_2_brokers", "kip 101 fails on 2 brokers"),
     ],
 )

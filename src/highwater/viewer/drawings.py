@@ -9,6 +9,7 @@ from highwater.explorer.system import System
 from highwater.explorer.verdict import Step
 from highwater.model.controller.state import Cluster as ControllerCluster
 from highwater.model.kraft.state import Cluster as KraftCluster
+from highwater.model.kraft_reference.state import Cluster as ReferenceCluster
 from highwater.model.language.definition import Model
 from highwater.model.language.picture import Drawing, Picture
 from highwater.model.partition.state import Partition
@@ -16,7 +17,16 @@ from highwater.model.quorum_reference.kip_853.state import ChangingQuorum
 from highwater.model.quorum_reference.state import Quorum
 from highwater.model.reference.async_isr import Agreement
 from highwater.model.reference.state import Cluster
-from highwater.viewer.pictures import changing_quorum, controller, kraft, of_any_model, partition, quorum, reference
+from highwater.viewer.pictures import (
+    changing_quorum,
+    controller,
+    kraft,
+    kraft_reference,
+    of_any_model,
+    partition,
+    quorum,
+    reference,
+)
 
 DRAWINGS: dict[type, Drawing] = {
     Cluster: reference.CLUSTER,
@@ -24,6 +34,7 @@ DRAWINGS: dict[type, Drawing] = {
     Partition: partition.PARTITION,
     ControllerCluster: controller.CONTROLLER,
     KraftCluster: kraft.KRAFT,
+    ReferenceCluster: kraft_reference.KRAFT_REFERENCE,
     Quorum: quorum.QUORUM,
     ChangingQuorum: changing_quorum.CHANGING_QUORUM,
 }

@@ -44,8 +44,8 @@ def settings_in_words(entry: Mapping[str, Any], subject: Subject | None) -> tupl
 
 def title_of(name: str) -> str:
     """A claim's name as a sentence: `kafka_3_9_1_keeps_records` is "kafka 3.9.1 keeps records"."""
-    release = re.compile(r"(?<![^_])kafka_(\d+(?:_\d+)*)(?![^_])")
-    with_releases = release.sub(lambda found: f"kafka {found[1].replace('_', '.')}", name)
+    release = re.compile(r"(?<![^_])(kafka|kafka_zookeeper|until|before|since)_(\d+(?:_\d+)*)(?![^_])")
+    with_releases = release.sub(lambda found: f"{found[1]} {found[2].replace('_', '.')}", name)
     return with_releases.replace("_", " ")
 
 
