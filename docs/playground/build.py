@@ -202,9 +202,8 @@ def _fetch(archive: Path) -> None:
         raise BuildError("npm is missing, which fetches Python for browsers: make npm")
     archive.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=archive.parent) as folder:
-        ran = subprocess.run(
-            [npm, "pack", "--silent", PYODIDE], cwd=folder, capture_output=True, text=True, check=False
-        )
+        command = [npm, "pack", "--loglevel=error", "--fetch-retries=1", "--fetch-retry-mintimeout=1000", PYODIDE]
+        ran = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
         found = Path(folder) / archive.name
         if ran.returncode or not found.exists():
             why = next((line for line in ran.stderr.splitlines() if line.strip()), f"it ended with {ran.returncode}")
