@@ -348,6 +348,16 @@ def test_every_path_has_a_test_and_no_run_to_it_is_shorter(which: str, locks: di
     assert len({goal.name for goal in plan.goals}) == len(plan.goals)
 
 
+def test_a_path_that_is_left_out_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    shortest = Paths.shortest
+    monkeypatch.setattr(Paths, "shortest", lambda self: dict(list(shortest(self).items())[:-1]))
+    plan = Plan(SPEC, None, 10_000)
+    assert {goal.path: len(goal.trace) - 1 for goal in plan.goals} != nearest(plan.paths)
+    depths = nearest(plan.paths)
+    assert len(depths) == len(plan.goals) + 1
+    assert len(set(depths.values())) > 1
+
+
 def test_walks_take_paths_that_were_not_run_yet_sooner_than_chance_does(
     locks: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
