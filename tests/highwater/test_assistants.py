@@ -266,7 +266,7 @@ def test_a_budget_of_states_that_runs_out_leaves_it_unknown(call: Call) -> None:
     found = call("check_spec", spec=KIP_101, states=100)
     assert (found["verdict"], found["status"], found["counterexample"]) == ("unknown", "undecided", None)
     assert re.fullmatch(
-        r"unknown, 100 states are stored: so far [\d,]+ states, \d+ steps deep, and no violation in them",
+        r"unknown, 100 states are stored: so far [\d,]+ states, \d+ steps deep, and no violation found",
         found["words"],
     )
 

@@ -130,12 +130,15 @@ def _words(asked: AskedCheck, result: Result) -> str:
     outcome = result.outcome
     if outcome.verdict is not Verdict.UNKNOWN:
         return whole_verdict(result)
-    why = {"interrupted": f"{asked.seconds} s ran out", "max-states": f"{counted(asked.states, 'state')} are stored"}
+    why = {
+        "interrupted": f"interrupted after {outcome.seconds:.0f} s",
+        "max-states": f"{counted(asked.states, 'state')} are stored",
+    }
     return _unknown(why.get(outcome.reason, f"{outcome.reason} ran out"), outcome.distinct_states, outcome.depth)
 
 
 def _unknown(why: str, states: int, depth: int) -> str:
-    return f"unknown, {why}: so far {counted(states, 'state')}, {counted(depth, 'step')} deep, and no violation in them"
+    return f"unknown, {why}: so far {counted(states, 'state')}, {counted(depth, 'step')} deep, and no violation found"
 
 
 def out_of_time(asked: AskedCheck, so_far: Mapping[str, int], why: str) -> Checked:
