@@ -306,7 +306,7 @@ def brought_along() -> set[str]:
         for required in installed[name].requires or ():
             other = re.sub("[-_.]+", "-", re.match("[A-Za-z0-9._-]+", required)[0]).lower()
             wanted = "extra ==" not in required or (
-                name == NAME and not re.search("extra == .(dev|site|testing)", required)
+                name == NAME and not re.search("extra == .(dev|npm|site|testing)", required)
             )
             left += [other] * (wanted and other in installed and other not in found)
     return {installed[name].name for name in found - {NAME}}
