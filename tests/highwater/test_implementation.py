@@ -435,6 +435,17 @@ def test_an_adapter_that_does_not_fit_is_refused_with_what_is_wrong(members: dic
     assert "\n" not in str(found.value)
 
 
+def test_an_action_with_the_name_of_a_method_of_every_adapter_is_refused() -> None:
+    @action(actor="desk")
+    def close(desk: Desk) -> Desk | None:
+        return evolve(desk, served=None)
+
+    closing = Model("closing", "", NoToggles, lambda protocol: Definition(Bounds, Desk, nobody, (ask, serve, close)))
+    spec = highwater.claim(name="closing", model=closing, bounds={"clients": 2, "turns": 2}, check=["no_deadlock"])
+    with pytest.raises(testing.AdapterError, match="the model has an action close, which is a method of every adapter"):
+        testing.machine(spec, Queue)
+
+
 def test_what_is_no_adapter_or_no_spec_is_refused(tmp_path: Path) -> None:
     with pytest.raises(testing.AdapterError, match="the adapter is a Queue; give a class, of which each run makes one"):
         testing.machine(SPEC, Queue())  # type: ignore[arg-type]

@@ -15,6 +15,7 @@ from highwater.claims.tables import did_you_mean
 from highwater.model.language.declarations import Instance, Quantified
 
 LISTS = ("by_itself", "left_out", "refuses")
+OF_ADAPTERS = ("start", "observe", "close")
 
 
 class AdapterError(TypeError):
@@ -77,6 +78,8 @@ def interface_of(adapter: type, actions: Sequence[Instance]) -> Interface:
     if not inspect.isclass(adapter):
         raise AdapterError(f"the adapter is a {type(adapter).__name__}; give a class, of which each run makes one")
     of = {each.of.name: each.of for each in actions}
+    if taken := [name for name in OF_ADAPTERS if name in of]:
+        raise AdapterError(f"the model has an action {taken[0]}, which is a method of every adapter; rename the action")
     listed = {key: _listed(adapter, key, of) for key in LISTS}
     if not callable(getattr(adapter, "observe", None)):
         raise AdapterError(f"{adapter.__name__} lacks the method observe(), which gives values of parts of the state")
