@@ -221,7 +221,7 @@ RESUMED = f"{SMALL}::test_a_search_goes_on_from_a_snapshot"
 DOORS = "tests/explorer/test_kept_files.py"
 KEPT_AS = f"{DOORS}::test_a_file_is_read_only_as_what_it_was_kept_as"
 KEPT_BY = f"{DOORS}::test_a_file_that_others_could_have_made_is_refused"
-SHARD = "tests/spark/test_shard.py::test_what_a_bad_disk_has_changed_is_made_anew"
+SHARD = "tests/spark/test_shard.py::test_a_damaged_file_of_a_shard_is_made_anew"
 STORE = "tests/spark/test_store.py"
 OF_GRAPHS = f"{ANSWERS}::test_an_exact_type_test_is_refused_in_properties_of_the_graph"
 NEVER_EQUAL = "tests/explorer/test_comparisons.py::test_a_comparison_that_is_never_true_is_refused"
@@ -1256,7 +1256,7 @@ DEFECTS: tuple[Defect, ...] = (
         "claims/repairing.py",
         "attrs.evolve(budget, max_depth=spec.file.max_depth)",
         "budget",
-        (f"{REPAIR}::test_what_happens_only_beyond_the_depth_of_a_claim_is_not_missed",),
+        (f"{REPAIR}::test_actions_beyond_the_depth_of_a_claim_are_not_missing",),
         "src/highwater",
     ),
     Defect(

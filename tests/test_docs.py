@@ -75,12 +75,14 @@ ON_SPARK = ROOT / "docs" / "spark.md"  # in the process that has Spark's session
         if any(map(commands, blocks(page))) and page != ON_SPARK
     ],
 )
-def test_what_a_page_tells_to_do_works(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_commands_and_examples_of_a_page_work(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     follow_page(page, tmp_path, monkeypatch)
 
 
 @pytest.mark.slow
-def test_what_the_page_on_spark_tells_to_do_works(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_commands_and_examples_of_the_page_on_spark_work(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     pytest.importorskip("duckdb")
     follow_page(ON_SPARK, tmp_path, monkeypatch)
 

@@ -36,7 +36,7 @@ def test_a_defect_whose_text_is_gone_is_an_error() -> None:
 
 
 @pytest.mark.parametrize("room", ["kernels", "search"])
-def test_what_must_hold_in_a_room_names_defects_that_are_planted(room: str) -> None:
+def test_a_readme_of_the_checker_names_only_planted_defects(room: str) -> None:
     text = " ".join((ROOT / "explorer" / room / "README.md").read_text(encoding="utf-8").split())
     named = [name.strip() for each in re.findall(r"\*Planted:\* ([^.]+)\.", text) for name in each.split(";")]
     assert len(named) >= 5

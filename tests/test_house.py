@@ -236,7 +236,7 @@ def test_a_folder_is_imported_under_one_name(folder: str, tmp_path: Path) -> Non
     assert elsewhere.stderr.strip().endswith(f"No module named {folder!r}"), "nothing else of ours is on Python's path"
 
 
-def test_the_front_door_offers_what_it_says_and_imports_it_when_asked() -> None:
+def test_the_front_door_offers_its_listed_names_and_imports_them_lazily() -> None:
     import highwater
 
     tree = ast.parse(Path(highwater.__file__).read_text(encoding="utf-8"))
@@ -324,7 +324,7 @@ def test_types_are_relaxed_for_machine_code_only() -> None:
         assert machine_code or MODULES[module].name == "__init__.py", f"{module} is plain Python"
 
 
-def test_public_functions_say_what_they_take_and_give() -> None:
+def test_public_functions_have_types_for_arguments_and_results() -> None:
     of_any_class = {("within", "return"), ("bound", "return"), ("toggle", "return")}  # a field, as attrs says it
     of_any_class |= {("bound", "default")} | {
         (name, "bounds") for name in ("brokers", "epochs", "offsets")
@@ -416,7 +416,7 @@ NAMES_KINDS = {
 """What knows more than one kind of collection: each kind has a slot, a description of what is in it, and a look."""
 
 
-def test_values_are_gone_into_by_what_their_domains_say() -> None:
+def test_few_modules_distinguish_kinds_of_domains() -> None:
     kinds = {"Maybe", "SetOf", "SequenceOf", "ArrayOf"}
     outside = [each for each in MODULES if not each.startswith(("highwater.model", "highwater.invariants"))]
     of_users = ("highwater.scaffold", "highwater")  # what is written as users do, and offered to them

@@ -187,7 +187,7 @@ def test_a_phone_shows_one_part_at_a_time_and_nothing_beside_the_screen(page: we
     assert all(each.is_displayed() for each in page.find_elements(By.TAG_NAME, "section"))
 
 
-def test_what_is_wrong_is_shown_with_its_line(page: webdriver.Chrome) -> None:
+def test_an_error_is_shown_with_its_line(page: webdriver.Chrome) -> None:
     put(page, MODEL.replace("world.granted + 1", "world.granted + more"), LOCKS)
     press(page, "check")
     assert "acquire(client c0) raised NameError: name 'more' is not defined; at lock_service.py:80" in text_of(

@@ -74,7 +74,7 @@ def test_the_site_has_the_counterexamples_of_the_gallery(site: Path) -> None:
 
 
 @pytest.mark.slow
-def test_what_a_page_says_is_found(site: Path) -> None:
+def test_text_of_the_pages_is_searchable(site: Path) -> None:
     found = json.loads((site / "search" / "search_index.json").read_text(encoding="utf-8"))["docs"]
     assert any("canonical form" in each["text"] and each["location"].startswith("docs/concepts") for each in found)
     assert any("kip 101 fails on two brokers" in each["text"] for each in found)

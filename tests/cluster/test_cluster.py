@@ -86,7 +86,7 @@ dog.wait()
     until(lambda: gone(paused) and gone(dog) and not folder.exists(), 60, "everything is gone")
 
 
-def test_what_does_not_happen_in_time_is_an_error_with_the_last_lines(tmp_path: Path) -> None:
+def test_a_timeout_or_early_exit_is_an_error_with_the_last_lines(tmp_path: Path) -> None:
     node = Node("b0", tmp_path, [sys.executable, "-c", "print('INFO fine'); print('ERROR broken')"], os.getpgid(0))
     node.start()
     with pytest.raises(KafkaError, match=r"(?s)b0 ended by itself; it printed last:.*ERROR broken"):
@@ -151,7 +151,7 @@ def recorded(cluster: Cluster, topic: str) -> tuple[int, set[int]]:
 @pytest.mark.xdist_group("kafka")  # with others that resolve a release
 @pytest.mark.slow
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
-def test_nothing_is_left_of_a_run_that_is_ended(tmp_path: Path, end: signal.Signals) -> None:
+def test_processes_and_folders_of_a_killed_run_are_removed(tmp_path: Path, end: signal.Signals) -> None:
     kafka()
     report = write_report(tmp_path / "flaw.json", load_spec(FLAW), FLAW_STEPS)
     command = [sys.executable, "-m", "highwater", "reproduce", str(report), "--kafka", NEWEST]
@@ -247,7 +247,7 @@ def test_without_java_there_is_one_clear_error(tmp_path: Path, monkeypatch: pyte
         ("kafka-4.1", {"brokers": 1}, "bounds.brokers: is 1; a cluster needs 2 at least"),
     ],
 )
-def test_what_no_cluster_can_be_asked_for_is_refused(preset: str, bounds: dict[str, int], said: str) -> None:
+def test_a_violation_that_no_cluster_can_show_is_refused(preset: str, bounds: dict[str, int], said: str) -> None:
     small = {"brokers": 2, "log_length_max": 1, "records_max": 1, "leader_epoch_max": 1, "fetch_steps": 1}
     spec = claim(preset, "isr_is_valid", **{**small, **bounds})
     wanted = about(spec, Violation("isr_is_valid", {}, "", {}, steps_of(spec.system(), "")))

@@ -45,7 +45,7 @@ def cluster(leader: int = 0, isr: str = "0, 1, 2", epoch: int = 0, running: bool
         ({"log": "r0"}, "b0's log has r0 and not none"),
     ],
 )
-def test_what_differs_from_the_model_is_named(
+def test_a_difference_from_the_model_is_named(
     flaw: Counterexample, planned: tuple[Schedule, int], seen: dict[str, Any], said: str
 ) -> None:
     driver = Driver(cluster(**seen), flaw.protocol)

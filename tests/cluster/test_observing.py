@@ -53,7 +53,7 @@ def test_a_partition_that_nobody_has_created_has_no_record(cluster: Any) -> None
     assert control(cluster, "other") is None
 
 
-def test_what_a_broker_has_learned_last_is_its_last_line(cluster: Any) -> None:
+def test_the_last_line_of_a_broker_gives_its_role_and_leader_epoch(cluster: Any) -> None:
     assert learned(cluster.brokers[0]) == (False, 3)
     lines = cluster.brokers[0].lines()
     again = max(number for number, line in enumerate(lines) if "Leader t-0" in line)
@@ -106,7 +106,7 @@ def test_a_request_is_seen_at_a_port_until_it_is_read() -> None:
             assert not has_unread_request(port)
 
 
-def test_where_the_kernel_does_not_list_connections_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_kernel_that_lists_no_connections_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("highwater.cluster.observing.CONNECTIONS", ("/no/such/tcp", "/no/such/tcp6"))
     with pytest.raises(KafkaError, match="/no/such/tcp does not exist: this needs Linux"):
         has_unread_request(9092)

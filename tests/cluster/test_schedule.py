@@ -141,7 +141,7 @@ def test_steps_of_a_schedule_remember_the_states_between(planned: Planned) -> No
         assert not deed.eager or deed.eager[-1].state == deed.state
 
 
-def test_a_search_that_gives_up_says_so(flaw: Counterexample, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_planner_that_gives_up_reports_its_limit(flaw: Counterexample, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("highwater.cluster.planner.MOST_NODES", 3)
     with pytest.raises(NoSchedule, match="none was found among the first 3 states; there are more"):
         plan(flaw)

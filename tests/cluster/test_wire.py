@@ -82,7 +82,7 @@ def test_a_configuration_is_asked_for(answering: Controller) -> None:
 
 
 @pytest.mark.parametrize("answering", [configured(40, b"\3no")], indirect=True)
-def test_a_configuration_that_the_controller_refuses_is_said(answering: Controller) -> None:
+def test_a_refused_configuration_is_an_error(answering: Controller) -> None:
     with pytest.raises(wire.Refused, match="error 40: no"):
         wire.configure(answering.port, "t", "min.insync.replicas", "1", 10)
 
@@ -94,13 +94,13 @@ def test_an_election_that_is_not_needed_is_none(answering: Controller) -> None:
 
 
 @pytest.mark.parametrize("answering", [elected(80, b"\5none")], indirect=True)
-def test_what_the_controller_refuses_is_said(answering: Controller) -> None:
+def test_a_refused_election_is_an_error(answering: Controller) -> None:
     with pytest.raises(wire.Refused, match="error 80: none"):
         wire.elect(answering.port, "t", 0, 10, uncleanly=False)
 
 
 @pytest.mark.parametrize("answering", [assigned(37, b"\0")], indirect=True)
-def test_replicas_that_the_controller_refuses_are_said(answering: Controller) -> None:
+def test_a_refused_assignment_is_an_error(answering: Controller) -> None:
     with pytest.raises(wire.Refused, match="error 37"):
         wire.assign(answering.port, "t", 0, [2, 0, 1], 10)
 
@@ -118,6 +118,6 @@ def test_a_voter_is_removed_by_its_id_and_its_directory(answering: Controller) -
 
 
 @pytest.mark.parametrize("answering", [removed(6, b"\4who")], indirect=True)
-def test_a_removal_that_another_controller_has_to_do_is_said(answering: Controller) -> None:
+def test_a_removal_sent_to_the_wrong_controller_is_an_error(answering: Controller) -> None:
     with pytest.raises(wire.Refused, match="error 6: who"):
         wire.remove_voter(answering.port, 101, b"highwaterbroker!", 10)

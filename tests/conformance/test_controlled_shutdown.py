@@ -77,9 +77,7 @@ FETCH = {"do": "send", "broker": 0, "view": ACTIVE, "see": [0]}
 
 
 @pytest.mark.parametrize("isr", [[1, 2], [0, 1, 2]], ids=["out", "in"])
-def test_a_broker_that_reads_during_its_shutdown_that_it_has_left_the_isr_fetches_no_more(
-    kafka: Harness, isr: list[int]
-) -> None:
+def test_a_broker_that_leaves_the_isr_during_its_shutdown_stops_fetching(kafka: Harness, isr: list[int]) -> None:
     begun(kafka)
     *_, fetched = kafka.run([learns(1, 0, [0, 1, 2]), {"do": "begin_shutdown", "broker": 0}, learns(1, 1, isr), FETCH])
     assert ("error" in fetched) is (isr == [1, 2]), fetched

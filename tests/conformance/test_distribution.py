@@ -62,7 +62,7 @@ def test_a_release_older_than_the_harness_knows_is_refused(tmp_path: Path) -> No
         find(str(tmp_path))
 
 
-def test_what_does_not_exist_is_named() -> None:
+def test_a_missing_distribution_is_named() -> None:
     with pytest.raises(KafkaError, match=r"/no/such/place does not exist"):
         find("/no/such/place")
 
@@ -187,7 +187,7 @@ def test_the_jar_must_be_of_the_release_that_was_asked_for(maven: Maven, tmp_pat
     assert not maven.kept.exists()
 
 
-def test_what_reads_disks_is_the_newest_release_that_is_kept_and_known(maven: Maven, tmp_path: Path) -> None:
+def test_disks_are_read_by_the_newest_kept_and_known_release(maven: Maven, tmp_path: Path) -> None:
     assert disk.reader_release() == "4.4.0"
     for release in ("3.9.1", "4.0.2", "4.1.1", "99.9.9"):
         maven.names(jar(tmp_path / "libs", f"kafka_2.13-{release}.jar"))
@@ -209,7 +209,7 @@ def test_a_relative_cache_folder_is_not_the_working_folder(
     assert list(distribution.cache_folder()) == [tmp_path / ".cache" / "highwater" / "java"]
 
 
-def test_without_java_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_java_is_reported_with_the_version_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(distribution.shutil, "which", lambda *arguments, **options: None)
     with pytest.raises(KafkaError, match="install a JDK of version 17"):
         java()

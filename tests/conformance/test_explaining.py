@@ -182,7 +182,7 @@ def test_replicas_that_fit_together_have_no_findings() -> None:
     assert properties(copy(0, 0, cache=((0, 0), (2, 1)))) == []  # an epoch without records
 
 
-def test_what_is_deleted_is_not_judged() -> None:
+def test_deleted_records_are_not_judged() -> None:
     one, other = copy(0, 0, 0, 1, 1, cache=((1, 3),)), copy(1, 0, 0, 1, 1)
     assert properties(one, other) == ["epoch_cache_matches_the_log"]
     assert properties(attrs.evolve(one, log_start=3), other) == []
@@ -274,7 +274,7 @@ def test_the_first_record_that_no_step_explains_is_named(tmp_path: Path) -> None
 
 @pytest.mark.usefixtures("kafka")
 @pytest.mark.xdist_group("kafka")
-def test_what_a_lost_record_leaves_on_disk_violates_properties(tmp_path: Path) -> None:
+def test_a_lost_record_violates_properties_on_disk(tmp_path: Path) -> None:
     """The controller did nothing wrong, and a broker still remembers a high watermark above a record that is gone. What
     went wrong is in the brokers' lines: b0 led in epoch 0, and leads again in epoch 2.
     """

@@ -60,7 +60,7 @@ def test_the_last_step_has_a_lane_of_both_sides_and_the_fields_that_differ(claim
     assert "no exception" in html
 
 
-def test_what_the_real_call_threw_is_its_result(claim: Claim) -> None:
+def test_an_exception_of_the_real_call_is_shown_as_its_result(claim: Claim) -> None:
     html = page(diverging(claim(), ("NotLeaderOrFollowerException: not <b0>",), hw=1))
     assert "NotLeaderOrFollowerException: not &lt;b0&gt;" in html
     assert "no exception" not in html
@@ -75,7 +75,7 @@ def test_a_step_that_only_kafka_takes_is_named_as_refused(claim: Claim) -> None:
 
 
 @pytest.mark.parametrize(("key", "value"), [("up", False), ("leader", 1), ("isr", []), ("hw", None)])
-def test_what_was_seen_is_drawn_whatever_it_is(claim: Claim, key: str, value: Any) -> None:
+def test_unexpected_values_of_kafka_are_drawn(claim: Claim, key: str, value: Any) -> None:
     kafka = cells(page(diverging(claim(), **{key: value})))[5]
     assert "apart" in kafka
     assert "badge" in kafka
@@ -86,6 +86,6 @@ def test_an_initial_state_seen_is_the_initial_state(claim: Claim) -> None:
     assert as_seen(initial, {"0": LEADER, "1": FOLLOWER}) == initial
 
 
-def test_every_operation_says_what_it_calls() -> None:
+def test_every_operation_names_the_call_it_makes() -> None:
     used = re.findall(r'(?:"do": |_fetching\()"(\w+)"', Path(operations.__file__).read_text())
     assert set(used) - {"reset"} == REAL.keys()

@@ -91,7 +91,7 @@ def test_mapped_steps_that_happen_call_something(claim: Claim) -> None:
                 assert operations_of(instance, before, spec.protocol, spec.bounds), instance
 
 
-def test_a_search_that_ends_early_says_so(claim: Claim) -> None:
+def test_an_incomplete_search_for_paths_gives_its_limit(claim: Claim) -> None:
     assert Paths(claim(leader_moves=1).system(), MAPPED, REFUSABLE, Budget(max_states=3)).unseen == "max-states"
 
 

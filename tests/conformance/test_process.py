@@ -62,7 +62,7 @@ def test_an_interrupted_run_leaves_neither_a_process_nor_a_folder(tmp_path: Path
 
 
 @pytest.mark.parametrize("ending", [KeyboardInterrupt, OSError])
-def test_what_ends_before_java_runs_leaves_no_folder(
+def test_an_exit_before_java_starts_leaves_no_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: type[BaseException]
 ) -> None:
     def ends() -> str:

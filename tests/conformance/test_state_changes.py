@@ -126,7 +126,7 @@ def test_lines_that_two_files_have_count_once(tmp_path: Path) -> None:
     assert epochs(read(tmp_path, MADE + leads(7) + MADE + leads(7), "other.log")).count(7) == 2  # two runs
 
 
-def test_what_is_damaged_is_passed_over(tmp_path: Path) -> None:
+def test_damaged_lines_are_counted_and_skipped(tmp_path: Path) -> None:
     whole, garbage = leads(1, 1, 0).encode(), bytes(range(256)) * 400
     half = leads(2, 2, 1)[: -len("1. (logger)\n")].encode()
     found = read(tmp_path, garbage + b"\n" + whole + garbage + b"\n" + half)
@@ -139,7 +139,7 @@ def test_what_is_damaged_is_passed_over(tmp_path: Path) -> None:
     assert [each.property for each in read_lines(tmp_path).findings] == ["readable"]
 
 
-def test_lines_of_several_brokers_in_one_file_are_told_apart(tmp_path: Path) -> None:
+def test_lines_of_several_brokers_in_one_file_keep_their_brokers(tmp_path: Path) -> None:
     text = leads(0) + follows(1, 2).replace("id=0", "id=2").replace("is 2", "is 0") + follows(2, 3)
     assert [each.broker for each in read(tmp_path, text, "all.txt").learned] == [0, 2, 0]
 
@@ -212,13 +212,13 @@ def test_a_broker_that_starts_again_learns_the_same_epoch_later(tmp_path: Path) 
         ),
     ],
 )
-def test_what_no_record_of_the_controller_has_is_a_finding(text: str, words: str, tmp_path: Path) -> None:
+def test_a_learned_epoch_without_a_controller_record_is_a_finding(text: str, words: str, tmp_path: Path) -> None:
     (finding,) = judge_learned(read(tmp_path, text + text).learned, history(*ELECTIONS), None)
     assert (finding.property, finding.where) == ("learned_epochs_are_recorded", "state-change.log:1")
     assert finding.words == f"{words}; 1 more of its lines do not fit"
 
 
-def test_what_is_older_than_the_snapshot_is_not_judged(tmp_path: Path) -> None:
+def test_lines_older_than_the_snapshot_are_not_judged(tmp_path: Path) -> None:
     events = history(*ELECTIONS)
     begun, later = events[4].after, events[5:]
     fitting = read(tmp_path, leads(0) + follows(1, 2) + leads(2, 4, 1)).learned

@@ -327,7 +327,7 @@ def test_the_symptom_of_a_known_defect_with_another_cause_is_new(
 
 
 @pytest.mark.xdist_group("kafka")
-def test_a_fault_of_the_walk_is_none_of_kafka(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fault_of_the_walk_is_not_blamed_on_kafka(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It throws where Kafka calls it back, so that Kafka catches it and reports it to its fault handler."""
     distribution = kafka(NEWEST)
     shutil.copytree(programs.HARNESS, tmp_path / "harness")

@@ -41,7 +41,7 @@ def test_estimates_are_of_the_right_order(
     assert found.fits
 
 
-def test_what_a_bound_multiplies_by_is_measured_and_not_guessed() -> None:
+def test_the_growth_by_a_bound_is_measured() -> None:
     spec = claim(2, 2, 2, 2)
     found = advice.advise(spec, api.check(spec, max_states=500).outcome)
     by_bound = {growth.bound: growth for growth in found.growths}
@@ -129,7 +129,7 @@ def test_a_size_goes_before_a_budget_and_what_is_at_its_limit_is_left_out() -> N
     )
 
 
-def test_a_claim_that_holds_says_which_bound_to_raise_first(highwater: Run, write_spec: Write) -> None:
+def test_a_claim_that_holds_names_the_bound_to_raise_first(highwater: Run, write_spec: Write) -> None:
     bounds = {**SHRINK, "fetch_steps": 1, "isr_shrinks": 1}
     spec = write_spec(
         model="partition", protocol=None, preset="kafka-4.1", bounds=bounds, check=["candidates_are_complete"]

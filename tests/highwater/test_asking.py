@@ -154,7 +154,7 @@ def test_two_models_that_can_be_asked_the_same_give_one_answer(min_isr: int) -> 
     assert says.keys() == {"partition", "kraft"} and len(set(says.values())) == 1, says
 
 
-def test_of_two_models_the_second_stands_in_for_what_the_first_has_not() -> None:
+def test_a_second_model_answers_settings_that_the_first_lacks() -> None:
     question = question_named("one-in-sync-suffices")
     settings = settings_for(question, release="4.1.1", during=("controller-fail-over",))
     (part,) = answer(question, settings, alone=True).parts
@@ -209,7 +209,7 @@ def test_a_wrong_question_or_setting_is_one_line(highwater: Run, given: list[str
     assert line.startswith(f"highwater: {message}")
 
 
-def test_nobody_at_the_terminal_is_asked_for_nothing(highwater: Run) -> None:
+def test_ask_without_a_question_is_refused_off_a_terminal(highwater: Run) -> None:
     done = highwater("ask")
     assert done.exit_code == 2 and "name a QUESTION, or --list them all" in done.stderr
 
@@ -249,7 +249,7 @@ def test_a_question_without_a_model_has_a_reason_and_where_it_was_seen(highwater
     assert "with acks=0 nothing is acknowledged" in " ".join(highwater("ask", "acks-0").stdout.split())
 
 
-def test_of_several_harms_those_that_are_known_are_named() -> None:
+def test_an_answer_names_which_of_several_harms_are_known() -> None:
     found = front.ask("broker-killed", release="4.4.0", unclean=True, alone=True)
     assert found.says is Says.NOT_KNOWN
     assert "whether the partition has no leader although all brokers run; the model `kraft`" in found.sentences[0]
@@ -393,7 +393,7 @@ def test_a_lack_of_memory_is_seen_where_it_is_asked_without_this(monkeypatch: py
     assert part.says is Says.NOT_KNOWN and part.lacked_memory
 
 
-def test_what_is_judged_on_the_graph_of_all_states_rests_on_no_rule_of_a_finding() -> None:
+def test_an_answer_judged_on_the_graph_of_states_cites_no_finding() -> None:
     """A counterexample of this kind is not executed under other rules, so that it seems to be none under any."""
     found = front.ask("running-broker-unregistered", release="4.4.0", alone=True)
     part = found.decisive
@@ -427,7 +427,7 @@ def searches_that_say(verdicts: dict[Any, Verdict], monkeypatch: pytest.MonkeyPa
         (Verdict.UNKNOWN, Says.NOT_KNOWN, "whether it comes about without this, too, is not known"),
     ],
 )
-def test_what_comes_about_without_what_was_asked_is_no_answer(
+def test_a_violation_that_happens_without_the_asked_event_is_no_answer(
     without: Verdict, says: Says, why: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (claim,) = question_named("upgraded-from-before-3-5").claims
@@ -439,7 +439,7 @@ def test_what_comes_about_without_what_was_asked_is_no_answer(
 
 
 @pytest.mark.parametrize(("reason", "is_lasting"), [("memory", False), ("max-states", True)])
-def test_what_ends_for_lack_of_memory_is_not_what_any_machine_finds(
+def test_an_answer_limited_by_memory_is_not_lasting(
     reason: str, is_lasting: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answers_that(lambda claim, settings: Says.NO, 0, monkeypatch, reason)
@@ -465,7 +465,7 @@ def test_in_other_releases_what_came_about_here_is_asked_first(monkeypatch: pyte
     assert found.says is Says.YES and {*elsewhere} == {last}, "it decides, so that the rest is not asked"
 
 
-def test_what_settings_have_stored_leaves_releases_as_much_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_searches_of_other_settings_do_not_use_up_the_budget_of_releases(monkeypatch: pytest.MonkeyPatch) -> None:
     question = question_named("reassignment-source-dies")
     searched = answers_that(lambda claim, settings: Says.YES, answering.MOST_STATES_MORE // 2, monkeypatch)
     found = answering.answer(question, Settings(release="4.4.0"))

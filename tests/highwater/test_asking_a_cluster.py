@@ -77,7 +77,7 @@ def broker_configs(of: str, *settings: str) -> str:
     return "\n  ".join([f"{of} are:", *(f"{each} sensitive=false synonyms={{}}" for each in settings)]) + "\n"
 
 
-def test_where_brokers_differ_the_worse_value_is_taken_and_named(tmp_path: Path) -> None:
+def test_the_worst_of_differing_broker_values_is_taken_and_named(tmp_path: Path) -> None:
     """One that says nothing has what all have by default, or what Kafka has."""
     unclean = "unclean.leader.election.enable"
     described = (
@@ -120,7 +120,7 @@ def test_log_directories_and_a_snapshot_of_the_metadata_are_read(
     assert len(done.stderr.splitlines()) == 1
 
 
-def test_records_of_the_metadata_log_say_what_topics_have_in_the_end() -> None:
+def test_metadata_records_give_the_final_settings_of_topics() -> None:
     records = [
         ("TopicRecord", {"topicId": "A", "name": "t"}),
         ("TopicRecord", {"topicId": "B", "name": "gone"}),
@@ -175,7 +175,7 @@ def test_an_output_that_is_cut_in_half_is_refused_in_one_line(highwater: Run, tm
         (TOPICS, "nothing there names the release of Kafka; add --release"),
     ],
 )
-def test_what_cannot_be_read_is_one_line(highwater: Run, tmp_path: Path, text: str, message: str) -> None:
+def test_an_unreadable_file_is_refused_in_one_line(highwater: Run, tmp_path: Path, text: str, message: str) -> None:
     pytest.importorskip("yaml")
     (tmp_path / "file").write_text(text, encoding="utf-8")
     done = highwater("ask", "--from", tmp_path / "file")
@@ -208,7 +208,7 @@ def test_the_worst_comes_first_and_other_settings_are_no_question(tmp_path: Path
     assert [each and each.says for each in rows[0].answers] == [Says.YES, None], "of two replicas, and not of three"
 
 
-def test_a_folder_that_is_not_there_is_said_to_be_missing(tmp_path: Path) -> None:
+def test_a_missing_folder_is_reported(tmp_path: Path) -> None:
     with pytest.raises(Wrong, match="No such file"):
         read(tmp_path / "nothing")
 
@@ -217,7 +217,9 @@ def test_a_folder_that_is_not_there_is_said_to_be_missing(tmp_path: Path) -> Non
     "options",
     [["--expect", "no"], ["--html", "x.html"], ["--min-isr", "1"], ["--replication-factor", "2"], ["--unclean"]],
 )
-def test_what_would_be_ignored_beside_a_cluster_is_refused(highwater: Run, tmp_path: Path, options: list[str]) -> None:
+def test_options_that_a_cluster_makes_meaningless_are_refused(
+    highwater: Run, tmp_path: Path, options: list[str]
+) -> None:
     (tmp_path / "topics").write_text(TOPICS, encoding="utf-8")
     ended = highwater("ask", "--from", tmp_path, *options)
     assert ended.exit_code == 2

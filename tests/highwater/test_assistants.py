@@ -137,7 +137,7 @@ def server_in(folder: Path) -> subprocess.Popen[bytes]:
     return subprocess.Popen(command, cwd=folder, **pipes)
 
 
-def test_what_is_no_message_stops_no_server(folder: Path) -> None:
+def test_malformed_messages_do_not_stop_the_server(folder: Path) -> None:
     messages = [
         b"\xff\xfe not UTF-8",
         b"[" * 100_000,
@@ -221,7 +221,7 @@ def test_a_model_that_ends_its_process_ends_one_call(folder: Path, last_line: st
     with_client(folder, talk)
 
 
-def test_what_the_client_does_not_want_any_more_is_ended(folder: Path) -> None:
+def test_a_call_that_the_client_cancels_is_ended(folder: Path) -> None:
     (folder / "stuck.py").write_text(f"{NEVER}\nimport os\nopen('process', 'w').write(str(os.getpid()))\nforever()\n")
     noted = folder / "process"
 
@@ -271,7 +271,7 @@ def test_a_budget_of_states_that_runs_out_leaves_it_unknown(call: Call) -> None:
     )
 
 
-def test_what_holds_holds_within_bounds_that_it_names(call: Call) -> None:
+def test_a_claim_that_holds_names_the_bounds_it_holds_within(call: Call) -> None:
     found = call("check_spec", text=LOCK.replace("false", "true"))
     assert (found["verdict"], found["status"]) == ("holds", "met")
     assert found["words"].startswith("holds within these bounds: writes_never_go_back")
@@ -281,7 +281,7 @@ def test_what_holds_holds_within_bounds_that_it_names(call: Call) -> None:
 # --- the folder
 
 
-def test_nothing_outside_the_folder_is_read_or_imported(folder: Path, call: Call) -> None:
+def test_files_outside_the_folder_are_neither_read_nor_imported(folder: Path, call: Call) -> None:
     outside = folder.parent / "outside"
     shutil.move(folder / "lock_service.py", outside.mkdir() or outside / "lock_service.py")
     (outside / "claim.toml").write_text(LOCK)
@@ -332,7 +332,7 @@ def test_a_folder_of_models_outside_is_refused_at_the_start(highwater: Callable[
         assert words in ran.stderr
 
 
-def test_without_the_library_the_command_says_how_to_install_it(
+def test_a_missing_library_is_reported_with_the_command_that_installs_it(
     highwater: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delitem(sys.modules, "highwater.assistants.serving")
@@ -380,7 +380,9 @@ def test_without_the_library_the_command_says_how_to_install_it(
         ("ask_kafka", {"question": "rolling-restart", "release": "9" * 99}, "release: "),
     ],
 )
-def test_what_is_asked_wrongly_is_refused_in_a_sentence(call: Call, name: str, arguments: Any, words: str) -> None:
+def test_a_call_with_wrong_arguments_is_refused_in_a_sentence(
+    call: Call, name: str, arguments: Any, words: str
+) -> None:
     with pytest.raises(Exception) as refused:
         call(name, **arguments)
     assert type(refused.value).__name__ in ("Wrong", "SpecError", "ReportError", "SessionError", "ExpressionError")
@@ -395,7 +397,7 @@ def test_what_is_asked_wrongly_is_refused_in_a_sentence(call: Call, name: str, a
 @pytest.mark.parametrize(
     ("name", "key"), [("list_models", "settings"), ("list_properties", "properties"), ("list_actions", "actions")]
 )
-def test_what_has_no_room_in_one_answer_is_in_the_next(call: Call, name: str, key: str, model: str) -> None:
+def test_long_lists_continue_in_the_next_answer(call: Call, name: str, key: str, model: str) -> None:
     found, offset = [], 0
     while offset is not None:
         page = call(name, model=model, offset=offset)
@@ -412,7 +414,7 @@ def test_a_model_of_ones_own_is_listed_like_any_other(call: Call) -> None:
     assert (found["name"], found["kind"]) == ("writes_never_go_back", "invariant")
 
 
-def test_specs_are_found_by_what_they_say(call: Call) -> None:
+def test_specs_are_found_by_their_text(call: Call) -> None:
     found = call("list_specs", query="KIP-101 two brokers", where="gallery")
     names = [each["spec"] for each in found["specs"]]
     assert KIP_101 in names
@@ -441,7 +443,7 @@ def test_operators_questions_are_listed_and_answered(call: Call) -> None:
     assert found["settings"].startswith("Kafka 3.9.2")
 
 
-def test_a_text_that_is_cut_says_by_how_much() -> None:
+def test_a_truncated_text_gives_the_number_of_missing_characters() -> None:
     assert short("a" * 20, 10) == f"{'a' * 10} … (10 characters more)"
     assert short("a" * 10, 10) == "a" * 10
 
@@ -477,7 +479,7 @@ def test_schemas_are_as_published_under_their_version() -> None:
     assert now == json.loads(PUBLISHED.read_text()), f"{{\n{lines}\n}}"
 
 
-def test_every_key_of_a_schema_says_what_it_means() -> None:
+def test_every_key_of_a_schema_has_a_description() -> None:
     bare: list[str] = []
     for tool in TOOLS.values():
         jsonschema.Draft202012Validator.check_schema(tool.input_schema)

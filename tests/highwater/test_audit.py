@@ -49,7 +49,7 @@ def contradicted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(breadth_first, "audit_of", CONTEST)
 
 
-def test_a_claim_that_holds_says_how_much_of_it_was_judged_twice(highwater: Run, tmp_path: Path) -> None:
+def test_a_claim_that_holds_reports_how_much_was_audited(highwater: Run, tmp_path: Path) -> None:
     report = tmp_path / "report.json"
     ended = highwater("check", HOLDS, "--json", report)
     assert ended.exit_code == 0
@@ -86,7 +86,7 @@ def test_an_audit_is_asked_for_from_python() -> None:
 
 @pytest.mark.parametrize("jobs", ["1", "2"])
 @pytest.mark.usefixtures("contradicted")
-def test_a_contradiction_ends_a_run_with_70_and_says_all_there_is_to_know(
+def test_a_contradiction_exits_70_and_reports_state_path_and_both_results(
     highwater: Run, tmp_path: Path, jobs: str
 ) -> None:
     report = tmp_path / "report.json"
@@ -104,7 +104,7 @@ def test_a_contradiction_ends_a_run_with_70_and_says_all_there_is_to_know(
     assert json.loads(report.read_text())["complete"] is False
 
 
-def test_what_was_kept_is_forgotten_after_a_contradiction_and_the_next_run_is_right(
+def test_kept_trees_are_removed_after_a_contradiction_and_the_next_run_is_right(
     highwater: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))

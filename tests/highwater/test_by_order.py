@@ -49,7 +49,7 @@ def lasso() -> dict[str, Any]:
     return json.loads(json.dumps(entry))
 
 
-def test_what_holds_for_any_number_says_so(met: Result) -> None:
+def test_a_verdict_for_any_number_lists_the_numbers(met: Result) -> None:
     assert met.status is Status.MET
     text = plain_text(met)
     assert "holds for any number of leader epochs, partition epochs, shrinks and elections: leaders_are" in text
@@ -59,7 +59,7 @@ def test_what_holds_for_any_number_says_so(met: Result) -> None:
     assert entry["by_order"] == entry["any_number_of"] == KEYS["by_order"]
 
 
-def test_within_bounds_it_says_that(met: Result) -> None:
+def test_a_verdict_within_bounds_is_reported_as_such(met: Result) -> None:
     bounded = check_spec(make_spec("bounded", keys(by_order=[], expect={"verdict": "holds"})), Engine.PYTHON)
     assert bounded.status is Status.MET
     assert "holds within these bounds" in plain_text(bounded)
@@ -81,7 +81,7 @@ def test_a_bound_without_room_for_a_new_epoch_leaves_the_claim_unmet() -> None:
     )
 
 
-def test_both_engines_say_the_same(met: Result) -> None:
+def test_both_engines_report_the_same_counts(met: Result) -> None:
     local = check_spec(make_spec("any_number", KEYS))
     for name in ("verdict", "levels", "generated", "bounds_cut", "any_number_of", "by_order"):
         assert getattr(local.outcome, name) == getattr(met.outcome, name)
@@ -103,7 +103,7 @@ def test_both_engines_say_the_same(met: Result) -> None:
         ),
     ],
 )
-def test_what_cannot_be_claimed_is_refused_by_key(changes: dict[str, Any], message: str) -> None:
+def test_an_impossible_claim_by_order_is_refused_by_key(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(SpecError, match=message):
         make_spec("wrong", keys(**changes))
 

@@ -92,7 +92,9 @@ assert not found and not {{"numpy", "numba", "llvmlite", "networkx", "rich"}} & 
     assert ended.returncode == 0, ended.stderr
 
 
-def test_what_is_not_so_is_refused_and_named(highwater: Run, certificate: Path, tmp_path: Path) -> None:
+def test_a_certificate_with_false_contents_is_refused_with_the_difference(
+    highwater: Run, certificate: Path, tmp_path: Path
+) -> None:
     counts = altered(
         certificate, tmp_path / "counts", lambda of: attrs.evolve(of, counts={**of.counts, "generated": 7})
     )
@@ -152,7 +154,7 @@ BAD: dict[str, tuple[Callable[[Path, Path], Path], str]] = {
 
 
 @pytest.mark.parametrize("wrong", BAD)
-def test_what_is_no_certificate_of_this_model_is_one_line_and_exit_code_2(
+def test_a_file_that_is_no_certificate_of_the_model_exits_2_with_one_line(
     highwater: Run, certificate: Path, tmp_path: Path, wrong: str
 ) -> None:
     make, words = BAD[wrong]
@@ -238,7 +240,7 @@ def test_a_fault_of_the_model_is_one_line_and_exit_code_2(highwater: Run, tmp_pa
         ),
     ],
 )
-def test_what_is_not_known_has_no_certificate_and_is_undecided_all_the_same(
+def test_an_undecided_claim_gets_no_certificate_and_exits_3(
     highwater: Run, tmp_path: Path, claim: Path, options: list[str], why: str
 ) -> None:
     (tmp_path / "c").write_bytes(b"of an earlier run")

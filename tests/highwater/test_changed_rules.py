@@ -324,7 +324,7 @@ def _in_short(attempt: Attempt) -> str:
 
 @thorough_or_quick
 @given(models(), st.sampled_from([None, None, 1, 3]))
-def test_a_random_rule_is_defended_where_plain_python_says_so(model: Model, depth: int | None) -> None:
+def test_a_random_rule_has_the_same_fate_as_in_plain_python(model: Model, depth: int | None) -> None:
     spec, before, depth = claim(model, depth, violated=False)
     said = {frozenset({each.key}): each.fate for each in mutate(spec, workers=1)[1]}
     for protocol in others(Rules(), 1):

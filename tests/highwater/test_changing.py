@@ -49,7 +49,7 @@ def test_a_claim_that_holds_may_be_violated_under_the_rules_of_a_release_before(
     assert all("preset 3.9.2" in page for page in pages.values())
 
 
-def test_what_a_file_expects_is_not_expected_of_what_it_does_not_say(highwater: Run, write_spec: Write) -> None:
+def test_expectations_of_a_file_do_not_apply_to_changed_claims(highwater: Run, write_spec: Write) -> None:
     spec = write_spec(expect={"verdict": "holds", "distinct_states": 3})
     assert highwater("check", spec).exit_code == 1
     done = highwater("check", spec, "--set", "protocol.variant=kip-279", "--set", "bounds.records_max = 2")
@@ -124,7 +124,7 @@ def test_a_spec_may_name_a_release(highwater: Run, write_spec: Write) -> None:
         (["--set", "bounds.records_max=1", "--update-locks"], "--update-locks has no meaning with --preset and --set"),
     ],
 )
-def test_what_cannot_be_asked_is_refused_in_one_line(
+def test_an_impossible_change_is_refused_in_one_line(
     highwater: Run, write_spec: Write, options: list[str], words: str
 ) -> None:
     done = highwater("check", write_spec(), *options)

@@ -192,7 +192,7 @@ def test_one_model_is_listed_if_it_is_named(highwater: Run, what: str) -> None:
     )
 
 
-def test_what_takes_no_argument_refuses_one(highwater: Run) -> None:
+def test_an_argument_to_list_schema_is_refused(highwater: Run) -> None:
     result = highwater("list", "schema", "extra")
     assert result.exit_code == 2
     assert "list schema takes no argument" in result.stderr

@@ -139,7 +139,7 @@ def test_a_junit_report_times_compiling_apart(tmp_path: Path, write_spec: Write)
     assert [case.get("time") for case in suite.iter("testcase")] == ["2.250", "2.250"]
 
 
-def test_what_xml_cannot_hold_is_replaced(tmp_path: Path, write_spec: Write) -> None:
+def test_characters_that_xml_cannot_hold_are_replaced(tmp_path: Path, write_spec: Write) -> None:
     result = check_spec(load_spec(write_spec("bell\x07.toml", check=["leader_in_isr"])))
     junit.write_junit(tmp_path / "junit.xml", [result])
     assert next(ElementTree.parse(tmp_path / "junit.xml").iter("testcase")).get("name") == "bell\ufffd"
@@ -314,7 +314,7 @@ def test_everything_that_is_wrong_has_its_line_and_column_in_every_report(highwa
     assert [(each["startLine"], each["startColumn"]) for each in regions] == places
 
 
-def test_what_an_option_says_has_no_place_in_the_file(highwater: Run, write_spec: Write) -> None:
+def test_an_error_in_an_option_has_no_line_in_the_file(highwater: Run, write_spec: Write) -> None:
     path = write_spec()
     assert highwater("check", path, "--preset", "9.9").stderr == (
         f"highwater: {path}: preset: the model reference has none\n"
@@ -332,7 +332,7 @@ def test_what_an_option_says_has_no_place_in_the_file(highwater: Run, write_spec
         (OTHERWISE_RIGHT + 'check = ["(at line 9, column 9)"]\n', '4:10: check: "(at line 9, column 9)"'),
     ],
 )
-def test_what_is_no_toml_or_lies_some_lines_below_its_key_has_its_place(
+def test_errors_of_toml_and_of_nested_values_have_line_and_column(
     highwater: Run, tmp_path: Path, text: str, place: str
 ) -> None:
     path = tmp_path / "wrong.toml"
@@ -340,7 +340,7 @@ def test_what_is_no_toml_or_lies_some_lines_below_its_key_has_its_place(
     assert f"highwater: {path}:{place}" in highwater("check", path).stderr
 
 
-def test_a_wrong_spec_is_annotated_too(highwater: Run, write_spec: Write) -> None:
+def test_every_error_of_a_spec_is_annotated(highwater: Run, write_spec: Write) -> None:
     path = write_spec(sauce="x", bounds={"brokers": 0})
     result = highwater("check", path, "--github")
     assert result.exit_code == 2

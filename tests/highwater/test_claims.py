@@ -188,7 +188,7 @@ def only_mismatch(result: Result) -> str:
     return result.mismatches[0]
 
 
-def test_a_mismatch_says_what_was_expected_and_what_came_out(make_spec: Make) -> None:
+def test_a_mismatch_names_the_expected_and_the_actual_result(make_spec: Make) -> None:
     assert (
         only_mismatch(judge_claim(make_spec(expect=violated()), HOLDS))
         == "expected a violation, but the verdict is holds"
@@ -200,7 +200,7 @@ def test_a_mismatch_says_what_was_expected_and_what_came_out(make_spec: Make) ->
     assert "strong_isr is violated after 2 steps" in text
 
 
-def test_every_mismatch_is_said(make_spec: Make) -> None:
+def test_every_mismatch_is_reported(make_spec: Make) -> None:
     claim = violated(property="weak_isr", trace_length=3, distinct_states=12345, depth=7)
     mismatches = judge_claim(make_spec(check=TWO, expect=claim), WEAK_AFTER_2).mismatches
     assert len(mismatches) == 3
@@ -209,7 +209,7 @@ def test_every_mismatch_is_said(make_spec: Make) -> None:
     assert any("depth 7" in text and "2" in text for text in mismatches)
 
 
-def test_the_violation_of_a_result_is_the_claimed_one_or_else_the_first(make_spec: Make) -> None:
+def test_a_result_shows_the_claimed_violation_or_the_first(make_spec: Make) -> None:
     claimed = judge_claim(make_spec(check=TWO, expect=violated(property="strong_isr")), BOTH)
     assert claimed.violation is not None
     assert claimed.violation.property == "strong_isr"

@@ -107,7 +107,7 @@ def test_a_search_that_ends_before_a_bound_cuts_a_step_names_no_bound(highwater:
         ),
     ],
 )
-def test_an_unmet_claim_exits_1_and_says_why(
+def test_an_unmet_claim_exits_1_with_the_reason(
     highwater: Run, write_spec: Write, keys: dict[str, Any], words: str
 ) -> None:
     result = highwater("check", write_spec(**keys))
@@ -134,7 +134,7 @@ def test_a_search_that_was_cut_short_exits_3(
     assert words in result.stdout
 
 
-def test_a_violation_within_the_budget_is_reported_all_the_same(highwater: Run) -> None:
+def test_a_violation_at_the_maximal_depth_is_reported(highwater: Run) -> None:
     result = highwater("check", VIOLATED, "--max-depth", 9)
     assert result.exit_code == 0
     assert highwater("check", VIOLATED, "--max-depth", 8).exit_code == 3
@@ -216,7 +216,7 @@ def test_a_folder_without_specs_exits_2(highwater: Run, tmp_path: Path) -> None:
     assert "no specs in this folder" in explained(result)[0]
 
 
-def test_a_memory_of_one_byte_exits_2_and_says_what_is_taken(highwater: Run, write_spec: Write) -> None:
+def test_a_memory_of_one_byte_exits_2_with_the_smallest_budget(highwater: Run, write_spec: Write) -> None:
     path = write_spec()
     result = highwater("check", path, "--memory", "1")
     assert result.exit_code == 2
@@ -242,7 +242,7 @@ def test_a_memory_may_be_written_in_many_ways(highwater: Run, write_spec: Write,
     assert highwater("check", write_spec(), "--memory", size).exit_code == 0
 
 
-def test_without_a_spec_the_folder_specs_is_checked_or_one_line_says_what_to_type(
+def test_check_without_a_spec_checks_the_folder_specs_or_suggests_arguments(
     highwater: Run, write_spec: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -505,7 +505,7 @@ def test_an_interruption_ends_the_run_after_the_spec_that_it_met(
     assert [entry["reason"] for entry in results_in(report)] == ["interrupted"]
 
 
-def test_an_interruption_after_a_violation_was_found_ends_the_run_too(
+def test_an_interrupt_after_a_violation_ends_the_run(
     highwater: Run, write_spec: Write, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     begun = interrupt_at(monkeypatch, depth=3)
@@ -578,7 +578,7 @@ def test_no_trace_leaves_the_trace_out(highwater: Run) -> None:
     assert len(result.stdout.splitlines()) == 5
 
 
-def test_of_several_specs_only_unmet_ones_show_their_traces_unless_asked(highwater: Run, write_spec: Write) -> None:
+def test_only_unmet_claims_among_several_show_their_traces_by_default(highwater: Run, write_spec: Write) -> None:
     met = write_spec("met.toml", check=["leader_in_isr"], expect=CLAIM_OF_A_VIOLATION)
     unmet = write_spec("unmet.toml", check=["leader_in_isr"])
     assert [
@@ -680,7 +680,7 @@ def test_a_folder_that_is_not_there_leaves_an_older_report_alone(highwater: Run,
     assert report.read_text(encoding="utf-8") == "old"
 
 
-def test_what_was_learned_before_an_error_is_reported_and_written(
+def test_results_before_an_error_are_reported_and_written(
     highwater: Run, write_spec: Write, tmp_path: Path, monkeypatch: Any
 ) -> None:
     from highwater.claims.checking import check_spec
@@ -915,7 +915,7 @@ def test_specs_that_are_not_there_or_wrong_exit_2(
     assert str(path) in explained(highwater("list", "specs", path))[0]
 
 
-def test_what_cannot_be_listed_exits_2(highwater: Run) -> None:
+def test_an_unknown_kind_to_list_exits_2(highwater: Run) -> None:
     result = highwater("list", "everything")
     assert result.exit_code == 2
     assert all(what in result.stderr for what in ("models", "actions", "properties", "specs"))

@@ -69,7 +69,7 @@ def test_a_line_has_run_if_one_of_the_claims_ran_it(safe: Spec, violated: Spec) 
     assert places(one) - places(together)
 
 
-def test_each_missed_statement_stands_where_it_says(safe: Spec) -> None:
+def test_each_missed_statement_has_the_right_file_and_line(safe: Spec) -> None:
     missed = alone(covered(safe)).missed
     assert missed
     for each in missed:
@@ -99,7 +99,7 @@ def test_models_are_added_up_apart(safe: Spec, make_spec: Callable[..., Spec]) -
     assert [(each.model, each.claims) for each in found] == [("quorum-reference", 1), ("reference", 2)]
 
 
-def test_it_is_said_in_the_terminal_and_in_every_report_for_any_number_of_jobs(
+def test_coverage_is_in_the_terminal_and_every_report_for_any_number_of_jobs(
     highwater: Run, write_spec: Write, tmp_path: Path
 ) -> None:
     specs = [
@@ -132,7 +132,7 @@ def test_the_step_summary_names_what_never_ran(safe: Spec, violated: Spec) -> No
     assert "Coverage" not in summary([check_spec(safe)])
 
 
-def test_a_violated_claim_alone_has_its_coverage_and_one_that_holds_says_it_in_its_block(
+def test_a_lone_violated_claim_prints_a_coverage_block_and_one_that_holds_does_not(
     highwater: Run, write_spec: Write
 ) -> None:
     lone = highwater("check", write_spec("violated.toml", **UNSAFE), "--coverage")

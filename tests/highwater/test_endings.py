@@ -212,7 +212,7 @@ def test_a_traceback_that_cannot_be_kept_is_shown(
     assert result.stderr.splitlines()[-1].endswith("please open an issue with the traceback above")
 
 
-def test_what_came_out_before_an_internal_error_is_written_and_not_called_complete(
+def test_results_before_an_internal_error_are_written_as_incomplete(
     highwater: Run, write_spec: Write, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr("highwater.cli.run.check_spec", failing("a fault", otherwise=check_spec))
@@ -287,7 +287,7 @@ def test_an_interrupted_run_is_not_complete(
     refuse_green(files, results=0, why="the run was interrupted")
 
 
-def test_the_step_summary_of_an_incomplete_run_says_so(
+def test_the_step_summary_of_an_incomplete_run_is_marked_incomplete(
     write_spec: Write, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     summary = tmp_path / "summary.md"
@@ -497,7 +497,7 @@ check = ["weak_isr"]
 """
 
 
-def test_an_internal_error_under_pytest_is_a_failure_that_says_whose_fault_it_is(pytester: pytest.Pytester) -> None:
+def test_an_internal_error_under_pytest_is_a_failure_blamed_on_highwater(pytester: pytest.Pytester) -> None:
     (pytester.path / "claim.toml").write_text(CLAIM, encoding="utf-8")
     pytester.makeconftest(
         "import highwater.api, highwater.explorer.trace\n"

@@ -74,7 +74,7 @@ def with_holes(chance: random.Random, system: System, steps: int) -> list[dict[s
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_what_the_model_did_is_explained_whatever_the_log_leaves_out(fenced: Spec, tmp_path: Path, seed: int) -> None:
+def test_behaviours_of_the_model_are_explained_from_logs_with_holes(fenced: Spec, tmp_path: Path, seed: int) -> None:
     lines = with_holes(random.Random(seed), fenced.system(), 12)
     found = follow_log(fenced, log_of(tmp_path, lines))
     assert (found.finding, found.explained) == (Finding.EXPLAINED, len(lines))
@@ -181,7 +181,7 @@ def test_a_step_that_is_in_no_line_is_assumed_only_of_actions_that_are_named(fen
     assert str(found.refused.guard) == "world.holder is not None"
 
 
-def test_a_line_that_is_no_step_says_what_is_seen_where_the_model_is(fenced: Spec, locks: Path) -> None:
+def test_a_line_that_is_no_step_is_reported_with_the_allowed_values(fenced: Spec, locks: Path) -> None:
     seen = [
         {"action": None, "state": {"holder": None, "max(believed)": 0}},
         STORY[0],
@@ -237,7 +237,9 @@ def test_a_log_that_leaves_too_much_open_is_given_up(highwater: Run, locks: Path
         ({"state": 3}, "state: 3 is not a JSON object"),
     ],
 )  # fmt: skip
-def test_what_is_wrong_with_a_line_is_named(highwater: Run, locks: Path, line: Any, problem: str) -> None:
+def test_an_invalid_line_is_refused_with_its_number_and_reason(
+    highwater: Run, locks: Path, line: Any, problem: str
+) -> None:
     spec, log = locks / "specs" / "fencing_keeps_late_writers_out.toml", log_of(locks, [STORY[0], line])
     result = highwater("follow", spec, log)
     assert result.exit_code == 2
@@ -283,7 +285,7 @@ def test_a_state_is_read_from_what_reports_make_of_it(folder: str) -> None:
             state = chance.choice(after)
 
 
-def test_a_value_that_is_none_of_a_domain_is_refused_with_what_is() -> None:
+def test_a_value_outside_its_domain_is_refused_with_the_allowed_ones() -> None:
     spec = load_spec(next((ROOT / "specs" / "partition").rglob("*.toml")))
     domain = spec.system().domain
     with pytest.raises(Wrong, match=r"lacks the field"):

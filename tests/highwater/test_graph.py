@@ -72,7 +72,7 @@ def test_an_interrupt_has_an_exit_code_of_its_own(
     assert (result.exit_code, result.stdout, result.stderr) == (130, "", "interrupted\n")
 
 
-def test_what_takes_long_says_how_far_it_is(highwater: Run, write_spec: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_long_commands_report_progress(highwater: Run, write_spec: Write, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress, "SECONDS_BETWEEN_LINES", -1.0)
     spec = write_spec(expect={"verdict": "violated"}, protocol={"variant": "truncate-to-high-watermark"}, bounds=LARGER)
     assert "quick: 277 states, 0 to go on from\n" in highwater("graph", write_spec("quick.toml")).stderr

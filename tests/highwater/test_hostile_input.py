@@ -182,7 +182,7 @@ def progress(stored: int, seconds: float) -> Progress:
     return Progress(9, 1, stored, 0, 0, seconds, 0, True)
 
 
-def test_where_levels_shrink_the_rest_is_reported_as_a_range() -> None:
+def test_the_time_left_is_a_range_once_levels_shrink() -> None:
     assert time_left([1, 5, 9, 30], progress(45, 100.0)) == ""
     assert time_left([900, 800], progress(2_000, 100.0)) == ""
     told = time_left([10_000, 8_000, 6_000, 3_000], progress(50_000, 500.0))

@@ -233,7 +233,7 @@ def test_a_refusal_that_the_model_does_not_know_is_found(
 # --- what the implementation chooses, does by itself, or does not show
 
 
-def test_what_the_implementation_chooses_and_hides_is_followed() -> None:
+def test_hidden_choices_of_the_implementation_are_followed() -> None:
     machine = walked(SPEC, Queue)
     assert machine.paths.steps > 100
     found = ran(SPEC, Queue)
@@ -251,7 +251,7 @@ def test_a_choice_that_the_model_does_not_allow_is_found() -> None:
     assert "sum(waiting) is " in str(found.value)
 
 
-def test_what_is_served_narrows_where_the_model_may_be() -> None:
+def test_an_observed_field_narrows_the_possible_states() -> None:
     class Honest(Queue):
         served = None
 
@@ -446,7 +446,7 @@ def test_an_action_with_the_name_of_a_method_of_every_adapter_is_refused() -> No
         testing.machine(spec, Queue)
 
 
-def test_what_is_no_adapter_or_no_spec_is_refused(tmp_path: Path) -> None:
+def test_an_invalid_adapter_or_missing_spec_is_refused(tmp_path: Path) -> None:
     with pytest.raises(testing.AdapterError, match="the adapter is a Queue; give a class, of which each run makes one"):
         testing.machine(SPEC, Queue())  # type: ignore[arg-type]
     with pytest.raises(highwater.SpecError, match="o such file"):
@@ -457,7 +457,7 @@ def test_what_is_no_adapter_or_no_spec_is_refused(tmp_path: Path) -> None:
     path.run(Queue)
 
 
-def test_without_hypothesis_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_hypothesis_is_reported_with_the_command_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "hypothesis", None)
     monkeypatch.delitem(sys.modules, "highwater.implementation.machines", raising=False)
     with pytest.raises(ModuleNotFoundError) as found:

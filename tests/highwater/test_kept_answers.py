@@ -40,7 +40,7 @@ def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kept, "is_as_imported", lambda module: True)
 
 
-def test_what_was_asked_is_taken_the_next_time() -> None:
+def test_a_kept_answer_is_used_the_next_time() -> None:
     assert kept_or_asked(("asked",), (), lambda: (FOUND, True)) == FOUND
     assert kept_or_asked(("asked",), (), ask) == FOUND
 
@@ -55,7 +55,7 @@ def test_an_answer_that_is_kept_is_the_answer(monkeypatch: pytest.MonkeyPatch) -
     assert again.sentences == first.sentences
 
 
-def test_what_a_lack_of_memory_has_left_open_is_not_kept() -> None:
+def test_an_answer_limited_by_memory_is_not_kept() -> None:
     assert kept_or_asked((), (), lambda: (FOUND, False)) == FOUND
     with pytest.raises(Asked):
         kept_or_asked((), (), ask)
@@ -109,7 +109,7 @@ def test_another_version_of_what_it_uses_is_seen(monkeypatch: pytest.MonkeyPatch
         kept_or_asked(("asked",), (), ask)
 
 
-def test_nothing_is_taken_or_kept_where_a_file_was_written_since_it_was_imported(
+def test_answers_are_neither_read_nor_kept_after_a_module_was_changed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kept_or_asked(("asked",), (), lambda: (FOUND, True))
@@ -128,7 +128,7 @@ def test_nothing_is_taken_or_kept_where_a_file_was_written_since_it_was_imported
     [(serving, "down"), (topics, "delete_topic"), (leadership, "learn_leadership"), (liveness, "leaders_are_found")],
     ids=["function", "action within other bounds", "action of another model", "property"],
 )
-def test_what_a_process_has_changed_of_functions_is_seen(
+def test_a_function_changed_in_memory_invalidates_kept_answers(
     place: Any, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     claims = question_named("broker-killed").claims
@@ -141,7 +141,7 @@ def test_what_a_process_has_changed_of_functions_is_seen(
         kept_or_asked((), claims, ask)
 
 
-def test_what_a_process_has_changed_of_rules_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_rule_changed_in_memory_invalidates_kept_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of every model that a release may ask."""
     kept_or_asked((), QUESTION.claims, lambda: (FOUND, True))
     presets = MODELS["kraft"].presets
@@ -158,7 +158,7 @@ def test_what_a_process_has_changed_of_rules_is_seen(monkeypatch: pytest.MonkeyP
     ],
     ids=lambda data: data[:20],
 )  # fmt: skip
-def test_what_is_no_answer_is_none_though_its_checksum_is_right(data: bytes, tmp_path: Path) -> None:
+def test_a_file_without_an_answer_is_ignored_despite_a_valid_checksum(data: bytes, tmp_path: Path) -> None:
     kept_or_asked((), (), lambda: (FOUND, True))
     (file,) = tmp_path.rglob("answers-*/*")
     kept_files.write(file.parent, file.name, data)

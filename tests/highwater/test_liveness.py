@@ -38,7 +38,7 @@ def end() -> dict[str, Any]:
     return entry_of(check_spec(load_spec(SPECS / "a_committed_shrink_leaves_the_high_watermark_where_it_is.toml")))
 
 
-def test_a_report_says_where_the_cycle_begins(lasso: dict[str, Any], end: dict[str, Any]) -> None:
+def test_a_report_records_where_the_cycle_begins(lasso: dict[str, Any], end: dict[str, Any]) -> None:
     assert (lasso["trace_length"], lasso["back_to"], lasso["held_back"]) == (11, 9, {})
     assert lasso["trace"][9]["state"] == lasso["trace"][11]["state"]
     assert (end["trace_length"], end["back_to"]) == (6, 6)
@@ -60,9 +60,7 @@ def test_a_lasso_replays(lasso: dict[str, Any]) -> None:
         ({"witness": "it is slow"}, "witness: should be"),
     ],
 )
-def test_a_lasso_that_is_not_what_it_says_is_refused(
-    lasso: dict[str, Any], change: dict[str, Any], refused: str
-) -> None:
+def test_a_lasso_with_false_contents_is_refused(lasso: dict[str, Any], change: dict[str, Any], refused: str) -> None:
     with pytest.raises(ReportError, match=re.escape(refused)):
         replay({**lasso, **change})
 
@@ -100,7 +98,7 @@ def test_exports_have_the_cycle(lasso: dict[str, Any], end: dict[str, Any]) -> N
     assert [line.endswith(",for ever") for line in EXPORTS["csv"](trace).splitlines()].count(True) == 2
 
 
-def test_the_terminal_says_how_it_goes_on(lasso: dict[str, Any], tmp_path: Path) -> None:
+def test_the_terminal_shows_where_a_lasso_returns_to(lasso: dict[str, Any], tmp_path: Path) -> None:
     result = check_spec(load_spec(SPECS / f"{ENDLESS}.toml"))
     assert "violated: followers_reach_the_log_end after 9 steps, then a cycle of 2 for ever" in plain_text(result)
     assert "step 10 again, and so on for ever" in plain_text(result)
@@ -130,7 +128,7 @@ def test_liveness_cannot_be_claimed_to_a_depth(tmp_path: Path) -> None:
         load_spec(path)
 
 
-def test_a_search_to_a_depth_says_that_it_did_not_judge_liveness() -> None:
+def test_a_search_to_a_depth_reports_liveness_as_not_judged() -> None:
     ran = CliRunner().invoke(main, ["check", str(SPECS / f"{ENDLESS}.toml"), "--max-depth", "3"])
     assert ran.exit_code == 3
     assert "not judged, because not every state is known: followers_reach_the_log_end" in ran.stdout

@@ -86,7 +86,7 @@ def test_without_the_option_nothing_is_written(highwater: Run, tmp_path: Path) -
         ("expect = { distinct_states = 3 }", ("--max-depth", 2), 3, "its counts stay as they are"),
     ],
 )
-def test_what_did_not_come_out_otherwise_is_not_papered_over(
+def test_unmet_and_undecided_claims_update_no_locks(
     highwater: Run, tmp_path: Path, expect: str, options: tuple, exit_code: int, told: str
 ) -> None:
     path = written(tmp_path, expect)

@@ -117,7 +117,7 @@ def test_the_property_is_the_one_of_the_changed_protocol() -> None:
         assert (found.fate, found.why) == (Fate.CAUGHT, "stays_small after 2 steps")
 
 
-def test_what_is_declared_must_be_so() -> None:
+def test_a_wrongly_declared_fate_is_not_ok() -> None:
     found = {
         each.key: each.ok
         for each in fates(mutate={"undefended": ["ignored=true", "even=false", "stops=false", "speed=fast"]})
@@ -142,7 +142,7 @@ def test_what_is_declared_must_be_so() -> None:
         ({"mutate": {"undefined": []}}, "mutate.undefined: unknown key"),
     ],
 )
-def test_what_cannot_be_mutated_is_refused(keys: dict, words: str) -> None:
+def test_invalid_keys_for_mutation_are_refused(keys: dict, words: str) -> None:
     with pytest.raises(SpecError, match=words):
         fates(**keys)
 

@@ -35,7 +35,7 @@ def violated() -> highwater.Result:
     return highwater.check(VIOLATED)
 
 
-def test_a_result_and_a_claim_say_themselves_in_words(violated: highwater.Result) -> None:
+def test_results_and_claims_print_as_words(violated: highwater.Result) -> None:
     assert str(violated).startswith("met: truncating_to_the_high_watermark_fails_on_two_brokers\nviolated: ")
     assert violated.violation.witness in str(violated)
     words = str(violated.spec)
@@ -54,7 +54,7 @@ def test_a_notebook_shows_levels_actions_and_the_counterexample(violated: highwa
     assert "<table>" in violated.spec._repr_html_()
 
 
-def test_what_a_name_holds_is_text_and_no_markup() -> None:
+def test_names_and_sources_are_escaped_in_html() -> None:
     spec = highwater.claim(
         model="reference", protocol={"variant": "kip-320"}, bounds=SMALL, check=["weak_isr"], name="<b>x", source="<i>"
     )
@@ -192,7 +192,7 @@ def test_the_notebook_of_the_docs_runs(tmp_path: Path, monkeypatch: pytest.Monke
     assert any("highwater-coverage" in each for each in html)
 
 
-def test_what_python_prints_of_a_result_fits_into_a_line(violated: highwater.Result) -> None:
+def test_the_repr_of_a_result_fits_into_a_line(violated: highwater.Result) -> None:
     assert violated.violation is not None
     step = violated.violation.trace[1]
     of = (violated, violated.spec, violated.spec.system(), violated.outcome, violated.violation, violated.trace, step)

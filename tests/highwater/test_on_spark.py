@@ -204,7 +204,7 @@ def test_a_lasso_on_spark_is_reported_as_by_the_local_engine(
 
 
 @pytest.mark.slow
-def test_models_of_ones_own_are_explored_by_executors_too(
+def test_executors_explore_models_of_ones_own(
     highwater: Callable[..., Result], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spark: Any
 ) -> None:
     monkeypatch.setattr("highwater.spark.driver.explore.ROWS_WORTH_A_JOB", 40)
@@ -216,7 +216,7 @@ def test_models_of_ones_own_are_explored_by_executors_too(
     assert "831 distinct" in result.stdout
 
 
-def test_an_executor_without_a_model_of_ones_own_says_so() -> None:
+def test_an_executor_without_a_model_of_ones_own_names_the_missing_module() -> None:
     with pytest.raises(
         ModelError, match=r"there is no module nowhere; install it where executors run, or send it with spark-submit"
     ):
@@ -231,5 +231,5 @@ def test_the_states_of_a_small_spec_can_be_asked_without_a_checkpoint(
     assert int(result.stdout.split()[-1]) >= 1
 
 
-def test_help_of_states_says_how_to_ask(highwater: Callable[..., Result]) -> None:
+def test_the_help_of_states_shows_a_query(highwater: Callable[..., Result]) -> None:
     assert "SELECT depth, sum(orbit) FROM states" in highwater("states", "--help").output

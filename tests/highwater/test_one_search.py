@@ -310,7 +310,7 @@ def at_most_by_default(limit: int) -> Invariant:
 
 
 @pytest.mark.parametrize("make", [at_most, at_most_by_default])
-def test_what_a_property_was_made_with_is_part_of_a_search(make: Callable[[int], Invariant]) -> None:
+def test_the_arguments_that_made_a_property_are_part_of_a_search(make: Callable[[int], Invariant]) -> None:
     def prints(limit: int) -> Fingerprint:
         of = tuple(make(limit).instances(None))
         return prints_of(System(domain_of(Number, None), (Number(0),), tuple(increase.instances(None)), of))

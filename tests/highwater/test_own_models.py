@@ -111,7 +111,7 @@ def test_a_module_beside_the_spec_is_found_for_the_page_of_its_counterexample(
     assert "lock_service" in found.to_html()
 
 
-def test_what_lies_beside_one_spec_is_not_what_another_one_finds(highwater: Run, lock: Path, tmp_path: Path) -> None:
+def test_a_model_beside_one_spec_does_not_serve_another(highwater: Run, lock: Path, tmp_path: Path) -> None:
     spec = lock / "claim.toml"
     (lock / "specs" / "fencing_keeps_late_writers_out.toml").rename(spec)
     (tmp_path / "elsewhere").mkdir()
@@ -213,7 +213,7 @@ def test_a_distribution_offers_its_modules_by_an_entry_point(lock: Path, tmp_pat
     assert ran.returncode == 0, ran.stderr
 
 
-def test_what_spark_submit_was_told_to_send_along_may_be_named(
+def test_models_sent_along_by_spark_submit_may_be_named(
     highwater: Run, lock: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from highwater.submit import sent_along

@@ -38,7 +38,7 @@ def answer(text: str) -> Any:
     return json.loads(text)
 
 
-def test_a_claim_comes_out_as_the_command_line_says(asked: Playground, tmp_path: Path) -> None:
+def test_a_claim_gets_the_same_report_as_on_the_command_line(asked: Playground, tmp_path: Path) -> None:
     seen: list[Any] = []
     found = answer(asked.check(MODEL, CLAIM, lambda *progress: seen.append(progress)))
     assert (found["status"], found["verdict"], found["states"]) == ("met", "violated", 46)
@@ -78,7 +78,7 @@ def test_an_edited_model_is_the_one_that_is_checked(asked: Playground) -> None:
         (("", ""), (":MODEL", ":MODL"), 'did you mean "MODEL"?', "claim", 2),
     ],
 )
-def test_what_is_wrong_is_said_in_one_message_with_its_place(
+def test_an_error_in_model_or_claim_is_one_message_with_file_and_line(
     asked: Playground, model: tuple[str, str], claim: tuple[str, str], words: str, file: str, line: int
 ) -> None:
     for found in (

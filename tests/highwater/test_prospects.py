@@ -67,7 +67,7 @@ def test_a_prospect_cannot_be_claimed_to_a_depth(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_search_to_a_depth_says_that_it_did_not_judge_a_prospect(tmp_path: Path, check: list[str], told: str) -> None:
+def test_a_search_to_a_depth_reports_prospects_as_not_judged(tmp_path: Path, check: list[str], told: str) -> None:
     result = CliRunner().invoke(main, ["check", str(spec(tmp_path, *check)), "--max-depth", "3"])
     assert result.exit_code == 3
     assert told in result.stdout
@@ -92,7 +92,7 @@ def test_a_trace_that_ends_before_the_prospect_is_lost_is_refused(lost: dict[str
             replay(cut)
 
 
-def test_a_replay_that_cannot_judge_a_prospect_says_so(
+def test_a_replay_reports_prospects_it_cannot_judge(
     lost: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     report = tmp_path / "report.json"

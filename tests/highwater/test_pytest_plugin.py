@@ -51,7 +51,7 @@ def test_specs_are_spread_by_xdist(pytester: pytest.Pytester, claims: Path) -> N
     pytester.runpytest_subprocess("--highwater", "specs", "-n", "2").assert_outcomes(passed=1, failed=2)
 
 
-def test_nothing_is_collected_without_the_option(pytester: pytest.Pytester, claims: Path) -> None:
+def test_specs_are_not_collected_without_the_option(pytester: pytest.Pytester, claims: Path) -> None:
     pytester.runpytest_subprocess("specs").assert_outcomes()
 
 

@@ -98,13 +98,13 @@ def test_names_that_there_are_not_are_an_error_of_the_model(highwater: Callable[
     assert "cannot be put in words: ValueError('there are no voters')" in ended.stderr
 
 
-def test_what_has_no_order_is_put_in_words_all_the_same() -> None:
+def test_sets_without_an_order_are_formatted() -> None:
     """Facts may be any part of a state: a set of records, or of texts and None."""
     sets = {"some": frozenset({3, 10}), "names": frozenset({None, "b", "a"}), "types": frozenset({(1,), (0,)})}
     assert str(Witness("{some} {names} {types} {none}", none=None, **sets)) == "{3 10} {a b none} {(0,) (1,)} none"
 
 
-def test_a_property_that_gives_no_reason_is_said_to_be_false_for_what_it_read(
+def test_a_property_without_a_witness_is_explained_by_its_reads(
     false: Callable[..., dict[str, Any]],
 ) -> None:
     found = false("", "few_vote")
@@ -115,7 +115,7 @@ def test_a_property_that_gives_no_reason_is_said_to_be_false_for_what_it_read(
     assert f"few_vote is false: {words}" in found["sarif"]
 
 
-def test_what_was_read_is_what_it_is_said_to_be_and_since_then() -> None:
+def test_a_reason_gives_each_value_read_and_the_step_that_set_it() -> None:
     """A record that may be absent is there. Of the ISR only b0 was asked for; it is what it is since b1 has joined."""
     claim = "controller/reassignment/narrowing_the_assignment_first_leaves_an_isr_member_that_is_not_assigned.toml"
     system = load_spec(SPECS / claim).system()

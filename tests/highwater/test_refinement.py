@@ -241,7 +241,7 @@ def test_an_initial_state_that_is_mapped_to_none_is_a_violation_without_a_step(
         ({"bounds": {"most": 2}}, "refines.bounds: most of counter is too small for what size returned: Counter(count"),
     ],
 )
-def test_what_is_wrong_with_a_refinement_is_said_in_one_line(
+def test_an_invalid_refinement_is_refused_in_one_line(
     highwater: Run, claim: Callable[..., Path], keys: dict[str, Any], problem: str
 ) -> None:
     path = claim(keys={"preset": "fast"} | keys)

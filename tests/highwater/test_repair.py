@@ -177,13 +177,13 @@ def test_a_repair_after_which_something_never_happens_is_vacuous() -> None:
     assert (cost.states[1], cost.refused) == (2, {"step": 2})
 
 
-def test_what_happens_only_behind_the_flaw_makes_no_repair_vacuous() -> None:
+def test_actions_seen_only_after_the_violation_make_no_repair_vacuous() -> None:
     gentle = tried()["gentle=true",]
     assert gentle.missing == {"alarm never happens": False}
     assert not gentle.vacuous
 
 
-def test_what_happens_only_beyond_the_depth_of_a_claim_is_not_missed() -> None:
+def test_actions_beyond_the_depth_of_a_claim_are_not_missing() -> None:
     """An alarm is the sixth step."""
     spec = claim(max_depth=5)
     (found,) = repair(spec, workers=1, most_rules=1, rules=["low"]).attempts
@@ -336,7 +336,7 @@ def test_a_claim_that_rests_on_the_graph_of_all_states_is_repaired_by_exploring(
         (claim(model=Model("plain", "", NoToggles, lambda protocol: define(Rules()))), "no rule that could be"),
     ],
 )
-def test_what_cannot_be_repaired_is_refused(spec: api.Spec, words: str) -> None:
+def test_a_claim_that_cannot_be_repaired_is_refused(spec: api.Spec, words: str) -> None:
     with pytest.raises(SpecError, match=words):
         repair(spec, workers=1)
 
@@ -361,7 +361,7 @@ def test_the_command_shows_repairs_with_their_costs(highwater: Run, root: Path, 
     assert not data[1]["vacuous"]
 
 
-def test_the_exit_code_says_why_there_is_no_repair(
+def test_the_exit_code_distinguishes_why_there_is_no_repair(
     highwater: Run, root: Path, write_spec: Write, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert highwater("repair", root / TWO_BROKERS, "--max-states", 20).exit_code == 3

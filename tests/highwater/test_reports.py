@@ -166,7 +166,7 @@ def test_the_summary_counts_the_claims_by_their_status(make_spec: Make) -> None:
     assert len(data["results"]) == 4
 
 
-def test_an_entry_says_what_was_claimed_and_what_came_out(make_spec: Make) -> None:
+def test_an_entry_holds_the_claim_and_its_result(make_spec: Make) -> None:
     spec = make_spec("two_brokers.toml", source="a book", expect={"distinct_states": 277, "depth": 11})
     entry = entry_of(check_spec(spec))
     assert entry["name"] == "two_brokers"
@@ -185,7 +185,7 @@ def test_an_entry_says_what_was_claimed_and_what_came_out(make_spec: Make) -> No
     assert entry["state_bits"] > 0
 
 
-def test_an_entry_of_a_violated_spec_says_which_property_and_why(entry: Entry) -> None:
+def test_an_entry_of_a_violated_claim_holds_property_and_witness(entry: Entry) -> None:
     assert entry["property"] == "strong_isr"
     assert entry["violated"] == {"strong_isr": 9}
     assert entry["trace_length"] == 9
@@ -195,7 +195,7 @@ def test_an_entry_of_a_violated_spec_says_which_property_and_why(entry: Entry) -
     assert len(entry["trace"]) == 10
 
 
-def test_each_step_of_a_trace_says_who_did_what_and_what_changed(entry: Entry) -> None:
+def test_each_step_of_a_trace_holds_action_actor_and_changes(entry: Entry) -> None:
     assert [step["step"] for step in entry["trace"]] == list(range(10))
     assert entry["trace"][0]["action"] is None
     fetch = entry["trace"][7]
@@ -286,7 +286,7 @@ def test_facts_may_be_any_part_of_the_state(monkeypatch: pytest.MonkeyPatch, mak
 # --- files
 
 
-def test_what_is_written_is_read_again(tmp_path: Path) -> None:
+def test_a_written_report_is_read_back(tmp_path: Path) -> None:
     path = tmp_path / "report.json"
     results = [result_of(TWO_BROKERS), result_of(KIP_101)]
     write_json(path, report(results))
@@ -678,9 +678,7 @@ def test_any_one_value_of_a_trace_replaced_by_nonsense_is_refused_or_changes_not
     ],
     ids=range(7),
 )
-def test_an_entry_that_tells_otherwise_than_was_found_again_is_refused(
-    entry: Entry, lie: Callable[[Entry], Any], words: str
-) -> None:
+def test_an_entry_that_contradicts_its_replay_is_refused(entry: Entry, lie: Callable[[Entry], Any], words: str) -> None:
     lie(entry)
     assert words in refusal(entry)
 

@@ -52,7 +52,7 @@ def test_every_claim_of_the_gallery_and_of_the_scaffold_is_valid() -> None:
         ("sauce", "a book"),
     ],
 )
-def test_what_highwater_refuses_is_invalid(key: str, value: Any) -> None:
+def test_specs_that_highwater_refuses_are_invalid(key: str, value: Any) -> None:
     spec = copy.deepcopy(FINE)
     assert SCHEMA.is_valid(spec)
     *above, last = key.split(".")

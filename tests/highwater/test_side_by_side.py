@@ -234,7 +234,7 @@ def test_spark_checks_one_claim_after_the_other(highwater: Callable[..., Any], w
     assert "--jobs has no meaning with --engine spark" in result.stderr
 
 
-def test_where_processes_cannot_be_forked_claims_are_checked_in_turn(
+def test_claims_are_checked_in_turn_if_processes_cannot_be_forked(
     highwater: Callable[..., Any], write_spec: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("highwater.claims.side_by_side.can_fork", lambda: False)

@@ -71,7 +71,7 @@ def test_a_violating_walk_is_shrunk_shown_written_and_replays(
         ({"check": ["no_deadlock", HOPE]}, 1, "not judged: can_write"),
     ],
 )
-def test_what_is_met_is_held_against_the_claim(
+def test_the_result_of_a_simulation_is_compared_with_the_claim(
     highwater: Run, write_spec: Write, tmp_path: Path, keys: dict, exit_code: int, words: str
 ) -> None:
     report = tmp_path / "report.json"

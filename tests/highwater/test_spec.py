@@ -110,7 +110,7 @@ def test_every_key_that_is_given_is_kept(write_spec: Write) -> None:
     assert spec.check_deadlock
 
 
-def test_what_is_claimed_is_that_the_properties_hold_unless_something_else_is(write_spec: Write) -> None:
+def test_a_spec_without_a_verdict_claims_that_its_properties_hold(write_spec: Write) -> None:
     assert load_spec(write_spec()).file.expect == Expectation(Verdict.HOLDS, None, None, None, None)
     assert load_spec(write_spec(expect={})).file.expect.verdict is Verdict.HOLDS
     assert load_spec(write_spec(expect={"distinct_states": 5})).file.expect == Expectation(
@@ -333,7 +333,7 @@ def test_a_guess_is_made_whatever_the_case_and_the_dashes(write_spec: Write, nam
     assert f'did you mean "{meant}"?' in only_refusal(write_spec(check=[name]))
 
 
-def test_a_misspelt_no_deadlock_is_guessed_too(write_spec: Write) -> None:
+def test_a_misspelt_no_deadlock_is_guessed(write_spec: Write) -> None:
     assert 'did you mean "no_deadlock"?' in only_refusal(write_spec(check=["no_deadlok"]))
 
 
@@ -455,7 +455,7 @@ except spec.SpecError as error:
 @pytest.mark.parametrize(
     "claim", [{"trace_length": 3}, {"property": "weak_isr"}, {"verdict": "holds", "trace_length": 3}]
 )
-def test_what_only_a_violation_has_is_refused_in_another_claim(write_spec: Write, claim: dict[str, Any]) -> None:
+def test_keys_of_a_violation_are_refused_in_other_claims(write_spec: Write, claim: dict[str, Any]) -> None:
     assert 'expect: property and trace_length can be claimed for verdict = "violated" only' in only_refusal(
         write_spec(expect=claim)
     )

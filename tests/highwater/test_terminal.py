@@ -93,7 +93,7 @@ def test_a_terminal_breaks_lines_between_words(width: int) -> None:
     assert max(map(len, lanes.splitlines())) <= width
 
 
-def test_what_fits_is_left_as_it_is_and_no_terminal_is_too_narrow() -> None:
+def test_lines_that_fit_are_unchanged_and_longer_ones_wrap_at_any_width() -> None:
     text = Text("    a line of thirty characters, no more\n  and another one that is longer than the first one\n\nx")
     for width in (40, 5):
         file = Terminal()
@@ -105,7 +105,7 @@ def test_what_fits_is_left_as_it_is_and_no_terminal_is_too_narrow() -> None:
 
 
 @pytest.mark.parametrize(("width", "below"), [(80, True), (120, False)])
-def test_what_is_watched_stands_below_lanes_that_leave_no_room(width: int, below: bool) -> None:
+def test_watched_values_move_below_lanes_that_leave_no_room(width: int, below: bool) -> None:
     lines = printed(width)[1].splitlines()
     heads = [line.split()[-4:] for line in lines if line.split()[:1] == ["step"]]
     assert heads[-1] == ["(1)", "b0.leader", "(3)", "(4)"]

@@ -196,7 +196,9 @@ def test_all_that_commands_keep_is_kept_by_one_door(first: tuple[User, list[str]
 
 
 @pytest.mark.slow
-def test_what_others_could_have_put_into_any_place_is_made_anew(first: tuple[User, list[str]], tmp_path: Path) -> None:
+def test_files_that_others_could_have_put_into_the_cache_are_made_anew(
+    first: tuple[User, list[str]], tmp_path: Path
+) -> None:
     """Java's programs get the same bytes as before, and what the commands ask for is a file of the user's own again."""
     known, said = first
     user = User(tmp_path / "other")

@@ -89,7 +89,7 @@ def test_a_function_that_does_not_return_is_named_while_it_runs(tmp_path: Path, 
     assert run.returncode == 130
 
 
-def test_what_calls_highwater_is_no_function_of_a_model() -> None:
+def test_callers_of_highwater_are_not_reported_as_unreturned() -> None:
     """Such as the functions of a library that runs this test."""
     said: list[str] = []
     with watched(said.append, seconds=0.01):

@@ -65,7 +65,7 @@ def watching(own: Path) -> Iterator[Watching]:
     running.process.wait()
 
 
-def test_what_is_saved_is_checked_again(own: Path, watching: Watching) -> None:
+def test_saved_specs_and_models_are_checked_again(own: Path, watching: Watching) -> None:
     fenced, unfenced = "fencing_keeps_late_writers_out", "without_fencing_a_late_writer_gets_through"
     assert watching.checked() == [f"ok  {fenced}", f"ok  {unfenced}"]
     spec = own / "specs" / f"{fenced}.toml"
@@ -82,7 +82,7 @@ def test_files_that_are_neither_specs_nor_models_are_left_alone(own: Path) -> No
     assert watch.specs_to_check([own / "specs"], changed) == ()
 
 
-def test_without_the_library_one_line_says_what_to_install(
+def test_a_missing_watchfiles_is_reported_with_the_command_that_installs_it(
     highwater: Callable[..., Result], write_spec: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "watchfiles", None)

@@ -89,7 +89,7 @@ ANY_PROTOCOL = st.builds(
 
 @settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(protocol=ANY_PROTOCOL, choices=st.data(), length=st.integers(5, 30))
-def test_any_choice_of_rules_means_what_it_says(protocol: PartitionProtocol, choices: Any, length: int) -> None:
+def test_any_choice_of_rules_means_the_same_compiled(protocol: PartitionProtocol, choices: Any, length: int) -> None:
     """Rules that never were together, too: the model raises nothing, means the same compiled, and treats
     brokers alike.
     """

@@ -38,7 +38,7 @@ def test_a_parameter_that_can_be_its_default_alone_is_left_out() -> None:
     assert [each.apply("now") for each in elect.instances(Sizes(1))] == [("now", 0, 0), ("now", 1, 0)]
 
 
-def test_it_is_there_once_it_has_a_choice() -> None:
+def test_a_parameter_appears_once_it_has_a_choice() -> None:
     assert [each.arguments["partition"] for each in elect.instances(Sizes(2))] == [0, 1, 0, 1]
     assert str(elect.instances(Sizes(2))[1]) == "elect(broker b0, partition p1)"
 

@@ -331,7 +331,7 @@ class KeywordsOnly:
     x: bool = within(BOOLEAN)
 
 
-def test_records_that_take_keywords_only_have_values_too() -> None:
+def test_values_of_records_with_keyword_only_fields_are_listed() -> None:
     assert list(domain_of(KeywordsOnly, BOUNDS).values()) == [KeywordsOnly(x=False), KeywordsOnly(x=True)]
 
 
@@ -443,7 +443,7 @@ def test_declared_parameters_must_be_those_of_the_function(declare: Any) -> None
 # Witnesses
 
 
-def test_a_witness_is_false_and_says_why_with_its_facts() -> None:
+def test_a_witness_is_false_and_formats_its_facts() -> None:
     witness = Witness("offset {offset} of b{broker} is lost", offset=3, broker=1)
     assert not witness
     assert str(witness) == "offset 3 of b1 is lost"

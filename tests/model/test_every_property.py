@@ -223,7 +223,7 @@ def is_asked(system: System, subject: Any) -> bool:
 
 
 @pytest.mark.parametrize(("model", "name", "changes"), FALSE, ids=lambda each: each if isinstance(each, str) else "")
-def test_a_property_is_false_where_it_should_be_and_says_why(
+def test_a_property_is_false_in_the_bad_state_and_has_a_witness(
     model: Model, name: str, changes: Mapping[str, Any]
 ) -> None:
     system = system_of(model, name)
@@ -235,7 +235,7 @@ def test_a_property_is_false_where_it_should_be_and_says_why(
 
 
 @pytest.mark.parametrize(("model", "name", "before", "step"), FALSE_STEPS)
-def test_a_step_is_false_where_it_should_be_and_says_why(
+def test_a_step_property_is_false_on_the_bad_step_and_has_a_witness(
     model: Model, name: str, before: Mapping[str, Any], step: Mapping[str, Any]
 ) -> None:
     system = system_of(model, name)

@@ -87,7 +87,7 @@ def verdicts(violated: set[str]) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("rows", SEARCHES)
-def test_each_liveness_property_comes_out_as_tlc_says(rows: list[dict[str, str]]) -> None:
+def test_each_liveness_property_has_the_verdict_of_tlc(rows: list[dict[str, str]]) -> None:
     system, (states,) = system_of(rows[0]), {int(row["distinct"]) for row in rows if row["distinct"]}
     outcome = explore(system, options=SearchOptions(keep_going=True))
     assert (outcome.distinct_states, outcome.bounds_cut) == (states, {})
@@ -98,7 +98,7 @@ def test_each_liveness_property_comes_out_as_tlc_says(rows: list[dict[str, str]]
         assert verdicts({violation.property for violation in plain.violations}) == expected
 
 
-def test_what_tlc_says_depends_on_the_specification_the_bounds_and_the_fairness() -> None:
+def test_verdicts_of_tlc_vary_for_every_liveness_property() -> None:
     """So the comparison can fail: every property holds in one row and is violated in another."""
     assert {(row["property"], row["verdict"]) for row in ROWS} == set(
         itertools.product(PROPERTIES, ("holds", "violated"))

@@ -406,7 +406,7 @@ def test_a_leader_of_another_epoch_is_refused_even_what_is_so_already() -> None:
     assert answer_to(before, 1, asked, KAFKA_3_5) is Answer.STALE
 
 
-def test_who_leaves_a_small_isr_is_eligible_and_who_is_in_it_is_not() -> None:
+def test_a_broker_leaving_a_small_isr_becomes_eligible_and_its_members_do_not() -> None:
     bounds = bounds_of(brokers=3, min_insync_replicas=3)
     (start,) = initial_states(bounds, PRESETS["kafka-4.1"])
     quorum = with_elr(start.quorum, frozenset({0, 1}), frozenset(), PRESETS["kafka-4.1"], bounds)

@@ -43,7 +43,7 @@ def test_a_number_between_or_beyond_releases_has_the_presets_of_its_neighbour(re
 
 
 @pytest.mark.parametrize("wrong", ["abc", "3", "3.x", "", "1.2.3.4.5", "-1.0"])
-def test_what_is_no_release_number_is_refused(wrong: str) -> None:
+def test_an_invalid_release_number_is_refused(wrong: str) -> None:
     with pytest.raises(ValueError):
         PARTITION.presets_for(wrong)
 

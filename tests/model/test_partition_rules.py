@@ -49,7 +49,7 @@ def test_every_rule_is_read_in_exactly_one_function() -> None:
 
 
 @pytest.mark.parametrize("prop", PARTITION, ids=lambda prop: prop.name)
-def test_every_property_says_what_it_is_when_it_is_false_and_where_it_comes_from(
+def test_every_property_documents_its_kind_falsehood_and_source(
     prop: Invariant | StepProperty | Liveness,
 ) -> None:
     kinds = {StepProperty: ("step", "false"), Liveness: ("(always eventually|eventually always|leads to)", "violated")}
@@ -60,12 +60,12 @@ def test_every_property_says_what_it_is_when_it_is_false_and_where_it_comes_from
 
 
 @pytest.mark.parametrize("name", STEPS)
-def test_every_step_says_who_acts_when_to_what_effect_and_where_it_comes_from(name: str) -> None:
+def test_every_step_documents_actor_guard_effect_and_source(name: str) -> None:
     parts = re.findall(r"^    (Actor|Enabled|Effect|Source): .+", STEPS[name].__doc__, re.MULTILINE)
     assert parts == ["Actor", "Enabled", "Effect", "Source"]
 
 
-def test_every_rule_says_what_it_is() -> None:
+def test_every_rule_has_a_meaning() -> None:
     for field in attrs.fields(PartitionProtocol):
         assert field.metadata["meaning"], field.name
 

@@ -206,7 +206,7 @@ FACTS = [
 
 
 @pytest.mark.parametrize("fact", FACTS, ids=lambda fact: fact.source)
-def test_the_voters_change_as_kafka_or_the_specification_says(fact: Fact) -> None:
+def test_the_voters_change_as_in_kafka_or_the_specification(fact: Fact) -> None:
     state = told(fact)
     assert {path: seen(state, path) for path in fact.expected} == fact.expected
 

@@ -227,7 +227,7 @@ FACTS = [
 
 
 @pytest.mark.parametrize("fact", FACTS, ids=lambda fact: fact.kafka)
-def test_the_quorum_does_what_kafkas_tests_say(fact: Fact) -> None:
+def test_the_quorum_behaves_as_in_kafkas_tests(fact: Fact) -> None:
     state, said = told(fact)
     assert {path: seen(state, said, path) for path in fact.expected} == fact.expected
 

@@ -36,7 +36,7 @@ SPECS = [load_spec(path) for path in find_specs([ROOT / "specs"])]
 
 @pytest.mark.slow
 @pytest.mark.parametrize("model", UNREACHED)
-def test_what_no_claim_reaches_is_listed_with_a_reason(model: str) -> None:
+def test_statements_that_no_claim_reaches_are_listed_with_a_reason(model: str) -> None:
     found = [function for spec in searched(model) for function in check_spec(spec, coverage=True).outcome.functions]
     assert set(unreached(model, found)) == set(UNREACHED[model])
 

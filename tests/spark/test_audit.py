@@ -133,7 +133,7 @@ def test_a_claim_on_spark_is_audited_but_not_in_full() -> None:
         check_spec(claim, Engine.SPARK, audit=Auditing.FULL)
 
 
-def test_what_is_violated_is_not_audited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_violated_search_is_not_audited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(SecondJudge, "judge", None)
     outcome = in_the_driver(tmp_path, functools.partial(toys.grid, ("the_middle_is_not_reached",)))
     assert outcome.verdict is Verdict.VIOLATED

@@ -101,7 +101,7 @@ def test_levels_move_from_the_driver_to_the_cluster_when_they_have_grown(
     assert re.fullmatch(r"level 11 took [\d.]+ s, shuffle [\d.]+ KiB, spill 0 B; [\d,]+ distinct", jobs[11])
 
 
-def test_what_any_machine_has_learned_is_kept_and_shipped(
+def test_paths_learned_on_any_machine_are_kept_and_shipped(
     spark: Any, told: Callable[..., Any], all_on_the_cluster: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By a search on Spark to the next one, and to one on this machine."""
@@ -122,7 +122,7 @@ def test_what_any_machine_has_learned_is_kept_and_shipped(
     assert told(breadth_first.explore(KIP_101(), options=SearchOptions(keep_trees=True))) == told(first)
 
 
-def test_what_runs_is_reported_by_level_and_phase(
+def test_progress_is_reported_by_level_and_phase(
     spark: Any, all_on_the_cluster: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """To whoever waits at a terminal, and in Spark's web pages, which cut descriptions after some seventy letters."""
@@ -231,7 +231,7 @@ def test_a_python_worker_that_is_killed_changes_nothing(
     assert told(outcome) == told(breadth_first.explore(toys.last_corner()))
 
 
-def test_spark_giving_up_is_one_error_that_says_how_to_go_on(
+def test_spark_giving_up_is_one_error_that_suggests_resuming(
     spark: Any, all_on_the_cluster: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("highwater.spark.driver.cluster.admit_task", lambda *_: lambda partition, _: 1 // partition)

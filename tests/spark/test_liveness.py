@@ -56,7 +56,7 @@ def locally(make: Callable[[], System], symmetry: bool) -> dict[str, Any]:
 
 @pytest.mark.parametrize("symmetry", [True, False], ids=["up to symmetry", "every state"])
 @pytest.mark.parametrize("make", LOCKS.values(), ids=LOCKS)
-def test_what_the_driver_has_room_for_it_judges_as_the_local_search_does(
+def test_a_graph_that_fits_the_driver_is_judged_as_by_the_local_search(
     make: Callable[[], System], symmetry: bool, tmp_path: Path
 ) -> None:
     found = explore(
@@ -98,7 +98,7 @@ TRIMMED = [
 
 
 @pytest.mark.parametrize(("make", "symmetry"), TRIMMED)
-def test_what_trimming_leaves_is_judged_as_the_local_search_does(
+def test_a_trimmed_graph_is_judged_as_by_the_local_search(
     spark: Any, trimming: None, make: Callable[[], System], symmetry: bool
 ) -> None:
     found = explore(make, options=SearchOptions(symmetry=symmetry, keep_going=True), spark=spark, partitions=2)
@@ -143,7 +143,7 @@ def test_a_trimming_that_takes_states_out_of_a_cycle_would_be_noticed(
 
 
 @pytest.mark.slow
-def test_a_driver_without_room_for_what_is_left_says_so(
+def test_a_driver_without_room_for_the_trimmed_graph_gives_a_warning(
     spark: Any, trimming: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Store, "room", 0)
@@ -157,7 +157,7 @@ def test_a_driver_without_room_for_what_is_left_says_so(
     )
 
 
-def test_a_driver_without_room_for_the_graph_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_driver_without_room_for_the_graph_gives_a_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Store, "room", 0)
     outcome = explore(promises.lock_in_short, options=SearchOptions(checkpoint=str(tmp_path)), spark=None)
     assert (outcome.verdict, outcome.reason) == (Verdict.UNKNOWN, "memory of the driver")

@@ -182,7 +182,7 @@ def test_executors_with_another_version_of_what_the_engine_is_built_on_are_refus
         explore(model, spark=spark, partitions=2)
 
 
-def test_what_cannot_be_described_is_not_sent_to_executors(spark: Any, model: Any) -> None:
+def test_an_indescribable_model_is_not_sent_to_executors(spark: Any, model: Any) -> None:
     steps = steps_of(model)
     steps.write_text(
         STEPS + "import itertools\nNUMBERS = itertools.count()\nahead.numbers = NUMBERS\n", encoding="utf-8"

@@ -80,7 +80,7 @@ def test_a_master_that_does_not_answer_is_refused_before_spark_starts(nobody: st
         refuse_unless_reached(f"spark://{nobody},nonsense")
 
 
-def test_what_is_no_master_is_refused() -> None:
+def test_an_invalid_master_is_refused() -> None:
     with pytest.raises(
         ClusterError, match=r"nonsense is no Spark master; allowed are local\[N\], spark://host:port, yarn and k8s://"
     ):
@@ -102,7 +102,7 @@ def test_on_one_machine_too_a_task_is_attempted_again(given: str, known: str) ->
     assert session.with_attempts(given) == known
 
 
-def test_of_a_long_error_the_line_that_says_why_is_kept() -> None:
+def test_a_long_error_is_cut_to_the_line_with_its_cause() -> None:
     text = """Job aborted
 An exception was thrown from the Python worker:
 Traceback:

@@ -141,9 +141,7 @@ def attempt(
 
 @pytest.mark.parametrize("name", ["rows", "table", "folded", "parts", "index", "note.json"])
 @pytest.mark.parametrize("harm", ["a bit", "zeros"])
-def test_what_a_bad_disk_has_changed_is_made_anew(
-    engine: PartitionWorker, tmp_path: Path, name: str, harm: str
-) -> None:
+def test_a_damaged_file_of_a_shard_is_made_anew(engine: PartitionWorker, tmp_path: Path, name: str, harm: str) -> None:
     """Between any two levels of a search, in one file of one shard."""
     levels, committed, blocks = Levels(str(tmp_path / "levels")), [], initial_blocks(engine)
     harmed = 0

@@ -279,7 +279,7 @@ def without_locks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("without_locks")
-def test_on_a_file_system_without_locks_a_file_says_who_writes(folder: Path) -> None:
+def test_without_file_locks_a_lock_file_names_the_writing_process(folder: Path) -> None:
     levels = Levels(str(folder))
     levels.lock()
     with pytest.raises(

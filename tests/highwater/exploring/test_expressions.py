@@ -43,7 +43,7 @@ PARTITION, PARTITION_BOUNDS, PARTITION_STATE = SPEC.definition, SPEC.bounds, SPE
         ("[replicas for replicas in replicas][0].leader == b0", True),
     ],
 )
-def test_a_condition_says_of_a_state_what_python_says(
+def test_a_condition_has_the_same_value_as_in_python(
     session: Session, take: Callable[..., Session], steps: tuple[str, ...], text: str, expected: bool | None
 ) -> None:
     state = take(session, *steps[:5]).at.step.state
@@ -94,7 +94,7 @@ def test_a_condition_says_of_a_state_what_python_says(
         "quorum.leader == b9",
     ],
 )
-def test_what_is_no_condition_is_refused_in_one_line(session: Session, text: str) -> None:
+def test_an_invalid_condition_is_refused_in_one_line(session: Session, text: str) -> None:
     with pytest.raises(ExpressionError) as caught:
         expression(text, session.system.domain)
     assert "\n" not in str(caught.value)
@@ -128,7 +128,7 @@ def test_a_member_of_an_enum_is_compared_with_a_member(text: str) -> None:
     assert expression('[each.process for each in replicas][1] == "up"', domain).shown(PARTITION_STATE) == UNDEFINED
 
 
-def test_what_is_computed_is_shown_as_what_it_holds(session: Session) -> None:
+def test_computed_values_are_shown_by_their_contents(session: Session) -> None:
     shown = {text: expression(text, session.system.domain).shown(session.at.step.state) for text in COMPUTED}
     assert shown == COMPUTED
 

@@ -59,7 +59,7 @@ def do(site: Site, **verb: Any) -> Any:
 
 
 @pytest.mark.parametrize("path", ["/", "/do", "/save", "/compare", "/stop", "/nothing"])
-def test_nothing_is_served_without_the_token_or_to_another_host(site: Site, path: str) -> None:
+def test_requests_without_the_token_or_to_another_host_are_refused(site: Site, path: str) -> None:
     for method in ("GET", "POST"):
         for refused in (
             {"token": ""},
@@ -120,7 +120,9 @@ def test_verbs_do_what_the_session_does(site: Site) -> None:
         ({}, "there is no such verb"),
     ],
 )
-def test_what_cannot_be_done_is_one_line_and_changes_nothing(site: Site, verb: dict[str, Any], words: str) -> None:
+def test_an_impossible_verb_is_refused_in_one_line_and_changes_nothing(
+    site: Site, verb: dict[str, Any], words: str
+) -> None:
     answer = do(site, **verb)
     assert (answer.status_code, "\n" in answer.text) == (409, False)
     assert words in answer.text
@@ -202,7 +204,9 @@ def test_the_command_serves_until_ctrl_c_and_leaves_nothing_behind(report: Path)
     ],
     ids=range(6),
 )
-def test_what_cannot_be_explored_is_one_line(highwater: Run, spec_path: Path, arguments: list[Any], words: str) -> None:
+def test_an_unexplorable_argument_is_refused_in_one_line(
+    highwater: Run, spec_path: Path, arguments: list[Any], words: str
+) -> None:
     result = highwater("explore", *(spec_path if each == "SPEC" else each for each in arguments))
     assert result.exit_code == 2
     assert words in result.stderr
@@ -296,7 +300,7 @@ def test_one_walks_back_takes_another_step_and_sees_a_tree(page: Any) -> None:
     assert heading(browser) == "After step 11"
 
 
-def test_hovering_shows_what_a_step_would_change_and_guards_say_why_not(page: Any) -> None:
+def test_hovering_shows_the_changes_of_a_step_and_refused_actions_show_guards(page: Any) -> None:
     browser = page()
     # without a mouse, what a step would change stands below it anyway
     would = browser.find_element(By.CSS_SELECTOR, ".take[data-action='24'] + .would")  # fetch(follower b1, leader b0)
@@ -311,7 +315,7 @@ def test_hovering_shows_what_a_step_would_change_and_guards_say_why_not(page: An
     assert "leader_epoch_max" in browser.find_element(By.ID, "cut").text
 
 
-def test_a_search_goes_to_the_nearest_state_and_a_wrong_one_says_why(page: Any) -> None:
+def test_a_search_goes_to_the_nearest_state_and_a_wrong_one_gives_the_reason(page: Any) -> None:
     browser = page()
     click(browser, "#row-0 .action")
     box = browser.find_element(By.ID, "what")

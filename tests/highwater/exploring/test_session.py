@@ -29,7 +29,7 @@ from highwater.files import ReportError, write_text
 Run = Callable[..., Result]
 
 
-def test_every_action_is_enabled_cut_or_refused_as_plain_evaluation_says(violated: Session) -> None:
+def test_every_action_is_enabled_cut_or_refused_as_in_plain_evaluation(violated: Session) -> None:
     for node in violated.nodes:
         violated.go(node.number)
         for each in violated.choices():
@@ -39,7 +39,7 @@ def test_every_action_is_enabled_cut_or_refused_as_plain_evaluation_says(violate
             assert (each.refused is not None) == (after is None)
 
 
-def test_what_is_not_enabled_cannot_be_taken_and_the_guard_says_why(session: Session) -> None:
+def test_taking_a_disabled_action_is_refused_with_its_guard(session: Session) -> None:
     number = next(n for n, each in enumerate(session.system.actions) if each.of.name == "write")
     with pytest.raises(SessionError, match="presumes_leadership"):
         session.take(number)
@@ -117,7 +117,7 @@ def test_a_property_is_found_where_it_is_false(session: Session) -> None:
     assert found.says.startswith("elected_leader_in_isr is false") or "no state within the bounds" in found.says
 
 
-def test_a_state_that_cannot_be_reached_is_said_to_be_none(make_spec: Callable[..., Spec]) -> None:
+def test_an_unreachable_state_is_reported_as_unreachable(make_spec: Callable[..., Spec]) -> None:
     session = open_spec(make_spec())
     states = explore(session.system).distinct_states
     found = session.find("len(b1.log) > 1", from_here=True)
@@ -163,14 +163,14 @@ def test_the_compiled_search_goes_on_where_plain_python_gives_up(
     assert session.find("len(b1.log) == 2", from_here=True).says == "len(b1.log) == 2: 4 steps away"
 
 
-def test_a_condition_that_cannot_be_judged_says_so(session: Session) -> None:
+def test_a_condition_that_cannot_be_judged_is_refused(session: Session) -> None:
     with pytest.raises(ExpressionError, match="the condition raised TypeError"):
         session.find("b0.leader < 1", from_here=True)
     with pytest.raises(ExpressionError, match='did you mean "strong_isr"'):
         session.find("strong_irs", from_here=True)
 
 
-def test_the_same_steps_under_another_rule_differ_first_where_compare_says(violated: Session) -> None:
+def test_compare_finds_the_first_step_that_differs_under_another_rule(violated: Session) -> None:
     comparison, _, _ = violated.compare(["protocol.variant=kip-279"])
     assert comparison.first == 11
     assert comparison.summary.endswith("strong_isr holds after every step.")

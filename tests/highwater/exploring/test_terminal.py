@@ -56,7 +56,7 @@ async def pick(app: Explorer, pilot: Any, text: str) -> None:
     await press(pilot, "enter")
 
 
-def test_it_opens_where_the_session_is_and_keys_go_along_the_branch(violated: Session) -> None:
+def test_the_terminal_opens_at_the_current_step_and_keys_move_along_the_branch(violated: Session) -> None:
     async def script(app: Explorer, pilot: Any) -> None:
         assert app.session.at.depth == 11
         assert "strong_isr is false" in text_of(app, "#verdict")
@@ -125,7 +125,7 @@ def test_taking_lists_what_is_enabled_with_what_it_changes_and_begins_a_branch(v
     drive(violated, script)
 
 
-def test_what_is_refused_stands_with_its_guard(violated: Session) -> None:
+def test_refused_actions_are_listed_with_their_guards(violated: Session) -> None:
     async def script(app: Explorer, pilot: Any) -> None:
         await press(pilot, "d")
         assert len(options(app)) == sum(not each.enabled for each in app.session.choices())

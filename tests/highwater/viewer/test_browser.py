@@ -271,7 +271,7 @@ def test_the_index_sorts_by_any_column_and_back_to_folders(page: Page) -> None:
     assert order() == ["1", "3", "5"]
 
 
-def test_a_phone_sorts_the_index_too(page: Page) -> None:
+def test_the_index_can_be_sorted_on_a_phone(page: Page) -> None:
     browser = page("many", width=390, height=844)
     browser.find_element(By.CSS_SELECTOR, "#sort option[value=states]").click()
     assert [row.get_attribute("data-claim")[-1] for row in seen(browser, "tr[data-row]")] == list("543210")

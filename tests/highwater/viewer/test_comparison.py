@@ -133,13 +133,13 @@ def test_a_prospect_that_the_other_protocol_keeps_holds_there(bounce: dict[str, 
     assert not any(row.theirs.violated for row in comparison.rows)
 
 
-def test_a_prospect_that_is_lost_there_too_is_false_all_the_same(bounce: dict[str, Any]) -> None:
+def test_a_prospect_lost_under_both_protocols_is_reported_false(bounce: dict[str, Any]) -> None:
     assert compare(bounce, ["protocol.topic_ids=true"]).summary.endswith(
         "assigned_brokers_can_take_their_role is false all the same."
     )
 
 
-def test_a_prospect_that_cannot_be_judged_is_said_not_to_have_been(
+def test_a_prospect_that_cannot_be_judged_is_reported_as_not_judged(
     bounce: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("highwater.explorer.outlook.MOST_STATES", 1)

@@ -126,7 +126,7 @@ def hostile(toy_trace: Counterexample) -> Counterexample:
 # --- ITF
 
 
-def test_itf_is_what_its_description_says(trace: Counterexample) -> None:
+def test_itf_matches_its_schema(trace: Counterexample) -> None:
     data = json.loads(itf(trace))
     jsonschema.Draft202012Validator(ITF_SCHEMA).validate(data)
     for number, state in enumerate(data["states"]):
@@ -146,7 +146,7 @@ def test_a_reader_of_itf_reads_it(trace: Counterexample) -> None:
     assert read.vars == list(trace.system.domain.fields)
 
 
-def test_itf_says_what_the_states_are(kip_101: Counterexample) -> None:
+def test_itf_holds_the_values_of_the_states(kip_101: Counterexample) -> None:
     last = itf_py.trace_from_json(json.loads(itf(kip_101))).states[-1].values
     state = kip_101.violation.trace[-1].state
     assert last["next_record_id"] == state.next_record_id

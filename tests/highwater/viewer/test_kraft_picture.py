@@ -24,7 +24,7 @@ def test_the_metadata_log_shows_what_is_committed_and_each_broker_what_it_has_re
     assert "1 not committed" in map(str, shown.lanes["controller"].badges)
 
 
-def test_a_request_that_waits_for_a_commit_says_so() -> None:
+def test_an_uncommitted_request_is_drawn_as_not_yet_committed() -> None:
     shown = pictured("propose_shrink b0 b2, answer_alter_partition b0", uncommitted=1)
     (message,) = shown.messages
     assert message.text == "ISR without b2, of partition epoch 0: granted, and not yet committed"

@@ -129,9 +129,7 @@ def test_steps_of_no_consequence_are_dimmed_and_the_decisive_ones_marked(
         assert ("direct" in rows[step.number]) == (step.distance == 1)
 
 
-def test_the_page_says_the_witness_the_meaning_and_the_source_in_words(
-    toy_trace: Counterexample, pages: dict[str, str]
-) -> None:
+def test_the_page_shows_witness_meaning_and_source(toy_trace: Counterexample, pages: dict[str, str]) -> None:
     words = Reader(pages["toy"]).words
     assert "b0 committed another record at offset 0 than b1 has" in words
     assert "The controller elects a broker and tells everybody." in words
@@ -205,7 +203,7 @@ ROW = {
         ("\U000e0041", "\\U000e0041"),
     ],
 )
-def test_what_cannot_be_seen_is_written_out(text: str, shown: str) -> None:
+def test_invisible_characters_are_written_out(text: str, shown: str) -> None:
     assert visible(text) == shown
 
 
@@ -281,7 +279,7 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     assert str(tmp_path / "file" / "pages") in str(caught.value)
 
 
-def test_reports_with_damaged_facts_about_the_run_are_shown_all_the_same(make_spec: Callable[..., Any]) -> None:
+def test_reports_with_damaged_facts_about_the_run_are_shown(make_spec: Callable[..., Any]) -> None:
     entry = entry_of(check_spec(make_spec(check=["leader_in_isr"])))
     for damaged in ({"distinct_states": "<b>"}, {"source": ["<b>"]}, {"file": None}, {"depth": []}):
         Reader(trace_page(counterexample_in({**entry, **damaged})))

@@ -59,7 +59,7 @@ def test_a_message_is_stale_where_the_leader_epoch_is_further_when_it_is_read(ki
     assert [arrow.newest for arrow in kip_101.arrows] == [2, 2, 2, None]
 
 
-def test_what_the_property_looked_at_says_since_when(kip_101: Counterexample) -> None:
+def test_parts_that_the_property_read_have_value_step_and_lane(kip_101: Counterexample) -> None:
     assert [(found.part, found.value, found.since, found.lane) for found in kip_101.looked_at] == [
         ("quorum.isr", "{b0 b1}", 0, "controller"),
         ("b0.leader", "b0", 4, "b0"),
@@ -125,7 +125,7 @@ def test_every_property_of_the_model_is_followed_and_the_violated_one_comes_firs
     assert [step.number for step in kip_101.steps if "strong_isr" in step.violated] == [11]
 
 
-def test_an_action_means_what_its_docstring_says() -> None:
+def test_the_meaning_of_an_action_comes_from_its_docstring() -> None:
     meaning = meaning_of(become_leader)
     assert meaning.line == "A replica reads a request that makes it leader."
     assert meaning.source == "BecomeLeader; kafka.cluster.Partition#makeLeader (0.11)."
@@ -177,7 +177,7 @@ def test_messages_that_are_never_read_are_in_flight_at_the_end(toy_trace: Counte
     assert flying == set(toy_trace.violation.trace[-1].state.packets)
 
 
-def test_what_the_network_loses_is_dropped_and_the_rest_is_read(long_trace: Counterexample) -> None:
+def test_lost_messages_are_drawn_dropped_and_others_read(long_trace: Counterexample) -> None:
     fates = {arrow.delivery: 0 for arrow in long_trace.arrows}
     for arrow in long_trace.arrows:
         fates[arrow.delivery] += 1
@@ -243,7 +243,7 @@ def lease_trace() -> Counterexample:
     return counterexample_of(entry, system, Violation("somebody_holds_it", {}, "", {}, trace))
 
 
-def test_what_becomes_none_or_zero_is_marked_under_its_fields_name() -> None:
+def test_fields_that_become_none_or_zero_are_marked_by_name() -> None:
     trace = lease_trace()
     assert trace.lanes == ("state", "service")
     first, last = trace.steps[0].cells, trace.steps[1].cells
@@ -278,7 +278,7 @@ def test_a_value_that_a_property_looked_at_is_never_empty() -> None:
     ]
 
 
-def test_what_a_lane_shows_no_more_is_struck_out() -> None:
+def test_parts_that_leave_a_lane_are_struck_out() -> None:
     before = Picture({"b0": Lane(name_sets=(NameSet("pending ISR", ("b0", "b1")),), facts=(Fact("checkpoint", "1"),))})
     after = Picture({"b0": Lane()})
     cell = cell_of("b0", before, after)
@@ -372,7 +372,7 @@ def test_an_election_is_a_message_to_all_that_each_reads_once(partition_trace: C
     assert sorted(read) == [(1, "b1"), (2, "b1")]
 
 
-def test_what_clients_were_promised_stands_in_a_lane_of_its_own(partition_trace: Counterexample) -> None:
+def test_records_promised_to_clients_have_a_lane_of_their_own(partition_trace: Counterexample) -> None:
     (exposed,) = partition_trace.steps[-1].cells["clients"].logs
     state = partition_trace.violation.trace[-1].state
     assert (
@@ -380,7 +380,7 @@ def test_what_clients_were_promised_stands_in_a_lane_of_its_own(partition_trace:
     )
 
 
-def test_a_protocol_is_told_by_the_preset_that_it_differs_least_from(partition_trace: Counterexample) -> None:
+def test_a_protocol_is_named_by_its_closest_preset(partition_trace: Counterexample) -> None:
     assert partition_trace.protocol == "kafka-0.10.2"
     model = MODELS["partition"]
     changed = attrs.evolve(model.presets["repaired"], fence_fetch=False)
@@ -400,13 +400,13 @@ def test_async_isr_shows_beliefs_beside_the_truth(make_spec: Callable[..., Any])
     assert (belief.members, belief.truth, belief.wrong) == (("b0", "b1"), ("b0",), frozenset({"b1"}))
 
 
-def test_a_story_of_a_trace_without_steps_can_be_told(make_spec: Callable[..., Any]) -> None:
+def test_a_trace_without_steps_is_shown(make_spec: Callable[..., Any]) -> None:
     counterexample = counterexample_in(entry_of(check_spec(make_spec(check=["leader_in_isr"]))))
     assert [step.number for step in counterexample.steps] == [0]
     assert counterexample.steps[0].violated >= {"leader_in_isr"}
 
 
-def test_a_story_of_a_deadlock_can_be_told(make_spec: Callable[..., Any]) -> None:
+def test_a_deadlock_is_shown(make_spec: Callable[..., Any]) -> None:
     counterexample = counterexample_in(entry_of(check_spec(make_spec(check=["no_deadlock"]))))
     assert "no_deadlock" in counterexample.steps[-1].violated
     assert counterexample.looked_at
@@ -442,7 +442,7 @@ def test_prospects_that_were_not_checked_are_not_followed(bounce: Counterexample
     assert not {"a_leader_can_act", "deletion_can_complete"} & set(bounce.properties)
 
 
-def test_what_cannot_be_judged_without_all_states_is_neither_true_nor_false(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_property_that_needs_all_states_is_shown_as_not_judged(monkeypatch: pytest.MonkeyPatch) -> None:
     path = SPECS / "controller" / "deletion" / "a_new_controller_that_does_not_resume_deletions_lets_them_hang.toml"
     entry = entry_of(check_spec(load_spec(path)))
     monkeypatch.setattr("highwater.explorer.outlook.MOST_STATES", 1)

@@ -79,7 +79,7 @@ def test_states_of_the_controller_take_one_line_each_and_their_marks_are_reporte
     assert "high watermark" not in told
 
 
-def test_what_changed_is_marked_also_without_colour(highwater: Run, report: Path) -> None:
+def test_changes_are_marked_without_colour(highwater: Run, report: Path) -> None:
     text = highwater("trace", report).stdout
     steps = {int(m[1]): m[2] for m in re.finditer(r"^ ?(\d+) [* ] (.*)$", text, re.MULTILINE)}
     assert "[|+r0₀]" in steps[5]
@@ -130,7 +130,7 @@ def test_one_step_shows_its_meaning_and_the_state_in_full(highwater: Run, report
 # --- replay
 
 
-def test_replay_says_that_the_trace_is_good(highwater: Run, report: Path) -> None:
+def test_replay_confirms_a_good_trace(highwater: Run, report: Path) -> None:
     result = highwater("trace", report, "--replay")
     assert result.exit_code == 0
     replayed = "replayed, every step and the violation are as the file says"
@@ -218,7 +218,7 @@ def test_a_comparison_goes_to_a_page_or_to_the_terminal(highwater: Run, report: 
     ],
     ids=range(10),
 )
-def test_bad_usage_exits_2_and_says_what_is_wrong(
+def test_bad_usage_exits_2_with_the_reason(
     highwater: Run, report: Path, tmp_path: Path, options: list[str], words: str
 ) -> None:
     filled = [option.format(report=report, folder=tmp_path) for option in options]
@@ -281,7 +281,7 @@ def test_hostile_file_names_show_as_text(
     assert not set(shown) & {"\x1b", "\u202e"}
 
 
-def test_the_page_says_what_the_terminal_says(highwater: Run, report: Path) -> None:
+def test_page_and_terminal_show_the_same_witness(highwater: Run, report: Path) -> None:
     trace: Counterexample = counterexample_in(read_report(report)[0])
     page, terminal = highwater("trace", report, "--html", "-").stdout, highwater("trace", report).stdout
     assert trace.violation.witness in page

@@ -77,7 +77,9 @@ def test_a_page_shows_what_is_watched(report: Path) -> None:
         ('"b0.leader"', ["is not a list of texts"]),
     ],
 )
-def test_what_cannot_be_watched_is_one_line_each(highwater: Run, claim: Path, watch: str, words: list[str]) -> None:
+def test_invalid_watch_expressions_are_refused_in_one_line_each(
+    highwater: Run, claim: Path, watch: str, words: list[str]
+) -> None:
     claim.write_text(f"{CLAIM}watch = {watch}\n", encoding="utf-8")
     ended = highwater("check", claim)
     assert ended.exit_code == 2
@@ -96,7 +98,9 @@ def test_what_cannot_be_watched_is_one_line_each(highwater: Run, claim: Path, wa
         (["--mermaid", "-"], "--mermaid shows no watched expression"),
     ],
 )
-def test_what_shows_no_expression_is_not_asked_to(highwater: Run, report: Path, options: list[str], words: str) -> None:
+def test_watch_with_an_output_without_expressions_is_refused(
+    highwater: Run, report: Path, options: list[str], words: str
+) -> None:
     ended = highwater("trace", report, "--watch", "b0.leader", *options)
     assert (ended.exit_code, words in ended.stderr) == (2, True), ended.stderr
 
@@ -169,7 +173,7 @@ def test_highwaters_own_models_are_drawn_with_what_is_offered() -> None:
                 assert {name.name for name in each.names} <= offered, path.name
 
 
-def test_a_model_is_drawn_as_it_says(highwater: Run, drawn: Callable[[str], Any], tmp_path: Path) -> None:
+def test_a_model_with_a_picture_is_drawn_by_it(highwater: Run, drawn: Callable[[str], Any], tmp_path: Path) -> None:
     ended, spec = drawn(PICTURE)
     assert ended.exit_code == 0
     page = (tmp_path / "pages" / f"{spec.stem}.html").read_text(encoding="utf-8")

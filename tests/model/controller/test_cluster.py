@@ -60,7 +60,7 @@ def test_a_leader_that_dies_is_replaced_in_one_leader_epoch_and_then_leaves_noth
     assert (walk.leadership.leader, walk.leadership.isr, walk.leadership.leader_epoch) == (1, {1}, 1)
 
 
-def test_a_replica_outside_the_isr_dies_without_a_write_and_its_peers_are_told_again() -> None:
+def test_a_replica_outside_the_isr_dies_without_a_write_and_its_peers_get_the_state_again() -> None:
     walk = Walk(brokers=3, replication_factor=3)("shrink_isr", leader=0, follower=2)("crash_broker", broker=2)
     before = walk.leadership
     walk("notice_brokers", controller=0)
@@ -177,7 +177,7 @@ def test_a_request_for_a_preferred_leader_outlives_its_controller() -> None:
     assert (walk.leadership.leader, walk.leadership.isr, walk.cluster.zk.preferred_election) == (0, {0, 1}, False)
 
 
-def test_a_notification_of_a_changed_isr_tells_the_controller_and_through_it_everybody() -> None:
+def test_an_isr_notification_reaches_the_controller_and_through_it_all_brokers() -> None:
     walk = Walk(attrs.evolve(REPAIRED, update_metadata=True))("shrink_isr", leader=0, follower=1)
     assert (walk.context.leadership.isr, walk.leadership.isr, walk.cluster.zk.isr_changed) == ({0, 1}, {0}, True)
     walk("notice_isr", controller=0)
@@ -186,7 +186,7 @@ def test_a_notification_of_a_changed_isr_tells_the_controller_and_through_it_eve
 
 
 @pytest.mark.parametrize("fixed", [True, False])
-def test_a_controller_that_has_resigned_handles_no_more_events(fixed: bool) -> None:
+def test_a_resigned_controller_stops_handling_events_if_fixed(fixed: bool) -> None:
     walk = Walk(attrs.evolve(REPAIRED, resign_stops_queue=fixed), controllers=2, controller_epoch_max=2)
     walk("depose_controller", controller=0)("elect_controller", controller=1)("shrink_isr", leader=0, follower=1)(
         "resign", controller=0
@@ -216,7 +216,7 @@ def test_a_broker_that_keeps_its_epoch_is_not_seen_to_bounce() -> None:
     assert walk.try_("notice_brokers", controller=0) is None
 
 
-def test_what_a_lossy_crash_loses_is_fetched_again() -> None:
+def test_records_lost_in_a_crash_are_fetched_again() -> None:
     walk = Walk()
     assert walk.try_("crash_broker_with_loss", broker=1) is None, "there is nothing to lose yet"
     walk("commit", leader=0)("crash_broker_with_loss", broker=1)("start_broker", broker=1)(
@@ -263,7 +263,7 @@ def test_a_deposed_controller_finds_out_by_its_first_write() -> None:
     assert walk.leadership.leader_epoch == 0
 
 
-def test_a_stopped_leader_stays_leader_until_it_is_told_to_delete() -> None:
+def test_a_stopped_leader_stays_leader_until_a_request_deletes_it() -> None:
     walk = Walk()("request_deletion")("notice_deletion", controller=0)("receive", controller=0, broker=0)
     assert walk.cluster.brokers[0].leads
     walk("receive", controller=0, broker=0)
@@ -312,7 +312,7 @@ def test_both_engines_see_the_same_cluster(preset: str, given: dict[str, int]) -
         assert getattr(both[0], name) == getattr(both[1], name)
 
 
-def test_every_action_says_who_acts_when_and_what_for() -> None:
+def test_every_action_documents_its_actor_and_guard() -> None:
     for action in ACTIONS:
         assert "Actor:" in action.function.__doc__, action.name
         assert "Enabled:" in action.function.__doc__, action.name

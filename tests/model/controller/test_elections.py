@@ -88,7 +88,9 @@ def isr(*members: int) -> frozenset[int]:
         pytest.param(first_leadership, ((2, 4), {6}), {}, None, id="new, none live"),
     ],
 )
-def test_who_is_elected_with_which_isr(election: Any, arguments: tuple, options: dict, elected: Elected | None) -> None:
+def test_an_election_gives_the_expected_leader_and_isr(
+    election: Any, arguments: tuple, options: dict, elected: Elected | None
+) -> None:
     assert election(*arguments, **options) == elected
 
 

@@ -49,7 +49,7 @@ FALSE: list[tuple[Callable, tuple]] = [
 
 
 @pytest.mark.parametrize(("holds", "given"), FALSE, ids=lambda each: getattr(each, "name", ""))
-def test_a_property_is_false_where_it_should_be_and_says_why(holds: Callable, given: tuple) -> None:
+def test_a_property_is_false_in_the_bad_state_and_has_a_witness(holds: Callable, given: tuple) -> None:
     witness = holds(*given)
     assert not witness
     assert str(witness)

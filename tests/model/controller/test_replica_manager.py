@@ -59,7 +59,7 @@ def test_followers_go_on_where_the_new_leader_is_unavailable() -> None:
     assert [each.leader_epoch for each in after] == [0, 0, 0]
 
 
-def test_a_leader_that_nobody_follows_is_not_told_to_stop_leading() -> None:
+def test_a_leader_whose_session_ended_keeps_leading_in_its_old_epoch() -> None:
     """The one whose session ended leads on in its old leader epoch, and cannot change the ISR."""
     walk = leaderless(0).deliver_all()
     assert walk.cluster.brokers[0].leads
@@ -85,7 +85,7 @@ def test_online_partition_to_online_transition_for_controlled_shutdown(release: 
     assert [broker for broker in (0, 1) if walk.cluster.queues[0][broker]] == told
 
 
-def test_an_offline_election_tells_no_broker_that_shuts_down() -> None:
+def test_an_offline_election_sends_nothing_to_a_broker_that_shuts_down() -> None:
     """Election#leaderForOffline: recipients are live replicas, brokers that shut down left out."""
     walk = Walk(brokers=3, replication_factor=3)("shut_down_broker", controller=0, broker=2).deliver_all()
     walk("crash_broker", broker=0)("notice_brokers", controller=0)

@@ -178,7 +178,7 @@ def test_a_partition_whose_isr_is_dead_goes_online_uncleanly_or_not_at_all(uncle
     assert end.zk.leadership.isr == {1 if unclean else 0}
 
 
-def test_a_shutdown_takes_the_leaving_broker_out_of_the_isr_and_tells_it_too() -> None:
+def test_a_shutdown_removes_the_leaving_broker_from_the_isr_and_informs_it() -> None:
     """testOnlinePartitionToOnlineTransitionForControlledShutdown."""
     start = cluster(partition=P.ONLINE, shutting_down=frozenset({0}))
     end = move_partition(start, 0, P.ONLINE, TELLING, Strategy.CONTROLLED_SHUTDOWN)
@@ -192,7 +192,7 @@ def test_brokers_that_expire_in_one_pass_have_their_replicas_offline_whoever_lea
     assert walk.cluster.controllers[0].replicas == (R.OFFLINE, R.ONLINE, R.OFFLINE)
 
 
-def test_an_election_during_a_reassignment_tells_the_target_only_if_the_reassignment_is_its_reason() -> None:
+def test_an_election_sends_the_target_of_a_reassignment_only_if_caused_by_it() -> None:
     """KafkaController#moveReassignedPartitionLeaderIfRequired against #triggerOnlinePartitionStateChange."""
     start = cluster(partition=P.ONLINE, reassignment=Reassignment((1,), frozenset({0, 1})))
     moved = move_partition(start, 0, P.ONLINE, TELLING, Strategy.REASSIGNMENT)

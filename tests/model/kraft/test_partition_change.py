@@ -154,7 +154,7 @@ def recorded(
         ),
     ],
 )
-def test_a_record_says_what_changes(made: PartitionChange | None, wanted: PartitionChange | None) -> None:
+def test_a_record_holds_the_changed_fields(made: PartitionChange | None, wanted: PartitionChange | None) -> None:
     assert made == wanted
 
 
@@ -188,7 +188,7 @@ def test_a_reassignment_is_complete_by_the_releases_rule(
     assert completed(Reassignment(removing=(0, 3), adding=(4,), replicas=(4, 1, 2, 0, 3)), isr, rule) == done
 
 
-def test_cancelling_takes_back_what_was_added_and_says_if_that_needs_an_unclean_election() -> None:
+def test_cancelling_removes_added_replicas_and_reports_an_unclean_election() -> None:
     assert cancelled(MOVING) == Cancelled(replicas=(1, 2, 0), isr=(0, 1), unclean=False)
     assert cancelled(attrs.evolve(MOVING, isr=(3,))) == Cancelled(replicas=(1, 2, 0), isr=(1,), unclean=True)
     with pytest.raises(ValueError, match="adds all replicas"):
