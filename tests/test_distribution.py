@@ -233,4 +233,4 @@ def test_kafkas_classes_are_held_against_a_model_beside_modules_of_ones_own(
 def test_the_package_index_has_the_name_of_the_project_file() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     assert project["name"] == NAME
-    assert f"{NAME}[mcp,site,table,tui,watch]" in project["optional-dependencies"]["dev"]
+    assert project["optional-dependencies"]["dev"][0].startswith(f"{NAME}[")
