@@ -14,7 +14,7 @@ no fair step is enabled.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -44,19 +44,46 @@ def judge_liveness(
             search finds the states.
         parents: by state, the one before it on a shortest path; None for an initial state.
     """
-    depth: dict[Any, int] = {}
-    for state in moves:
-        depth[state] = 0 if parents[state] is None else depth[parents[state]] + 1
+    graph = _Graph.of(moves, parents)
     found: dict[str, Violation] = {}
     held_back: dict[str, int] = {}
     for each in system.liveness:
-        judged = _Judged(system, each, moves, parents, depth)
+        judged = _Judged(system, each, graph)
         held_back[each.of.name] = held_back.get(each.of.name, 0) + judged.held_back
         lasso = judged.lasso()
         if lasso and (each.of.name not in found or lasso.trace_length < found[each.of.name].trace_length):
             found[each.of.name] = lasso
     found = dict(sorted(found.items(), key=lambda item: item[1].trace_length))
     return found, {name: count for name, count in held_back.items() if count}
+
+
+@attrs.frozen
+class _Graph:
+    """The states as numbers from 0, in the order in which they were found: to hash a state takes longer than all else.
+
+    Attributes:
+        numbers: of the states.
+        moves: by state, as `judge_liveness` has them.
+        parents, depth: by state, that before it on a shortest path, and how long this is.
+    """
+
+    states: Sequence[Any]
+    numbers: Mapping[Any, int]
+    moves: Sequence[list[tuple[Instance, Any]]]
+    parents: Sequence[int | None]
+    depth: Sequence[int]
+
+    @classmethod
+    def of(cls, moves: Moves, parents: Mapping[Any, Any]) -> _Graph:
+        numbers = {state: number for number, state in enumerate(moves)}
+        numbered = [
+            [(action, of if isinstance(of, Cut) else numbers[of]) for action, of in found] for found in moves.values()
+        ]
+        before = [None if (parent := parents[state]) is None else numbers[parent] for state in moves]
+        depth: list[int] = []
+        for parent in before:
+            depth.append(0 if parent is None else depth[parent] + 1)
+        return cls(list(moves), numbers, numbered, before, depth)
 
 
 @attrs.define(slots=False)
@@ -71,14 +98,13 @@ class _Judged:
 
     system: System
     of: Instance[Liveness]
-    moves: Moves
-    parents: Mapping[Any, Any]
-    depth: Mapping[Any, int]
+    graph: _Graph
 
     def __attrs_post_init__(self) -> None:
+        self.moves, self.parents, self.depth = self.graph.moves, self.graph.parents, self.graph.depth
         self.demands = demands_of(self.system, self.of.of)
         self.form = self.of.of.form
-        found = {state: truths(self.system, self.of, state) for state in self.moves}
+        found = {number: truths(self.system, self.of, state) for number, state in enumerate(self.graph.states)}
         self.allowed = {state for state in found if found[state] in self.form.stays}
         self.returned = {state for state in found if found[state] in self.form.returns}
         begin = {state for state in found if found[state] in self.form.begins}
@@ -112,8 +138,11 @@ class _Judged:
         if not owners:
             return None
         prefix = self._prefix(owners)
-        component = owners[self.system.class_of(prefix[-1].state)]
-        return lasso_to(self.system, self.of, prefix, lambda state: self.system.class_of(state) in component)
+        component = owners[self._number(prefix[-1].state)]
+        return lasso_to(self.system, self.of, prefix, lambda state: self._number(state) in component)
+
+    def _number(self, state: Any) -> int:
+        return self.graph.numbers[self.system.class_of(state)]
 
     def _fair_components(self, states: Iterable[Any]) -> Iterator[set[Any]]:
         import networkx
@@ -169,17 +198,13 @@ class _Judged:
             path.append(
                 next(after for after in self._after(path[-1]) if after in ways and self.waiting[after] == len(path))
             )
-        return retrace(self.system, path)
+        return retrace(self.system, [self.graph.states[state] for state in path])
 
-    def _order(self, state: Any) -> tuple[int, int]:
-        return self.depth[state], self._found[state]
+    def _order(self, state: int) -> tuple[int, int]:
+        return self.depth[state], state
 
-    @property
-    def _found(self) -> dict[Any, int]:
-        return {state: number for number, state in enumerate(self.moves)}
-
-    def _to_birth(self, state: Any) -> list[Any]:
+    def _to_birth(self, state: int) -> list[int]:
         path = [state]
-        while (state := self.parents[state]) is not None:
-            path.append(state)
+        while (before := self.parents[path[-1]]) is not None:
+            path.append(before)
         return path[::-1]
