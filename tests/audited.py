@@ -63,7 +63,7 @@ def low_thresholds() -> None:
     store.FOLD_FROM, folded.MOST_OF_FLAT, folded.FEWEST_BYTES, folded.FIRST_INDEX = 1 << 12, 1e9, 2, 16
 
 
-def told(outcome: Outcome) -> dict[str, Any]:
+def comparable(outcome: Outcome) -> dict[str, Any]:
     """The verdict and the counts."""
     counts = ("levels", "generated", "enabled", "bounds_cut", "deadlocks", "stopped_at_bound", "held_back", "vacuous")
     found = {violation.property: violation.trace_length for violation in outcome.violations}
@@ -91,7 +91,7 @@ def searched(claim: str, judge: str) -> Any:
         if judge == "verify":
             certificate = certificate_of(system, outcome, next(iter(found), None), claim=claim, spec={}, code={})
             verify(certificate, system, no_deadlock=spec.check_deadlock)
-        return told(outcome)
+        return comparable(outcome)
     except (JudgedOtherwise, Refused) as contradiction:
         return {"contradicted": str(contradiction).splitlines()[0][:200]}
     except Exception as error:  # whatever it is, nobody takes it for a verdict

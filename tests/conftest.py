@@ -82,7 +82,7 @@ def each_process_compiles_for_itself() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def kernels_are_called_as_their_signatures_say() -> Iterator[None]:
+def kernels_are_called_by_their_signatures() -> Iterator[None]:
     """Whatever any test calls a kernel with is in the list that machine code is made ahead from."""
     load = EntryPoint._load
 

@@ -86,16 +86,16 @@ class Maven:
         self.kept = folder / "java" / "kafka-4.1.1.classpath"
 
     def names(self, *jars: Path) -> None:
-        self._says(f"printf %s '{os.pathsep.join(map(str, jars))}' >classpath")
+        self._runs(f"printf %s '{os.pathsep.join(map(str, jars))}' >classpath")
 
     def fails(self) -> None:
-        self._says("echo '[ERROR] there is no network'\nexit 1")
+        self._runs("echo '[ERROR] there is no network'\nexit 1")
 
     @property
     def asked(self) -> int:
         return len(self._asked.read_text()) if self._asked.exists() else 0
 
-    def _says(self, script: str) -> None:
+    def _runs(self, script: str) -> None:
         self._program.write_text(f"#!/bin/sh\nprintf x >>'{self._asked}'\n{script}\n")
         self._program.chmod(0o755)
 

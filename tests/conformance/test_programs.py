@@ -62,7 +62,7 @@ def library(folder: Path, says: str) -> None:
     subprocess.run(["javac", *programs.BRIEFLY, "-d", str(folder), str(source)], check=True)
 
 
-def said(jar: bytes, kafka: Distribution, folder: Path) -> str:
+def printed(jar: bytes, kafka: Distribution, folder: Path) -> str:
     """What a program prints."""
     (folder / "program.jar").write_bytes(jar)
     class_path = os.pathsep.join([str(folder / "program.jar"), *kafka.class_path])
@@ -79,7 +79,7 @@ def test_a_program_is_compiled_once(
 ) -> None:
     jars = {programs.compiled(kafka, [source]) for _ in range(2)}
     assert len(compilations) == 1
-    assert [said(jar, kafka, tmp_path) for jar in jars] == ["of the source"]
+    assert [printed(jar, kafka, tmp_path) for jar in jars] == ["of the source"]
     assert compilations[0][compilations[0].index("--release") + 1] == "17"
 
 

@@ -46,7 +46,7 @@ def system(variant: str = "kip-320", check: tuple[str, ...] = ("strong_isr",), *
     return build_system(definition, protocol, sizes, properties)
 
 
-def told(outcome: Outcome) -> dict[str, Any]:
+def comparable(outcome: Outcome) -> dict[str, Any]:
     """All that does not depend on when the search was interrupted."""
     return findings(outcome, "restored")
 
@@ -70,17 +70,17 @@ def test_a_search_cut_at_a_depth_goes_on_as_if_it_had_not_been(
     expected = breadth_first.explore(explored, options=SearchOptions(**how))
     cut = breadth_first.explore(explored, Budget(max_depth=7), SearchOptions(checkpoint=tmp_path, **how))
     assert cut.verdict is Verdict.HOLDS_TO_DEPTH
-    assert told(
+    assert comparable(
         breadth_first.explore(explored, options=SearchOptions(checkpoint=tmp_path, resume=True, **how))
-    ) == told(expected)
+    ) == comparable(expected)
 
 
 @pytest.mark.parametrize("most", [1, 100, 5000])
 def test_a_search_that_ran_out_of_states_goes_on_with_more(tmp_path: Path, most: int) -> None:
     breadth_first.explore(system(), Budget(max_states=most), SearchOptions(checkpoint=tmp_path))
-    assert told(breadth_first.explore(system(), options=SearchOptions(checkpoint=tmp_path, resume=True))) == told(
-        breadth_first.explore(system())
-    )
+    assert comparable(
+        breadth_first.explore(system(), options=SearchOptions(checkpoint=tmp_path, resume=True))
+    ) == comparable(breadth_first.explore(system()))
 
 
 def test_an_interrupted_search_keeps_its_whole_levels(tmp_path: Path) -> None:
@@ -92,9 +92,9 @@ def test_an_interrupted_search_keeps_its_whole_levels(tmp_path: Path) -> None:
     assert outcome.reason == "interrupted"
     kept = json.loads((tmp_path / MANIFEST).read_text())["data"]["snapshot"]["level_ends"]
     assert len(kept) >= 9
-    assert told(breadth_first.explore(system(), options=SearchOptions(checkpoint=tmp_path, resume=True))) == told(
-        breadth_first.explore(system())
-    )
+    assert comparable(
+        breadth_first.explore(system(), options=SearchOptions(checkpoint=tmp_path, resume=True))
+    ) == comparable(breadth_first.explore(system()))
 
 
 RUN = """
@@ -106,7 +106,7 @@ from highwater.explorer.search.levels import breadth_first
 snapshots.SECONDS_BETWEEN_SNAPSHOTS = 0.0
 snapshots.MOST_OF_THE_TIME = 1e9
 from highwater.explorer.verdict import SearchOptions
-from test_checkpoint import system, told
+from test_checkpoint import system, comparable
 folder = Path(sys.argv[1])
 from highwater.explorer.search.keeping.checkpoint import MANIFEST
 print("begin", flush=True)
@@ -158,9 +158,9 @@ def files(folder: Path) -> list[Path]:
 
 def test_every_level_has_its_file(folder: Path) -> None:
     assert len(files(folder)) == 9
-    assert told(breadth_first.explore(system(), options=SearchOptions(checkpoint=folder, resume=True))) == told(
-        breadth_first.explore(system())
-    )
+    assert comparable(
+        breadth_first.explore(system(), options=SearchOptions(checkpoint=folder, resume=True))
+    ) == comparable(breadth_first.explore(system()))
 
 
 def test_a_file_that_is_missing_cut_short_or_changed_is_refused(folder: Path) -> None:
@@ -292,11 +292,11 @@ def test_a_search_interrupted_inside_levels_goes_on_from_there(
         inside += manifest(tmp_path)["snapshot"]["inside"] is not None
         assert outcome.restored <= outcome.distinct_states
     assert inside >= 2
-    assert told(
+    assert comparable(
         breadth_first.explore(
             explored, options=SearchOptions(checkpoint=tmp_path, resume=True, workers=then, symmetry=symmetry)
         )
-    ) == told(expected)
+    ) == comparable(expected)
 
 
 def manifest(folder: Path) -> dict[str, Any]:
@@ -322,9 +322,9 @@ def test_a_level_that_takes_long_is_written_while_it_is_expanded(tmp_path: Path)
     assert len(copies) > 4
     for each in copies:
         assert manifest(each)["snapshot"]["inside"]["rows"] > manifest(each)["snapshot"]["level_ends"][-1]
-        assert told(breadth_first.explore(system(), options=SearchOptions(checkpoint=each, resume=True))) == told(
-            expected
-        )
+        assert comparable(
+            breadth_first.explore(system(), options=SearchOptions(checkpoint=each, resume=True))
+        ) == comparable(expected)
 
 
 @pytest.mark.usefixtures("restless")
@@ -334,10 +334,10 @@ def test_a_search_that_is_to_go_no_deeper_counts_whole_levels_only(tmp_path: Pat
     assert snapshot["inside"] is not None
     depth = len(snapshot["level_ends"]) - 2
     cut = breadth_first.explore(system(), Budget(max_depth=depth), SearchOptions(checkpoint=tmp_path, resume=True))
-    assert told(cut) == told(breadth_first.explore(system(), Budget(max_depth=depth)))
-    assert told(breadth_first.explore(system(), options=SearchOptions(checkpoint=tmp_path, resume=True))) == told(
-        breadth_first.explore(system())
-    )
+    assert comparable(cut) == comparable(breadth_first.explore(system(), Budget(max_depth=depth)))
+    assert comparable(
+        breadth_first.explore(system(), options=SearchOptions(checkpoint=tmp_path, resume=True))
+    ) == comparable(breadth_first.explore(system()))
 
 
 @pytest.mark.usefixtures("restless", "eager")
@@ -355,9 +355,9 @@ def test_a_broken_step_that_was_seen_before_the_interrupt_is_reported_after_it(t
             broken, options=SearchOptions(checkpoint=folder, on_progress=Stopwatch(reports))
         )
         if outcome.reason == "interrupted":
-            assert told(breadth_first.explore(broken, options=SearchOptions(checkpoint=folder, resume=True))) == told(
-                expected
-            )
+            assert comparable(
+                breadth_first.explore(broken, options=SearchOptions(checkpoint=folder, resume=True))
+            ) == comparable(expected)
 
 
 @attrs.frozen
@@ -407,7 +407,7 @@ def test_a_resumed_search_reports_violations_found_before_the_interrupt(tmp_path
     assert breadth_first.explore(lanes, options=options, check_deadlock=at_rest).reason == "interrupted"
     assert manifest(tmp_path)["snapshot"]["inside"]["rows"] > 401
     options = SearchOptions(resume=True, checkpoint=tmp_path, workers=1)
-    assert told(breadth_first.explore(lanes, options=options, check_deadlock=at_rest)) == told(expected)
+    assert comparable(breadth_first.explore(lanes, options=options, check_deadlock=at_rest)) == comparable(expected)
 
 
 # --- One writer
@@ -514,9 +514,9 @@ def test_a_search_of_a_moment_leaves_a_snapshot(tmp_path: Path) -> None:
         explored, folder = system(variant), tmp_path / variant
         expected = breadth_first.explore(explored, options=SearchOptions(checkpoint=folder))
         assert MANIFEST in names(folder)
-        assert told(breadth_first.explore(explored, options=SearchOptions(checkpoint=folder, resume=True))) == told(
-            expected
-        )
+        assert comparable(
+            breadth_first.explore(explored, options=SearchOptions(checkpoint=folder, resume=True))
+        ) == comparable(expected)
 
 
 def test_files_left_by_a_killed_process_are_removed(folder: Path) -> None:
@@ -535,4 +535,4 @@ def test_a_search_that_went_deeper_is_not_taken_for_one_to_a_lesser_depth(tmp_pa
         found = breadth_first.explore(
             system(), Budget(max_depth=depth), SearchOptions(checkpoint=tmp_path, resume=True)
         )
-        assert told(found) == told(breadth_first.explore(system(), Budget(max_depth=depth)))
+        assert comparable(found) == comparable(breadth_first.explore(system(), Budget(max_depth=depth)))

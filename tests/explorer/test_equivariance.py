@@ -191,7 +191,7 @@ def test_a_function_that_singles_out_a_name_is_refused(functions: list[Quantifie
     assert re.fullmatch(r"  \(.*test_equivariance.py:\d+\)", at)
     assert "explore without symmetry" in str(refused.value)
     without = breadth_first.explore(system, options=SearchOptions(keep_going=True, symmetry=False))
-    assert told(without) == told(plain_python.explore(system, options=SearchOptions(keep_going=True)))
+    assert comparable(without) == comparable(plain_python.explore(system, options=SearchOptions(keep_going=True)))
 
 
 @pytest.mark.parametrize(
@@ -202,7 +202,7 @@ def test_a_function_that_depends_on_the_order_of_a_set_is_refused(function: Quan
         breadth_first.explore(cluster([function]), options=SearchOptions(keep_going=True), audit=0)
 
 
-def told(outcome: Outcome) -> dict[str, Any]:
+def comparable(outcome: Outcome) -> dict[str, Any]:
     names = ("verdict", "levels", "generated", "enabled", "deadlocks", "violations")
     return {name: getattr(outcome, name) for name in names}
 
@@ -268,7 +268,7 @@ def somebody_can_lead(cluster: Cluster) -> bool:
 def test_loops_over_names_are_no_reason_to_refuse(workers: int) -> None:
     system = cluster([lead, resign, nobody_is_ahead_of_all, the_isr_shrinks_by_one, somebody_can_lead])
     ours = breadth_first.explore(system, options=SearchOptions(keep_going=True, workers=workers))
-    assert told(ours) == told(plain_python.explore(system, options=SearchOptions(keep_going=True)))
+    assert comparable(ours) == comparable(plain_python.explore(system, options=SearchOptions(keep_going=True)))
     assert ours.stored_states * 4 < ours.distinct_states
 
 

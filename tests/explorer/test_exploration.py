@@ -30,7 +30,7 @@ Explore = Callable[..., Outcome]
 SystemOf = Callable[..., System]
 
 
-def told(violation: Violation) -> list[str]:
+def actions_of(violation: Violation) -> list[str]:
     """The actions of a trace."""
     return [str(step.action) for step in violation.trace[1:]]
 
@@ -231,7 +231,7 @@ def test_an_action_that_is_never_enabled_is_reported_with_0(explore: Explore, sy
 
 def test_the_first_of_several_shortest_traces_is_reported(explore: Explore, system_of: SystemOf) -> None:
     (violation,) = explore(system_of([Walker("a")], [go, fly], [not_in_d])).violations
-    assert told(violation) == ["go(to b)", "go(to d)"]
+    assert actions_of(violation) == ["go(to b)", "go(to d)"]
     assert [step.state.node for step in violation.trace] == ["a", "b", "d"]
     assert violation.trace[1].action.actor == "walker"
 
@@ -243,7 +243,7 @@ def test_a_dead_end_is_a_violation_only_if_that_is_asked(explore: Explore, syste
     assert (outcome.verdict, outcome.deadlocks) == (Verdict.VIOLATED, 1)
     (violation,) = outcome.violations
     assert violation.property == DEADLOCK == "no_deadlock"
-    assert told(violation) == ["go(to b)", "go(to d)", "go(to e)"]
+    assert actions_of(violation) == ["go(to b)", "go(to d)", "go(to e)"]
     assert violation.arguments == violation.facts == {}
     assert violation.witness
 
@@ -413,7 +413,7 @@ def test_a_lock_that_is_seen_and_taken_in_two_steps_lets_both_in(explore: Explor
     assert outcome.levels == (1, 2, 3, 2, 1)
     assert outcome.generated == 14
     (violation,) = outcome.violations
-    assert told(violation) == [
+    assert actions_of(violation) == [
         "see_the_lock_free(process p0)",
         "see_the_lock_free(process p1)",
         "take_the_lock(process p0)",

@@ -78,19 +78,19 @@ def explore(folder: Path | None = None, resume: bool = False, **how: Any) -> Out
     return breadth_first.explore(WALK, options=SearchOptions(checkpoint=folder, resume=resume, workers=1, **how))
 
 
-def told(outcome: Outcome) -> dict[str, Any]:
+def comparable(outcome: Outcome) -> dict[str, Any]:
     return findings(outcome, "restored", "warnings")
 
 
 @functools.cache
 def expected() -> Any:
-    return told(explore())
+    return comparable(explore())
 
 
 def calls(folder: Path) -> int:
     """How many calls of a whole search write to its folder."""
     with Disk(folder).inserted() as disk:
-        assert told(explore(folder)) == expected()
+        assert comparable(explore(folder)) == expected()
     assert disk.calls > 40
     return disk.calls
 
@@ -99,7 +99,7 @@ def goes_on(folder: Path) -> bool:
     """Whether there is a snapshot to go on from; if so, the search ends as it should."""
     if not (folder / MANIFEST).exists():
         return False
-    assert told(explore(folder, resume=True)) == expected()
+    assert comparable(explore(folder, resume=True)) == expected()
     assert not {path.name for path in folder.iterdir() if path.suffix == ".tmp" or path.name == LOCK}
     return True
 
@@ -115,7 +115,7 @@ def test_a_disk_that_fails_at_any_call_ends_snapshots_and_not_the_search(tmp_pat
         folder = tmp_path / str(number)
         with Disk(folder, number, error).inserted():
             outcome = explore(folder)
-        assert told(outcome) == expected()
+        assert comparable(outcome) == expected()
         assert "the search goes on without snapshots" in outcome.warnings[0]
         assert not list(folder.glob("*.tmp"))
         went_on += goes_on(folder)
@@ -145,7 +145,7 @@ def test_a_machine_that_dies_at_any_call_leaves_a_whole_snapshot(tmp_path: Path,
 @pytest.mark.parametrize("most", [1, 7, 100])
 def test_a_disk_that_takes_less_than_it_is_given_gets_the_rest(tmp_path: Path, most: int) -> None:
     with Disk(tmp_path, most=most).inserted() as disk:
-        assert told(explore(tmp_path)) == expected()
+        assert comparable(explore(tmp_path)) == expected()
     assert disk.calls > 50
     assert goes_on(tmp_path)
 
@@ -158,7 +158,7 @@ def test_signals_in_the_middle_of_calls_change_nothing(tmp_path: Path) -> None:
     signal.setitimer(signal.ITIMER_REAL, 0.0005, 0.0005)
     try:
         for number in range(10):
-            assert told(explore(tmp_path / str(number))) == expected()
+            assert comparable(explore(tmp_path / str(number))) == expected()
             assert goes_on(tmp_path / str(number))
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
@@ -221,7 +221,7 @@ def test_memory_that_runs_out_at_any_allocation_gives_no_wrong_verdict(tmp_path:
             assert outcome.reason == "memory"
             endings["unknown"] += 1
         else:
-            assert told(outcome) == expected()
+            assert comparable(outcome) == expected()
             endings["whole"] += 1
         goes_on(folder)
     assert endings["error"] > 10
@@ -303,5 +303,5 @@ def test_an_interrupt_at_any_line_of_learning_leaves_no_trees_that_are_wrong(
         with suppress(KeyboardInterrupt), Interrupt(place):
             assert explore(keep_trees=True).reason == "interrupted"
         again = explore(keep_trees=True)
-        assert told(again) == expected()
+        assert comparable(again) == expected()
         assert again.compiled_paths == whole.compiled_paths

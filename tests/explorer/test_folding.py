@@ -29,7 +29,7 @@ from highwater.explorer.search.states.store import Stopped, Store, spread
 from highwater.explorer.verdict import Budget, Outcome, SearchOptions
 from highwater.model.language.domain import ArrayOf, Integers
 from highwater.model.language.records import domain_of, within
-from tests.explorer.test_checkpoint import Stopwatch, manifest, restless, system, told
+from tests.explorer.test_checkpoint import Stopwatch, comparable, manifest, restless, system
 from tests.explorer.test_engine_in_small import DEPTH, SYSTEMS, club_of, expected, low_thresholds, plain_python
 from tests.outcomes import agree
 
@@ -65,7 +65,7 @@ def both(kept: list[bool], monkeypatch: pytest.MonkeyPatch, explore: Callable[[]
     monkeypatch.setattr(store, "FOLD_FROM", 1 << 60)
     theirs = explore()
     assert kept == [True, False]
-    return told(ours), told(theirs)
+    return comparable(ours), comparable(theirs)
 
 
 # --- Rows
@@ -293,19 +293,19 @@ def test_a_search_goes_on_from_a_snapshot_of_folded_or_of_flat_rows(
     kept: list[bool], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, first_folds: bool, symmetry: bool
 ) -> None:
     explored, fold_from = system("kip-101", leader_epoch_max=2), store.FOLD_FROM
-    wanted = told(breadth_first.explore(explored, Budget(max_depth=11), SearchOptions(symmetry=symmetry)))
+    wanted = comparable(breadth_first.explore(explored, Budget(max_depth=11), SearchOptions(symmetry=symmetry)))
     for depth, folds in ((8, first_folds), (11, not first_folds)):
         monkeypatch.setattr(store, "FOLD_FROM", fold_from if folds else 1 << 60)
         how = {"checkpoint": tmp_path, "resume": depth > 8, "symmetry": symmetry}
         ours = breadth_first.explore(explored, Budget(max_depth=depth), SearchOptions(**how))
-    assert (told(ours), kept) == (wanted, [True, first_folds, not first_folds])
+    assert (comparable(ours), kept) == (wanted, [True, first_folds, not first_folds])
 
 
 @pytest.mark.usefixtures("restless")
 def test_a_search_interrupted_inside_levels_goes_on_with_folded_rows(kept: list[bool], tmp_path: Path) -> None:
     """Holes among rows are closed at each interrupt."""
     explored, inside = system("kip-101", leader_epoch_max=2), 0
-    wanted = told(breadth_first.explore(explored, Budget(max_depth=9)))
+    wanted = comparable(breadth_first.explore(explored, Budget(max_depth=9)))
     for run, reports in enumerate((23, 2, 8, 15)):
         how = {"workers": 1 + run % 2, "resume": run > 0, "on_progress": Stopwatch(reports)}
         if (
@@ -318,7 +318,7 @@ def test_a_search_interrupted_inside_levels_goes_on_with_folded_rows(kept: list[
         explored, Budget(max_depth=9), SearchOptions(checkpoint=tmp_path, resume=True, workers=2)
     )
     assert inside >= 2
-    assert (told(ours), kept[-1]) == (wanted, True)
+    assert (comparable(ours), kept[-1]) == (wanted, True)
 
 
 @pytest.mark.parametrize("symmetry", [False, True], ids=["every state", "symmetry"])

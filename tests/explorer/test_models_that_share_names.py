@@ -195,14 +195,14 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     return importlib.import_module("shared_names")
 
 
-def told(outcome: Outcome) -> Any:
+def comparable(outcome: Outcome) -> Any:
     violations = [(each.property, each.trace_length) for each in outcome.violations]
     return outcome.verdict, violations, outcome.levels, outcome.generated, outcome.enabled
 
 
 def held_against_plain_python(system: System, **options: Any) -> Outcome:
     found = breadth_first.explore(system, options=SearchOptions(keep_going=True, workers=1, **options))
-    assert told(found) == told(plain_python.explore(system, options=SearchOptions(keep_going=True)))
+    assert comparable(found) == comparable(plain_python.explore(system, options=SearchOptions(keep_going=True)))
     assert found.warnings == ()
     return found
 
@@ -232,7 +232,7 @@ def test_trees_and_snapshots_of_one_model_do_not_serve_another(
     first = held_against_plain_python(module.system(way, one, asks), keep_trees=True)
     learned.clear()
     second = held_against_plain_python(module.system(way, other, asks), keep_trees=True)
-    assert told(second) != told(first)
+    assert comparable(second) != comparable(first)
     assert learned, "nothing is kept for the other"
 
     learned.clear()

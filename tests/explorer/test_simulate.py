@@ -68,7 +68,7 @@ def field(*properties: object) -> System:
     )
 
 
-def told(found: Simulation) -> dict[str, object]:
+def comparable(found: Simulation) -> dict[str, object]:
     """What must not depend on how walks were run."""
     return {
         name: getattr(found, name)
@@ -94,7 +94,7 @@ def test_walks_are_the_same_for_any_number_of_threads(properties: tuple) -> None
     system = field(*properties)
     walking = Walking(walks=3000, depth=60, seed=5)
     one, three = simulate(system, walking, workers=1), simulate(system, walking, workers=3)
-    assert told(one) == told(three)
+    assert comparable(one) == comparable(three)
     assert (one.violation is not None) == bool(properties)
     if one.violation is None:
         assert one.walks == one.at_depth + one.at_rest + one.at_bound == 3000
@@ -112,7 +112,8 @@ def test_walks_ended_by_weights_are_counted_apart_from_bounds() -> None:
 
 def test_another_seed_is_another_walk() -> None:
     walks = [
-        told(simulate(field(stays_off_the_corner), Walking(walks=5000, depth=90, seed=seed))) for seed in (1, 2, 1)
+        comparable(simulate(field(stays_off_the_corner), Walking(walks=5000, depth=90, seed=seed)))
+        for seed in (1, 2, 1)
     ]
     assert walks[0] == walks[2]
     assert walks[0] != walks[1]

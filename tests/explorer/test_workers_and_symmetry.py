@@ -62,7 +62,7 @@ clients see has none.
 """
 
 
-def told(outcome: Outcome) -> dict[str, Any]:
+def comparable(outcome: Outcome) -> dict[str, Any]:
     """All that does not depend on how the search was done."""
     return findings(outcome, "stored_states", "words", "bits", "unreached")
 
@@ -100,7 +100,7 @@ def test_workers_and_symmetry_change_nothing_that_is_reported(
     budget = Budget(max_depth=depth)
     theirs = plain_python.explore(system, budget, SearchOptions(keep_going=keep_going), check_deadlock=True)
     assert theirs.distinct_states > 500
-    expected, unreached = told(theirs), set()
+    expected, unreached = comparable(theirs), set()
     for workers, symmetry in ((1, False), (1, True), (2, True), (5, False)):
         outcome = breadth_first.explore(
             system,
@@ -108,7 +108,7 @@ def test_workers_and_symmetry_change_nothing_that_is_reported(
             SearchOptions(keep_going=keep_going, workers=workers, symmetry=symmetry),
             check_deadlock=True,
         )
-        assert told(outcome) == expected, (workers, symmetry)
+        assert comparable(outcome) == expected, (workers, symmetry)
         unreached.add(frozenset((missed.of, missed.file, missed.line) for missed in outcome.unreached))
         assert outcome.stored_states == outcome.distinct_states or symmetry
     assert len(unreached) == 1
@@ -482,12 +482,12 @@ def posts() -> System:
 @pytest.mark.parametrize("workers", [1, 3])
 def test_names_in_what_may_be_absent_are_exchanged_where_they_are(workers: int, crowded: None) -> None:
     system = posts()
-    expected = told(plain_python.explore(system, options=SearchOptions(keep_going=True)))
+    expected = comparable(plain_python.explore(system, options=SearchOptions(keep_going=True)))
     for symmetry in (False, True):
         outcome = breadth_first.explore(
             system, options=SearchOptions(keep_going=True, workers=workers, symmetry=symmetry)
         )
-        assert told(outcome) == expected
+        assert comparable(outcome) == expected
     assert outcome.stored_states * 5 < outcome.distinct_states
 
 
@@ -546,10 +546,10 @@ def test_names_that_are_taken_away_leave_nothing_behind(steps: tuple[Any, ...]) 
     """Whoever they are: what the first name is packed as is 0, and no other name."""
     instances = tuple(instance for each in steps for instance in each.instances(None))
     system = System(domain_of(Office, None), (Office((2, 2, 2), None, ()),), instances, (), {"clients": (0, 1, 2)})
-    expected = told(plain_python.explore(system))
+    expected = comparable(plain_python.explore(system))
     for audit in (0, 1000):
         outcome = breadth_first.explore(system, audit=audit)
-        assert told(outcome) == expected
+        assert comparable(outcome) == expected
         assert outcome.stored_states * 2 < outcome.distinct_states
 
 

@@ -405,7 +405,7 @@ def test_an_answer_judged_on_the_graph_of_states_cites_no_finding() -> None:
 Seen = list[tuple[Any, int | None]]
 
 
-def searches_that_say(verdicts: dict[Any, Verdict], monkeypatch: pytest.MonkeyPatch) -> Seen:
+def searches_that_find(verdicts: dict[Any, Verdict], monkeypatch: pytest.MonkeyPatch) -> Seen:
     """What was searched, in bounds and states, where a search by its toggle `older_brokers` has these verdicts."""
     searched: Seen = []
 
@@ -431,7 +431,7 @@ def test_a_violation_that_happens_without_the_asked_event_is_no_answer(
     without: Verdict, says: Says, why: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (claim,) = question_named("upgraded-from-before-3-5").claims
-    searched = searches_that_say({"first": Verdict.VIOLATED, "none": without}, monkeypatch)
+    searched = searches_that_find({"first": Verdict.VIOLATED, "none": without}, monkeypatch)
     part = ask_claim(claim, Settings(release="4.1.2"), {"shrinks": 2}, 77)
     assert (part.says, part.why) == (says, why)
     first, second = searched

@@ -51,7 +51,7 @@ def without_progress(text: str) -> list[str]:
     return [line for line in text.splitlines() if not re.search(" stored |claims checked|compiling machine", line)]
 
 
-def told(result: Any, report: Path) -> Any:
+def comparable(result: Any, report: Path) -> Any:
     data = json.loads(report.read_text())
     for entry in data["results"]:
         for changing in ("seconds", "compile_seconds", "states_per_second", "memory_bytes", "memory"):
@@ -64,7 +64,9 @@ def test_side_by_side_reports_what_one_after_the_other_reports(
 ) -> None:
     """Output, errors, exit code and report, traces included."""
     report = tmp_path / "report.json"
-    ways = [told(highwater("check", *claims, "--json", report, "--jobs", jobs), report) for jobs in ("1", "2", "5")]
+    ways = [
+        comparable(highwater("check", *claims, "--json", report, "--jobs", jobs), report) for jobs in ("1", "2", "5")
+    ]
     assert ways[0] == ways[1] == ways[2]
     traces = [entry["trace"] for entry in ways[0][-1]["results"] if entry.get("trace")]
     assert len(traces) >= 2

@@ -66,7 +66,7 @@ def test_every_claim_comes_out_and_its_counterexample_is_whole_in_a_report(path:
     text = (tmp_path / "report.json").read_text(encoding="utf-8")
     jsonschema.Draft202012Validator(SCHEMA).validate(json.loads(text))
     (entry,) = read_report(tmp_path / "report.json")
-    changes_are_told_where_there_are_any(entry)
+    changes_are_listed_if_states_differ(entry)
     sets_are_sorted_lists(entry)
     it_replays(entry, result)
     it_replays(json.loads(json.dumps(entry, sort_keys=True)), result)  # as another tool may have written it
@@ -84,10 +84,10 @@ def test_symmetry_changes_nothing_that_a_claim_reports(path: Path) -> None:
     if checked(path).outcome.distinct_states > SMALL:
         pytest.skip("there are smaller claims of the same model")
     alone = check_spec(load_spec(path), symmetry=False, audit=Auditing.NONE)  # the same states are judged again with it
-    assert told(alone.outcome) == told(checked(path).outcome)
+    assert comparable(alone.outcome) == comparable(checked(path).outcome)
 
 
-def told(outcome: Outcome) -> dict[str, Any]:
+def comparable(outcome: Outcome) -> dict[str, Any]:
     """All that does not depend on how the search was done."""
     of_properties = [each for each in outcome.unreached if each.of not in outcome.enabled]
     traces = [[each.property, *((str(step.action), step.state) for step in each.trace)] for each in outcome.violations]
@@ -95,7 +95,7 @@ def told(outcome: Outcome) -> dict[str, Any]:
     return {"traces": traces, "unreached": of_properties} | found
 
 
-def changes_are_told_where_there_are_any(entry: dict[str, Any]) -> None:
+def changes_are_listed_if_states_differ(entry: dict[str, Any]) -> None:
     for before, after in itertools.pairwise(entry["trace"]):
         assert (before["state"] != after["state"]) is bool(after["changes"])
 

@@ -30,7 +30,7 @@ def argument(word: str) -> int | None:
     return None if word == "none" else int(word.lstrip("be"))
 
 
-def told(story: str, protocol: PartitionProtocol, bounds: PartitionBounds) -> Partition:
+def state_after(story: str, protocol: PartitionProtocol, bounds: PartitionBounds) -> Partition:
     """The state after a story such as `produce b0, fetch b1, not receive_fetch b0`. What comes behind `not` must not be
     enabled.
     """
@@ -84,4 +84,4 @@ class Row:
 
     def check(self) -> None:
         bounds = bounds_of(**self.bounds)
-        assert_seen(told(self.story, self.protocol, bounds), self.expected)
+        assert_seen(state_after(self.story, self.protocol, bounds), self.expected)

@@ -211,7 +211,7 @@ def instances_of(system: System) -> list[Instance]:
     return [*system.invariants, *system.step_properties, *system.prospects, *system.liveness]
 
 
-def said(system: System, subject: Any) -> list[str]:
+def witnesses(system: System, subject: Any) -> list[str]:
     """What the instances of a system's only property say where they are false."""
     domain = system.transitions if system.step_properties else system.domain
     return [str(found) for each in instances_of(system) if not (found := judge(each, subject, domain))]
@@ -228,10 +228,10 @@ def test_a_property_is_false_in_the_bad_state_and_has_a_witness(
 ) -> None:
     system = system_of(model, name)
     (start,) = system.initial
-    assert not (is_asked(system, start) and said(system, start))
+    assert not (is_asked(system, start) and witnesses(system, start))
     state = changed(start, changes)
     assert not system.domain.exceeded(state)
-    assert all(said(system, state)) and said(system, state)
+    assert all(witnesses(system, state)) and witnesses(system, state)
 
 
 @pytest.mark.parametrize(("model", "name", "before", "step"), FALSE_STEPS)
@@ -243,8 +243,8 @@ def test_a_step_property_is_false_on_the_bad_step_and_has_a_witness(
     first = changed(start, before)
     last = changed(first, step)
     assert not system.transitions.exceeded(Transition(first, last))
-    assert not said(system, Transition(first, first))
-    assert all(said(system, Transition(first, last))) and said(system, Transition(first, last))
+    assert not witnesses(system, Transition(first, first))
+    assert all(witnesses(system, Transition(first, last))) and witnesses(system, Transition(first, last))
 
 
 def full(each: Property) -> str:
@@ -275,6 +275,6 @@ def test_a_checkpoint_may_go_back_as_far_as_the_high_watermark_or_the_log() -> N
     both = {"replicas.0.high_watermark": 2, "replicas.0.checkpoint": 2, "replicas.0.log": (R0, R1)}
     first = changed(start, both)
     lower = changed(first, {"replicas.0.high_watermark": 1, "replicas.0.checkpoint": 1})
-    assert not said(system, Transition(first, lower))
-    assert not said(system, Transition(first, changed(lower, {"replicas.0.log": (R0,)})))
-    assert said(system, Transition(first, changed(lower, {"replicas.0.high_watermark": 2})))
+    assert not witnesses(system, Transition(first, lower))
+    assert not witnesses(system, Transition(first, changed(lower, {"replicas.0.log": (R0,)})))
+    assert witnesses(system, Transition(first, changed(lower, {"replicas.0.high_watermark": 2})))

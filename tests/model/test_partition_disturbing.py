@@ -13,7 +13,7 @@ from highwater.model.language.records import domain_of
 from highwater.model.partition.definition import initial_states
 from highwater.model.partition.releases import PRESETS, REPAIRED
 from highwater.model.partition.state import Partition, Process, Standing
-from tests.model.partition_story import STEPS, argument, bounds_of, told
+from tests.model.partition_story import STEPS, argument, bounds_of, state_after
 
 CRASHES = {"brokers": 3, "process_crashes": 2}
 SHUTDOWNS = {"brokers": 3, "controlled_shutdowns": 2}
@@ -23,7 +23,7 @@ RESTARTED = "crash b1, fence b1 none, restart b1"
 def cut_by(story: str, step: str, given: dict[str, int]) -> frozenset[str]:
     """The bounds that cut a step after a story."""
     bounds, (name, *words) = bounds_of(**given), step.split()
-    state = told(story, PRESETS["kafka-3.5"], bounds)
+    state = state_after(story, PRESETS["kafka-3.5"], bounds)
     (instance,) = [
         each
         for each in STEPS[name].instances(bounds, PRESETS["kafka-3.5"])
@@ -113,7 +113,7 @@ def test_a_start_may_have_records_and_brokers_that_are_down(protocol: Any) -> No
 
 def test_a_broker_that_is_down_at_the_start_comes_back_and_joins_the_isr() -> None:
     bounds = bounds_of(brokers=2, initial_records=1, initial_down=1, fetch_steps=1)
-    state = told(
+    state = state_after(
         "restart b1, unfence b1, learn_leadership b1 e0, not propose_expansion b0 b1, fetch_at_once b1, "
         "fetch_at_once b1, propose_expansion b0 b1, alter_partition b0",
         PRESETS["kafka-4.1"],
@@ -135,19 +135,19 @@ def test_a_request_of_an_earlier_incarnation_is_lost_once_the_broker_has_registe
     """ClusterControlManager#checkBrokerEpoch refuses it: STALE_BROKER_EPOCH (3.5.1)."""
     bounds = bounds_of(process_crashes=1, isr_shrinks=1)
     proposed = "produce b0, propose_shrink b0 b1, crash b0"
-    granted = told(f"{proposed}, alter_partition b0", PRESETS["kafka-3.5"], bounds)
+    granted = state_after(f"{proposed}, alter_partition b0", PRESETS["kafka-3.5"], bounds)
     assert granted.quorum.isr == {0}
-    refused = told(f"{proposed}, restart b0, not alter_partition b0", PRESETS["kafka-3.5"], bounds)
+    refused = state_after(f"{proposed}, restart b0, not alter_partition b0", PRESETS["kafka-3.5"], bounds)
     assert refused.quorum.isr == {0, 1}
 
 
 def test_a_leader_that_registered_again_loses_leadership_with_the_next_member_that_leaves_the_isr() -> None:
     """PartitionChangeBuilder#tryElection asks whether the leader may lead, and it is fenced (3.5.1)."""
     bounds = bounds_of(brokers=3, process_crashes=2)
-    registered = told("crash b0, restart b0", PRESETS["kafka-3.5"], bounds)
+    registered = state_after("crash b0, restart b0", PRESETS["kafka-3.5"], bounds)
     assert registered.quorum.leader == 0
     assert registered.quorum.registrations[0].standing is Standing.FENCED
-    after = told("crash b0, restart b0, crash b2, not fence b2 none, fence b2 b1", PRESETS["kafka-3.5"], bounds)
+    after = state_after("crash b0, restart b0, crash b2, not fence b2 none, fence b2 b1", PRESETS["kafka-3.5"], bounds)
     assert (after.quorum.leader, after.leader_epoch, after.quorum.isr) == (1, 1, {0, 1})
-    unfenced = told("crash b0, restart b0, unfence b0, crash b2, fence b2 none", PRESETS["kafka-3.5"], bounds)
+    unfenced = state_after("crash b0, restart b0, unfence b0, crash b2, fence b2 none", PRESETS["kafka-3.5"], bounds)
     assert unfenced.quorum.leader == 0

@@ -13,7 +13,7 @@ from highwater.model.partition.controlling import with_elr
 from highwater.model.partition.definition import initial_states
 from highwater.model.partition.messages import Answer, IsrChange
 from highwater.model.partition.releases import PRESETS
-from tests.model.partition_story import Row, bounds_of, told
+from tests.model.partition_story import Row, bounds_of, state_after
 
 # its tests have one thread, and so one look
 KAFKA_3_5 = attrs.evolve(PRESETS["kafka-3.5"], leader_snapshot_atomic=True)
@@ -399,7 +399,7 @@ def test_the_high_watermark_is_kafkas(row: Row) -> None:
 
 
 def test_a_leader_of_another_epoch_is_refused_even_what_is_so_already() -> None:
-    before = told("", KAFKA_3_5, bounds_of())
+    before = state_after("", KAFKA_3_5, bounds_of())
     asked = IsrChange(Answer.NONE, before.leader_epoch, 0, before.quorum.isr, (0, 0))
     assert answer_to(before, 0, asked, KAFKA_3_5) is Answer.SUCCESS
     assert answer_to(before, 0, attrs.evolve(asked, leader_epoch=1), KAFKA_3_5) is Answer.STALE

@@ -8,7 +8,7 @@ import pytest
 from highwater.model.partition.leadership import skips_truncation
 from highwater.model.partition.protocol import TruncationSkip
 from highwater.model.partition.releases import PRESETS
-from tests.model.partition_story import Row, bounds_of, told
+from tests.model.partition_story import Row, bounds_of, state_after
 
 ALONE = {"initial_isr": 1, "process_crashes": 2}
 FETCHED = "produce b0, fetch b1, receive_fetch b1"
@@ -137,6 +137,6 @@ def test_a_follower_does_not_look_for_divergence_where_its_leader_stays_the_same
     rule: TruncationSkip, epochs: list[int]
 ) -> None:
     protocol = attrs.evolve(PRESETS["kafka-2.1"], truncation_skip=rule)
-    follower = told("", protocol, bounds_of()).replicas[1]
+    follower = state_after("", protocol, bounds_of()).replicas[1]
     assert [epoch for epoch in (1, 2) if skips_truncation(follower, 0, epoch, protocol)] == epochs
     assert not skips_truncation(follower, 1, 1, protocol)

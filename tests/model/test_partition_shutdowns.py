@@ -8,7 +8,7 @@ import pytest
 from highwater.model.partition.definition import define
 from highwater.model.partition.protocol import PartitionProtocol
 from highwater.model.partition.releases import PRESETS
-from tests.model.partition_story import bounds_of, seen, told
+from tests.model.partition_story import bounds_of, seen, state_after
 
 BOUNDS = bounds_of(brokers=3, controlled_shutdowns=2, process_crashes=1, spurious_fences=1)
 
@@ -66,7 +66,7 @@ BOUNDS = bounds_of(brokers=3, controlled_shutdowns=2, process_crashes=1, spuriou
 )
 def test_a_controlled_shutdown_ends_once_active_brokers_have_read_of_it(preset: str, story: str) -> None:
     """As BrokerHeartbeatManager#calculateNextBrokerState (2.8.0 to 4.3.1) lets it end."""
-    told(story, PRESETS[preset], BOUNDS)
+    state_after(story, PRESETS[preset], BOUNDS)
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_a_broker_that_shuts_down_stops_fetching_or_keeps_its_role(preset: str, 
     """ReplicaManagerTest testReplicasAreStoppedWhileInControlledShutdownWithKRaft (3.3.0 to 3.9). But before 3.3.2
     ReplicaManager#applyLocalFollowersDelta skips everything on a broker that shuts down.
     """
-    told(story, PRESETS[preset], BOUNDS)
+    state_after(story, PRESETS[preset], BOUNDS)
 
 
 @pytest.mark.parametrize(
@@ -120,8 +120,8 @@ def test_with_zookeeper_a_leader_asks_whether_a_follower_is_alive() -> None:
     """
     protocol, bounds = PRESETS["kafka-3.3-zookeeper"], attrs.evolve(BOUNDS, initial_isr=1)
     joins = "fetch b2, propose_expansion b0 b2, alter_partition b0, receive_isr_answer b0, fetch b1"
-    told(f"fence b1 none, {joins}, not propose_expansion b0 b1", protocol, bounds)
-    refused = told(
+    state_after(f"fence b1 none, {joins}, not propose_expansion b0 b1", protocol, bounds)
+    refused = state_after(
         f"begin_controlled_shutdown b1 none, {joins}, propose_expansion b0 b1, alter_partition b0", protocol, bounds
     )
     assert seen(refused, "quorum.isr") == {0, 2}

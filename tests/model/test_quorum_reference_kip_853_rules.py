@@ -62,7 +62,7 @@ def argument(words: list[str], name: str, state: ChangingQuorum) -> Any:
     return message
 
 
-def told(fact: Fact) -> ChangingQuorum:
+def state_after(fact: Fact) -> ChangingQuorum:
     """The state after a story."""
     bounds = ReconfigurationBounds(fact.voters, 1, 3, 3, 3, 2, 2, 3, 1, 1, fact.changes, fact.changes, 1, 2)
     (state,) = initial_states(bounds)
@@ -207,7 +207,7 @@ FACTS = [
 
 @pytest.mark.parametrize("fact", FACTS, ids=lambda fact: fact.source)
 def test_the_voters_change_as_in_kafka_or_the_specification(fact: Fact) -> None:
-    state = told(fact)
+    state = state_after(fact)
     assert {path: seen(state, path) for path in fact.expected} == fact.expected
 
 

@@ -63,11 +63,11 @@ def argument(word: str, name: str, state: Quorum) -> Any:
     return message
 
 
-def told(fact: Fact) -> tuple[Quorum, frozenset[Message]]:
+def played(fact: Fact) -> tuple[Quorum, frozenset[Message]]:
     """The state after a story, and the messages that its last step has sent."""
     bounds = QuorumBounds(fact.servers, values=2, max_elections=4, max_restarts=1)
     (state,) = initial_states(bounds)
-    said: frozenset[Message] = frozenset()
+    sent: frozenset[Message] = frozenset()
     for sentence in fact.story.replace(" e", "@e").split(", "):
         refused, (name, *words) = sentence.startswith("not "), sentence.removeprefix("not ").split()
         step = STEPS[name]
@@ -76,45 +76,45 @@ def told(fact: Fact) -> tuple[Quorum, frozenset[Message]]:
         after = step.function(state, *(argument(word, name, state) for word in words), **filled)
         assert (after is None) == refused, f"{sentence}: {'enabled' if refused else 'not enabled'}"
         if after is not None:
-            said, state = after.messages.on_their_way - state.messages.on_their_way, after
-    return state, said
+            sent, state = after.messages.on_their_way - state.messages.on_their_way, after
+    return state, sent
 
 
 FACTS = [
     Fact(
         "KafkaRaftClientTest#testHandleValidVoteRequestAsFollower",
         "request_votes s0, vote s0>s1",
-        {"s1.standing": "voted", "s1.epoch": 2, "s1.voted_for": 0, "said": "vote response s1 to s0 e2: granted"},
+        {"s1.standing": "voted", "s1.epoch": 2, "s1.voted_for": 0, "sent": "vote response s1 to s0 e2: granted"},
     ),
     Fact(
         "KafkaRaftClientTest#testHandleVoteRequestAsFollowerWithVotedCandidate",
         "request_votes s0, request_votes s2, vote s0>s1, vote s2>s1",
-        {"s1.standing": "voted", "s1.voted_for": 0, "said": "vote response s1 to s2 e2: refused"},
+        {"s1.standing": "voted", "s1.voted_for": 0, "sent": "vote response s1 to s2 e2: refused"},
     ),
     Fact(
         "KafkaRaftClientTest#testHandleVoteRequestAsFollowerWithElectedLeader",
         f"request_votes s2, {S0_LEADS}, vote s2>s1",
-        {"s1.standing": "follower", "s1.leader": 0, "said": "vote response s1 to s2 e2: refused, leader s0"},
+        {"s1.standing": "follower", "s1.leader": 0, "sent": "vote response s1 to s2 e2: refused, leader s0"},
     ),
     Fact(
         "KafkaRaftClientTest#testHandleInvalidVoteRequestWithOlderEpoch",
         "request_votes s0, request_votes s1, request_votes s1, vote s0>s1",
-        {"s1.epoch": 3, "said": "vote response s1 to s0 e3: refused, fenced leader epoch"},
+        {"s1.epoch": 3, "sent": "vote response s1 to s0 e3: refused, fenced leader epoch"},
     ),
     Fact(
         "KafkaRaftClientTest#testLeaderIgnoreVoteRequestOnSameEpoch",
         f"request_votes s2, {S0_LEADS}, vote s2>s0",
-        {"s0.standing": "leader", "s0.epoch": 2, "said": "vote response s0 to s2 e2: refused, leader s0"},
+        {"s0.standing": "leader", "s0.epoch": 2, "sent": "vote response s0 to s2 e2: refused, leader s0"},
     ),
     Fact(
         "KafkaRaftClientTest#testCandidateIgnoreVoteRequestOnSameEpoch",
         "request_votes s0, request_votes s1, vote s1>s0",
-        {"s0.standing": "candidate", "s0.voted_for": 0, "said": "vote response s0 to s1 e2: refused"},
+        {"s0.standing": "candidate", "s0.voted_for": 0, "sent": "vote response s0 to s1 e2: refused"},
     ),
     Fact(
         "KafkaRaftClientTest#testInitializeAsCandidateAndBecomeLeader",
         "request_votes s0, not become_leader s0, vote s0>s1, take_vote s1>s0, become_leader s0",
-        {"s0.standing": "leader", "s0.leader": 0, "said": "begin quorum epoch request s0 to s1 e2"},
+        {"s0.standing": "leader", "s0.leader": 0, "sent": "begin quorum epoch request s0 to s1 e2"},
         servers=2,
     ),
     Fact(
@@ -141,7 +141,7 @@ FACTS = [
     Fact(
         "KafkaRaftClient#handleBeginQuorumEpochRequest, of an older epoch",
         f"{S0_LEADS}, request_votes s2, request_votes s2, begin_epoch s0>s2",
-        {"s2.standing": "candidate", "said": "begin quorum epoch response s2 to s0 e3, fenced leader epoch"},
+        {"s2.standing": "candidate", "sent": "begin quorum epoch response s2 to s0 e3, fenced leader epoch"},
     ),
     Fact(
         "KafkaRaftClientTest#testVoteResponseIgnoredAfterBecomingFollower",
@@ -151,7 +151,7 @@ FACTS = [
     Fact(
         "KafkaRaftClientTest#testRejectVotesFromSameEpochAfterResigningLeadership",
         f"request_votes s2, {S0_LEADS}, restart s0, vote s2>s0",
-        {"s0.epoch": 2, "s0.voted_for": 0, "said": "vote response s0 to s2 e2: refused"},
+        {"s0.epoch": 2, "s0.voted_for": 0, "sent": "vote response s0 to s2 e2: refused"},
     ),
     Fact(
         "KafkaRaftClientTest#testGrantVotesFromHigherEpochAfterResigningLeadership",
@@ -197,7 +197,7 @@ FACTS = [
     Fact(
         "KafkaRaftClient#handleVoteRequest, of a candidate whose log is older",
         f"{S1_HAS_V0}, request_votes s2, request_votes s2, vote s2>s1 e3",
-        {"s1.standing": "unattached", "s1.epoch": 3, "said": "vote response s1 to s2 e3: refused"},
+        {"s1.standing": "unattached", "s1.epoch": 3, "sent": "vote response s1 to s2 e3: refused"},
     ),
     Fact(
         "KafkaRaftClientTest#testFetchResponseIgnoredAfterBecomingCandidate",
@@ -215,7 +215,7 @@ FACTS = [
         f"{S0_LEADS}, send_fetch s1 s0, {S2_LEADS_IN_E3}, begin_epoch s2>s0, reject_fetch s1>s0",
         {
             "s0.leader": 2,
-            "said": "fetch response s0 to s1 e3 (for e2 at offset 0): not leader, leader s2, high watermark 0",
+            "sent": "fetch response s0 to s1 e3 (for e2 at offset 0): not leader, leader s2, high watermark 0",
         },
     ),
     Fact(
@@ -228,13 +228,13 @@ FACTS = [
 
 @pytest.mark.parametrize("fact", FACTS, ids=lambda fact: fact.kafka)
 def test_the_quorum_behaves_as_in_kafkas_tests(fact: Fact) -> None:
-    state, said = told(fact)
-    assert {path: seen(state, said, path) for path in fact.expected} == fact.expected
+    state, sent = played(fact)
+    assert {path: seen(state, sent, path) for path in fact.expected} == fact.expected
 
 
-def seen(state: Quorum, said: frozenset[Message], path: str) -> Any:
-    if path == "said":
-        return min(map(str, said))
+def seen(state: Quorum, sent: frozenset[Message], path: str) -> Any:
+    if path == "sent":
+        return min(map(str, sent))
     server, name = path.split(".")
     value = getattr(state.servers[int(server[1:])], name)
     if name == "log":

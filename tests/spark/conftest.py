@@ -16,16 +16,16 @@ sys.path.insert(0, str(Path(__file__).parent))  # the toys
 
 
 @pytest.fixture
-def told() -> Callable[..., dict[str, Any]]:
+def comparable() -> Callable[..., dict[str, Any]]:
     """All that an outcome says that does not depend on how the search was done, each violation by its property and
     length.
     """
 
-    def told(outcome: Any) -> dict[str, Any]:
+    def comparable(outcome: Any) -> dict[str, Any]:
         found = findings(outcome, "words", "bits", "violations", "restored")
         return found | {"violations": {violation.property: violation.trace_length for violation in outcome.violations}}
 
-    return told
+    return comparable
 
 
 @pytest.fixture

@@ -176,9 +176,9 @@ settings = {
 spark = session(sys.argv[2], **settings)
 for line in sys.stdin:
     folder, make, partitions = json.loads(line)
-    tell = lambda progress: print("level", progress.depth, progress.level_ended, flush=True)
+    show = lambda progress: print("level", progress.depth, progress.level_ended, flush=True)
     make = functools.partial(getattr(toys, make[0], None) or getattr(promises, make[0]), *make[1:])
-    options = SearchOptions(checkpoint=folder, on_progress=tell)
+    options = SearchOptions(checkpoint=folder, on_progress=show)
     outcome = explore.explore(make, options=options, spark=spark, partitions=partitions)
     counts = [outcome.levels, outcome.generated, outcome.bounds_cut, outcome.stopped_at_bound, outcome.held_back]
     counts += [[each.property, each.witness, each.back_to, each.trace_length] for each in outcome.violations]
@@ -239,14 +239,14 @@ class Driver:
         self._reader.join()
 
 
-def told(outcome: Outcome) -> list[Any]:
+def comparable(outcome: Outcome) -> list[Any]:
     counts = [list(outcome.levels), outcome.generated, outcome.bounds_cut, outcome.stopped_at_bound, outcome.held_back]
     return [*counts, *([each.property, each.witness, each.back_to, each.trace_length] for each in outcome.violations)]
 
 
 @functools.cache
 def expected() -> list[Any]:
-    return told(breadth_first.explore(toys.last_corner()))
+    return comparable(breadth_first.explore(toys.last_corner()))
 
 
 @pytest.fixture
@@ -279,7 +279,7 @@ def test_a_worker_killed_during_a_level_changes_nothing(
 def test_liveness_is_judged_by_tables_on_two_executors(driver: Driver, tmp_path: Path) -> None:
     """By trimming, from shards that are where their partitions are at home."""
     driver.begin(tmp_path / "levels", ["lock_in_short"], partitions=4)
-    assert driver.found() == told(breadth_first.explore(promises.lock_in_short()))
+    assert driver.found() == comparable(breadth_first.explore(promises.lock_in_short()))
 
 
 def test_a_driver_killed_during_a_level_is_gone_on_from(
@@ -309,7 +309,7 @@ def test_a_driver_killed_during_a_level_is_gone_on_from(
     ended: list[int] = []
     outcome = go_on(partitions=3, on_progress=lambda each: ended.append(each.depth) if each.level_ended else None)
     assert ended == [3]
-    assert told(outcome) == expected()
+    assert comparable(outcome) == expected()
 
 
 @pytest.fixture(scope="module")

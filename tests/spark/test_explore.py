@@ -47,7 +47,7 @@ def all_on_the_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
     [(2, 3, True), *(pytest.param(3, *how, marks=pytest.mark.slow) for how in ((3, True), (1, True), (5, False)))],
 )
 def test_everything_that_is_reported_is_that_of_the_local_engine(
-    spark: Any, told: Callable[..., Any], all_on_the_cluster: None, brokers: int, partitions: int, symmetry: bool
+    spark: Any, comparable: Callable[..., Any], all_on_the_cluster: None, brokers: int, partitions: int, symmetry: bool
 ) -> None:
     make = functools.partial(toys.reference, "kip-320-first-try", brokers=brokers)
     outcome = explore(
@@ -57,41 +57,41 @@ def test_everything_that_is_reported_is_that_of_the_local_engine(
         partitions=partitions,
         check_deadlock=True,
     )
-    assert told(outcome) == told(
+    assert comparable(outcome) == comparable(
         breadth_first.explore(make(), options=SearchOptions(symmetry=symmetry, keep_going=True), check_deadlock=True)
     )
 
 
 def test_a_kind_of_domain_from_outside_the_house_is_searched_as_locally(
-    spark: Any, told: Callable[..., Any], all_on_the_cluster: None
+    spark: Any, comparable: Callable[..., Any], all_on_the_cluster: None
 ) -> None:
     outcome = explore(cloakroom, Budget(max_depth=2), SearchOptions(keep_going=True), spark=spark, partitions=2)
     assert outcome.stored_states < outcome.distinct_states
-    assert told(outcome) == told(
+    assert comparable(outcome) == comparable(
         breadth_first.explore(cloakroom(), Budget(max_depth=2), SearchOptions(keep_going=True))
     )
 
 
 def test_the_same_is_reported_where_shards_fold_their_rows(
-    spark: Any, told: Callable[..., Any], all_on_the_cluster: None, shards_fold: None
+    spark: Any, comparable: Callable[..., Any], all_on_the_cluster: None, shards_fold: None
 ) -> None:
     properties = ("the_middle_is_not_reached", "nobody_goes_up_in_the_last_but_one_column")
     make = functools.partial(toys.grid, properties, wide=True)
     outcome = explore(make, options=SearchOptions(keep_going=True), spark=spark, partitions=2, check_deadlock=True)
-    assert told(outcome) == told(
+    assert comparable(outcome) == comparable(
         breadth_first.explore(make(), options=SearchOptions(keep_going=True), check_deadlock=True)
     )
 
 
 def test_levels_move_from_the_driver_to_the_cluster_when_they_have_grown(
-    spark: Any, told: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+    spark: Any, comparable: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With a violation at the end, whose trace leads back through both."""
     monkeypatch.setattr("highwater.spark.driver.explore.ROWS_WORTH_A_JOB", 300)
     seen: list[Progress] = []
     outcome = explore(KIP_101, options=SearchOptions(on_progress=seen.append), spark=spark, partitions=2)
     expected = breadth_first.explore(KIP_101())
-    assert told(outcome) == told(expected)
+    assert comparable(outcome) == comparable(expected)
     assert outcome.violations[0].witness
     jobs = [progress.more for progress in seen if progress.level_ended]
     assert ["shuffle" in job for job in jobs] == [False] * 9 + [True] * 3
@@ -102,7 +102,7 @@ def test_levels_move_from_the_driver_to_the_cluster_when_they_have_grown(
 
 
 def test_paths_learned_on_any_machine_are_kept_and_shipped(
-    spark: Any, told: Callable[..., Any], all_on_the_cluster: None, monkeypatch: pytest.MonkeyPatch
+    spark: Any, comparable: Callable[..., Any], all_on_the_cluster: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By a search on Spark to the next one, and to one on this machine."""
     learned: list[int] = []
@@ -117,9 +117,9 @@ def test_paths_learned_on_any_machine_are_kept_and_shipped(
         explore(KIP_101, options=SearchOptions(keep_trees=True), spark=spark, partitions=2) for _ in range(2)
     )
     assert (learned[0] > 0, learned[1:]) == (True, [0])
-    assert told(first) == told(second)
+    assert comparable(first) == comparable(second)
     monkeypatch.setattr(Program, "_trace", lambda *_: pytest.fail("something is learned"))
-    assert told(breadth_first.explore(KIP_101(), options=SearchOptions(keep_trees=True))) == told(first)
+    assert comparable(breadth_first.explore(KIP_101(), options=SearchOptions(keep_trees=True))) == comparable(first)
 
 
 def test_progress_is_reported_by_level_and_phase(
@@ -130,12 +130,12 @@ def test_progress_is_reported_by_level_and_phase(
         "expand": r"level 1 runs for \d+ s, expand 0 of 1 tasks",
         "admit": r"level 2 runs for \d+ s, admit 0 of 2 tasks; level 1 took ",
     }
-    told: set[str] = set()
+    seen: set[str] = set()
 
-    def tell(progress: Progress) -> None:
+    def note(progress: Progress) -> None:
         for phase, words in expected.items():
             if re.match(words, progress.more):
-                told.add(phase)
+                seen.add(phase)
                 (tmp_path / phase).touch()
 
     def held(phase: str, make: Callable[..., Any], level: int) -> Callable[..., Any]:
@@ -158,8 +158,8 @@ def test_progress_is_reported_by_level_and_phase(
     monkeypatch.setattr("highwater.spark.driver.cluster.SECONDS_BETWEEN_REPORTS", 0.02)
     monkeypatch.setattr("highwater.spark.driver.cluster.expand_task", held("expand", expand_task, 1))
     monkeypatch.setattr("highwater.spark.driver.cluster.admit_task", held("admit", admit_task, 2))
-    explore(toys.grid, Budget(max_depth=2), SearchOptions(on_progress=tell), spark=spark, partitions=2, name="a_claim")
-    assert told == set(expected)
+    explore(toys.grid, Budget(max_depth=2), SearchOptions(on_progress=note), spark=spark, partitions=2, name="a_claim")
+    assert seen == set(expected)
     context = spark.sparkContext
     with urllib.request.urlopen(f"{context.uiWebUrl}/api/v1/applications/{context.applicationId}/jobs") as answer:
         found = [job["description"] for job in json.load(answer) if "(a_claim)" in job.get("description", "")]
@@ -184,9 +184,9 @@ def test_every_step_of_a_trace_is_a_step_of_the_model(spark: Any, all_on_the_clu
             before = step
 
 
-def test_a_depth_limit_ends_it_there(told: Callable[..., Any], tmp_path: Path) -> None:
+def test_a_depth_limit_ends_it_there(comparable: Callable[..., Any], tmp_path: Path) -> None:
     outcome = explore(toys.grid, Budget(max_depth=2), SearchOptions(checkpoint=str(tmp_path)), spark=None)
-    assert told(outcome) == told(breadth_first.explore(toys.grid(), Budget(max_depth=2)))
+    assert comparable(outcome) == comparable(breadth_first.explore(toys.grid(), Budget(max_depth=2)))
     assert outcome.verdict is Verdict.HOLDS_TO_DEPTH
 
 
@@ -222,13 +222,17 @@ def changing(folder: str) -> Any:
 
 @pytest.mark.parametrize("task", ["expand_task", "admit_task"])
 def test_a_python_worker_that_is_killed_changes_nothing(
-    spark: Any, told: Callable[..., Any], all_on_the_cluster: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    spark: Any,
+    comparable: Callable[..., Any],
+    all_on_the_cluster: None,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
     task: str,
-) -> None:  # fmt: skip
+) -> None:
     monkeypatch.setattr(cluster, task, toys.dying(getattr(cluster, task), tmp_path / "died"))
     outcome = explore(toys.last_corner, spark=spark, partitions=2)
     assert (tmp_path / "died").exists()
-    assert told(outcome) == told(breadth_first.explore(toys.last_corner()))
+    assert comparable(outcome) == comparable(breadth_first.explore(toys.last_corner()))
 
 
 def test_spark_giving_up_is_one_error_that_suggests_resuming(
@@ -262,7 +266,9 @@ def test_a_block_that_has_changed_on_its_way_is_refused() -> None:
 
 @pytest.mark.parametrize("variant", ["kip-101", "kip-279", "kip-320", "truncate-to-high-watermark", "async-isr"])
 @pytest.mark.parametrize("symmetry", [False, True])
-def test_small_searches_need_no_job(told: Callable[..., Any], tmp_path: Path, variant: str, symmetry: bool) -> None:
+def test_small_searches_need_no_job(
+    comparable: Callable[..., Any], tmp_path: Path, variant: str, symmetry: bool
+) -> None:
     make = functools.partial(toys.reference, variant)
     outcome = explore(
         make,
@@ -270,7 +276,7 @@ def test_small_searches_need_no_job(told: Callable[..., Any], tmp_path: Path, va
         spark=None,
         check_deadlock=True,
     )
-    assert told(outcome) == told(
+    assert comparable(outcome) == comparable(
         breadth_first.explore(make(), options=SearchOptions(symmetry=symmetry, keep_going=True), check_deadlock=True)
     )
 

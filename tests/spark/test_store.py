@@ -50,13 +50,13 @@ def refusal(folder: Path, make: Callable[..., Any] = KIP_320, **how: Any) -> str
 
 @pytest.mark.parametrize("depth", [0, 1, 6, 14])
 def test_a_search_cut_at_a_depth_goes_on_as_if_it_had_not_been(
-    tmp_path: Path, told: Callable[..., Any], depth: int
+    tmp_path: Path, comparable: Callable[..., Any], depth: int
 ) -> None:
     make = functools.partial(toys.reference, "kip-101")
     expected = breadth_first.explore(make())
     explore(make, Budget(max_depth=depth), SearchOptions(checkpoint=str(tmp_path)), spark=None)
-    assert told(resumed(tmp_path, make)) == told(expected)
-    assert told(resumed(tmp_path, make)) == told(expected), "also once more, after its end"
+    assert comparable(resumed(tmp_path, make)) == comparable(expected)
+    assert comparable(resumed(tmp_path, make)) == comparable(expected), "also once more, after its end"
 
 
 def test_a_level_is_words_parent_action_depth_and_orbit(folder: Path) -> None:
@@ -196,10 +196,10 @@ def test_a_folder_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
         explore(KIP_320, options=SearchOptions(checkpoint=str(tmp_path / "file" / "folder")), spark=None)
 
 
-def test_a_uri_is_as_good_as_a_path(tmp_path: Path, told: Callable[..., Any]) -> None:
+def test_a_uri_is_as_good_as_a_path(tmp_path: Path, comparable: Callable[..., Any]) -> None:
     make = functools.partial(toys.reference, "kip-101")
     explore(make, Budget(max_depth=4), SearchOptions(checkpoint=tmp_path.as_uri()), spark=None)
-    assert told(resumed(tmp_path, make)) == told(breadth_first.explore(make()))
+    assert comparable(resumed(tmp_path, make)) == comparable(breadth_first.explore(make()))
 
 
 RUN = """

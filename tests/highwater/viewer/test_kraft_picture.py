@@ -7,12 +7,12 @@ from highwater.model.kraft.state import Cluster
 from highwater.model.language.picture import Picture
 from highwater.model.language.records import domain_of
 from highwater.viewer.pictures.kraft import draw
-from tests.model.kraft.story import bounds_of, told
+from tests.model.kraft.story import bounds_of, state_after
 
 
 def pictured(story: str, **given: int) -> Picture:
     bounds = bounds_of(**given)
-    return draw(domain_of(Cluster, bounds), told(story, PRESETS["kafka-4.3"], bounds))
+    return draw(domain_of(Cluster, bounds), state_after(story, PRESETS["kafka-4.3"], bounds))
 
 
 def test_the_metadata_log_shows_what_is_committed_and_each_broker_what_it_has_read() -> None:

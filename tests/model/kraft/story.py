@@ -28,7 +28,7 @@ def argument(word: str) -> int | None:
     return None if word == "none" else int(word.lstrip("bp"))
 
 
-def told(story: str, protocol: KraftProtocol, bounds: KraftBounds) -> Cluster:
+def state_after(story: str, protocol: KraftProtocol, bounds: KraftBounds) -> Cluster:
     """The state after a story such as `crash b1, fence b1, not unfence b1`.
 
     What comes behind `not` must not be enabled.
@@ -80,5 +80,5 @@ class Row:
 
     def check(self) -> None:
         protocol = attrs.evolve(PRESETS[f"kafka-{self.preset}"], **self.rules)
-        state = told(self.story, protocol, bounds_of(**self.bounds))
+        state = state_after(self.story, protocol, bounds_of(**self.bounds))
         assert {path: seen(state, path) for path in self.expected} == self.expected

@@ -9,7 +9,7 @@ import pytest
 
 from highwater.model.kraft.image import Partition
 from highwater.model.kraft.releases import PRESETS
-from tests.model.kraft.story import bounds_of, told
+from tests.model.kraft.story import bounds_of, state_after
 
 PAGE = (Path(__file__).parents[3] / "docs" / "kraft.md").read_text(encoding="utf-8")
 DIAGRAM = PAGE.partition("## A partition")[2].partition("## ")[0]
@@ -56,8 +56,8 @@ def kind(now: Partition) -> str:
 def test_an_arrow_is_a_step(before: str, story: str, after: str) -> None:
     protocol, bounds = PRESETS["kafka-4.3"], bounds_of()
     first, _, last = story.rpartition(", ")
-    assert kind(told(first, protocol, bounds).partitions[0]) == before, first
-    assert kind(told(story, protocol, bounds).partitions[0]) == after, last
+    assert kind(state_after(first, protocol, bounds).partitions[0]) == before, first
+    assert kind(state_after(story, protocol, bounds).partitions[0]) == after, last
 
 
 def test_each_arrow_has_a_story_and_each_story_an_arrow() -> None:
