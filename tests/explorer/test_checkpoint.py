@@ -20,7 +20,7 @@ from highwater.claims.resolving import build_system, resolve_model
 from highwater.explorer import sources
 from highwater.explorer.compiler.layout import Layout
 from highwater.explorer.search.engine import engine
-from highwater.explorer.search.keeping import durable, snapshots
+from highwater.explorer.search.keeping import snapshots
 from highwater.explorer.search.keeping.checkpoint import MANIFEST
 from highwater.explorer.search.keeping.durable import LOCK, CheckpointError, Holder
 from highwater.explorer.search.keeping.fingerprint import fingerprint
@@ -484,7 +484,7 @@ def test_without_file_locks_the_lock_file_names_the_writing_process(
     def has_none(*arguments: Any) -> None:
         raise OSError(error, os.strerror(error))
 
-    monkeypatch.setattr(durable.fcntl, "flock", has_none)
+    monkeypatch.setattr("fcntl.flock", has_none)
     assert f"process {holder.pid} on" in refusal(tmp_path, resume=False)
     holder.kill()
     holder.wait()
