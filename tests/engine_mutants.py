@@ -171,10 +171,10 @@ ANSWERS = "tests/explorer/test_views_answer_or_refuse.py"
 REFUSED = f"{ANSWERS}::test_a_question_that_a_view_cannot_answer_is_refused"
 RULES = f"{ANSWERS}::test_a_record_that_converts_and_refuses_does_so_on_a_view"
 TWENTY = f"{ANSWERS}::test_a_scalar_of_twenty_bits_may_be_tested_in_hundreds_of_places"
-PACKED = "tests/explorer/test_layout.py::test_unpacking_gives_back_what_was_packed"
+PACKED = "tests/explorer/test_layout.py::test_unpacking_inverts_packing"
 SMALL = "tests/explorer/test_engine_in_small.py"
 SEARCH, STEP, LONG, SYMMETRIC, LONG_SYMMETRIC = (
-    f"{SMALL}::test_a_search_finds_what_plain_python_finds[{which}]"
+    f"{SMALL}::test_a_search_agrees_with_plain_python[{which}]"
     for which in (
         "False-invariant-every state",
         "False-step-every state",
@@ -183,13 +183,13 @@ SEARCH, STEP, LONG, SYMMETRIC, LONG_SYMMETRIC = (
         "True-step-symmetry",
     )
 )
-FOLDED = "tests/explorer/test_folding.py::test_a_search_with_folded_rows_finds_what_plain_python_finds[1-every state]"
+FOLDED = "tests/explorer/test_folding.py::test_a_search_with_folded_rows_agrees_with_plain_python[1-every state]"
 PROSPECT = f"{SMALL}::test_a_prospect_is_lost_where_plain_python_loses_it"
 CLASHES = f"{SMALL}::test_states_whose_hashes_are_equal_stay_apart"
 COUNTED = f"{SMALL}::test_violations_are_counted_row_by_row"
 PARTS = f"{SMALL}::test_parts_of_levels_find_the_same"
 PARTS_STEPS = f"{SMALL}::test_parts_list_the_steps_that_plain_python_takes"
-WALKS = f"{SMALL}::test_a_first_step_at_random_counts_what_is_enabled_and_cut"
+WALKS = f"{SMALL}::test_a_random_first_step_counts_enabled_and_cut_actions"
 STORED = f"{SMALL}::test_stored_effects_are_restored_unchanged"
 INTERRUPTED = "tests/explorer/test_faults.py::test_an_interrupt_at_any_line_of_learning_leaves_no_trees_that_are_wrong"
 LENDING = "tests/explorer/test_lending.py"
@@ -206,7 +206,7 @@ KEPT = f"{SMALL}::test_a_search_goes_on_with_kept_trees[invariant]"
 LIVENESS = "tests/explorer/test_liveness.py"
 SLICES = "tests/explorer/test_slices_of_lassos.py"
 SLICE_OF_A_LASSO = f"{SLICES}::test_the_slice_of_a_random_lasso_breaks_the_promise"
-COPIES = f"{SLICES}::test_a_step_that_is_kept_and_copies_what_is_there_already_needs_what_it_copies"
+COPIES = f"{SLICES}::test_a_kept_step_that_copies_an_equal_value_needs_the_copied_part"
 REPAIR = "tests/highwater/test_repair.py"
 NO_CYCLE = f"{LIVENESS}::test_only_the_steps_of_cycles_take_room"
 COMES_TO_REST = f"{LIVENESS}::test_a_step_that_changes_nothing_is_neither_enabled_nor_taken[made again]"
@@ -593,7 +593,7 @@ DEFECTS: tuple[Defect, ...] = (
         "kernels/states/parts.py",
         "        return (words[at, first] >> shift | words[at, last] << _ONE << (_TOP - shift)) & taken",
         "        return (words[at, first] >> shift) & taken",
-        ("tests/explorer/test_folding.py::test_states_that_differ_little_from_those_before_them_keep_what_differs",),
+        ("tests/explorer/test_folding.py::test_states_similar_to_the_one_before_store_only_the_difference",),
     ),
     Defect(
         "an effect's last copy is lost",
@@ -838,7 +838,7 @@ DEFECTS: tuple[Defect, ...] = (
         "descriptions.py",
         'if origin == Origin.STANDARD and module.partition(".")[0].lstrip("_") not in PURE:',
         "if False:",
-        (f"{DESCRIBED}::test_the_sentence_names_what_reaches_what",),
+        (f"{DESCRIBED}::test_the_sentence_names_the_indescribable_value_and_its_holder",),
     ),
     Defect(
         "the options of Python are no part of a search",
@@ -859,7 +859,7 @@ DEFECTS: tuple[Defect, ...] = (
         "search/keeping/tree_names.py",
         "return tuple(applied(each, self._descriptions, given) for each in self._system.actions)",
         "return tuple(str(each) for each in self._system.actions)",
-        (f"{SHARED}::test_an_action_is_known_to_others_by_what_it_does",),
+        (f"{SHARED}::test_tree_names_identify_actions_by_content",),
     ),
     Defect(
         "a search that kept trees have misled does not begin anew",

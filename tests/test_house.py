@@ -276,7 +276,7 @@ def test_processes_run_tests_by_groups(request: pytest.FixtureRequest) -> None:
     assert request.node.nodeid.endswith("@of one")
 
 
-def test_a_defect_of_any_folder_but_the_models_own_is_no_models() -> None:
+def test_a_defect_in_any_other_folder_is_not_blamed_on_the_model() -> None:
     """An error in a frame of these ends with another exit code than one in a model."""
     for module, path in MODULES.items():
         if "scaffold" in path.parts:
@@ -287,7 +287,7 @@ def test_a_defect_of_any_folder_but_the_models_own_is_no_models() -> None:
         assert is_machinery(loaded_from) is not of_models, module
 
 
-def test_a_defect_of_any_library_is_no_models() -> None:
+def test_a_defect_in_a_library_is_not_blamed_on_the_model() -> None:
     """Neither of those that are imported here, nor of those that come along with them."""
     run_tests = {"pytest", "hypothesis"}  # a user's
     assert set(ONLY_IMPORTER) - run_tests <= LIBRARIES | {"numba", "llvmlite", "networkx"}

@@ -88,7 +88,7 @@ def test_a_refused_configuration_is_an_error(answering: Controller) -> None:
 
 
 @pytest.mark.parametrize("answering", [elected(84, b"\0")], indirect=True)
-def test_an_election_that_is_not_needed_is_none(answering: Controller) -> None:
+def test_an_unneeded_election_is_no_error(answering: Controller) -> None:
     wire.elect(answering.port, "t", 0, 10, uncleanly=False)
     assert answering.request.startswith(struct.pack(">hhi", 43, 2, 1))
 

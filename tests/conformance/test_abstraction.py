@@ -37,7 +37,7 @@ def compared(claim: Claim) -> Callable[[dict[str, Any]], list[str]]:
     return lambda seen: [each.field for each in differences(state, seen, spec.protocol, spec.bounds)]
 
 
-def test_an_initial_state_is_what_real_brokers_show(compared: Callable[[dict[str, Any]], list[str]]) -> None:
+def test_an_initial_state_equals_that_of_real_brokers(compared: Callable[[dict[str, Any]], list[str]]) -> None:
     assert compared({"0": LEADER, "1": FOLLOWER}) == []
 
 

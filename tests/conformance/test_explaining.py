@@ -105,7 +105,7 @@ def test_a_batch_is_explained_by_the_steps_of_the_controller(
     assert steps(records) == [expected]
 
 
-def test_a_preset_explains_what_its_release_does_and_nothing_else() -> None:
+def test_each_preset_explains_only_the_behaviour_of_its_release() -> None:
     fenced = (change(isr=[0, 2]), standing(1, fenced=1))
     in_a_new_epoch = (change(isr=[0, 2], leader=0), standing(1, fenced=1))
     assert steps(fenced, preset="kafka-3.5") == [None]

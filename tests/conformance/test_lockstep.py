@@ -124,7 +124,7 @@ def test_a_class_that_kafka_lacks_is_named_and_of_a_newer_release_what_to_do(rel
         harness.run([{"do": "reset", "brokers": 2, "min_insync_replicas": 1, "clock_stands_still": False}])
 
 
-def test_the_command_writes_what_it_found(tmp_path: Path) -> None:
+def test_the_command_writes_its_findings(tmp_path: Path) -> None:
     harness_of(NEWEST)
     spec, report, page = tmp_path / "small.toml", tmp_path / "found.json", tmp_path / "found.html"
     bounds = "brokers = 2, log_length_max = 1, records_max = 1, leader_epoch_max = 2, leader_moves = 2, fetch_steps = 1"

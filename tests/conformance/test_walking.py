@@ -186,7 +186,7 @@ def test_the_log_in_memory_does_what_kafkas_own_does_on_disk(release: str) -> No
         ("Epochs", "last.getKey() >= epoch || last.getValue() >= start", "last.getKey() >= epoch"),
     ],
 )
-def test_a_log_in_memory_that_does_otherwise_is_found(
+def test_a_deviating_log_in_memory_is_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str, right: str, wrong: str
 ) -> None:
     change_harness(tmp_path, monkeypatch, f"memory/{file}.java", right, wrong)

@@ -145,7 +145,7 @@ def test_readers_that_know_no_kinds_get_lists() -> None:
     assert [str(each) for each in changes(DOMAIN, EMPTY, attrs.evolve(EMPTY, coats=(1,)))] == ["coats + g1"]
 
 
-def test_a_value_that_is_none_is_refused() -> None:
+def test_an_invalid_value_of_the_foreign_domain_is_refused() -> None:
     for wrong, message in (((1, 0), "not in order"), ({0}, "no multiset"), ((-1,), "not a whole number")):
         with pytest.raises(DomainError, match=message):
             COATS.exceeded(wrong)

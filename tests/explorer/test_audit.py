@@ -327,7 +327,7 @@ def test_a_lost_successor_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "\n  the search: that state was never found" in said
 
 
-def test_a_state_that_nothing_leads_to_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unreachable_stored_state_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     def with_one_more(found: Engine, counts: Any) -> None:
         state = attrs.evolve(found.layout.unpack(found.store.words(0)), queue=(2, 1))
         found.store._append(np.array([found.layout.pack(state)], np.uint64).view(np.uint32)[0, : found.layout.units])

@@ -203,7 +203,7 @@ def run(*steps: tuple[Any, dict[str, str]]) -> list[Step]:
 P0, P1, P2 = ({"who": f"p{i}"} for i in range(3))
 
 
-def test_a_step_reads_from_the_last_step_that_changed_what_it_reads() -> None:
+def test_a_step_depends_on_the_last_writer_of_each_part_it_reads() -> None:
     trace = run((count, P0), (count, P1), (count, P0), (copy, {**P1, "other": "p0"}), (count, P1))
     (instance,) = [i for i in SYSTEM.invariants if i.of is nobody_has_three and dict(i.shown) == P1]
     found = causes(SYSTEM, trace, instance)
@@ -258,7 +258,7 @@ def turn(switches: Switches, which: int) -> Switches | None:
     return None if switches.on[which] else evolve(switches, on=replaced(switches.on, which, True))
 
 
-def test_a_deadlock_looks_at_what_disables_every_action(system_of: Callable[..., System]) -> None:
+def test_a_deadlock_depends_on_the_parts_that_disable_its_actions(system_of: Callable[..., System]) -> None:
     system = system_of([Switches((False, False, False))], [turn])
     (violation,) = explore(system, check_deadlock=True).violations
     assert violation.property == DEADLOCK

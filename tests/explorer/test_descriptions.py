@@ -310,7 +310,7 @@ GENERATOR = (each for each in ())
         ("def f(s):\n global X\n X = 1", "`f` is a function that sets the global `X`"),
     ],
 )
-def test_the_sentence_names_what_reaches_what(text: str, said: str) -> None:
+def test_the_sentence_names_the_indescribable_value_and_its_holder(text: str, said: str) -> None:
     with pytest.raises(Indescribable) as caught:
         described(made(text, X=GENERATOR))
     assert str(caught.value).startswith(said)

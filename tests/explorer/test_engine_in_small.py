@@ -211,7 +211,7 @@ def low_thresholds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(store, "RESERVED_ROWS", 4)
 
 
-def test_these_systems_have_what_there_is_to_find() -> None:
+def test_the_small_systems_cover_all_kinds_of_findings() -> None:
     assert expected(True, "step").distinct_states > expected(False, "step").distinct_states > 400
     assert expected(True, "step").bounds_cut["queue_max"] > 0
     for name, budget in (("invariant", DEPTH), ("step", DEPTH), ("prospect", Budget())):
@@ -221,7 +221,7 @@ def test_these_systems_have_what_there_is_to_find() -> None:
 
 @pytest.mark.parametrize("symmetry", [False, True], ids=["every state", "symmetry"])
 @pytest.mark.parametrize(("long", "name"), [(False, "invariant"), (False, "step"), (True, "step")])
-def test_a_search_finds_what_plain_python_finds(long: bool, name: str, symmetry: bool) -> None:
+def test_a_search_agrees_with_plain_python(long: bool, name: str, symmetry: bool) -> None:
     system = club_of(long, *SYSTEMS[name])
     ours = breadth_first.explore(
         system, DEPTH, SearchOptions(keep_going=True, symmetry=symmetry, workers=1), check_deadlock=True
@@ -460,7 +460,7 @@ def test_random_walks_take_real_steps_and_count_them(long: bool) -> None:
             before = after
 
 
-def test_a_first_step_at_random_counts_what_is_enabled_and_cut() -> None:
+def test_a_random_first_step_counts_enabled_and_cut_actions() -> None:
     start = attrs.evolve(EMPTY, present=frozenset({0, 1, 2}), queue=(0, 1))
     system = attrs.evolve(club_of(False), initial=(start,), interchangeable={})
     after = [(each.of.name, successor(each, start, system.domain)) for each in system.actions]

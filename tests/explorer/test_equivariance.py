@@ -214,7 +214,7 @@ def hand_over(cluster: Cluster, broker: int) -> Cluster:
     return evolve(cluster, leo=replaced(cluster.leo, after, 1), isr=cluster.isr)
 
 
-def test_a_refusal_of_a_step_shows_what_differs_and_no_whole_state() -> None:
+def test_a_refusal_of_a_step_shows_the_difference_and_no_whole_state() -> None:
     with pytest.raises(ModelError) as refused:
         breadth_first.explore(cluster([hand_over]))
     said = [line.strip() for line in str(refused.value).splitlines()]
@@ -227,7 +227,7 @@ def test_a_refusal_of_a_step_shows_what_differs_and_no_whole_state() -> None:
     assert "Cluster(" not in str(refused.value)
 
 
-def test_a_refusal_shows_a_state_and_what_is_other_in_its_image() -> None:
+def test_a_refusal_shows_a_state_and_the_difference_of_its_image() -> None:
     with pytest.raises(ModelError) as refused:
         breadth_first.explore(cluster([two_are_never_apart]))
     said = [line.strip() for line in str(refused.value).splitlines()]

@@ -425,7 +425,7 @@ def test_a_lock_that_is_seen_and_taken_in_two_steps_lets_both_in(explore: Explor
     assert violation.facts == {"inside": [0, 1]}
 
 
-def test_keeping_going_explores_what_lies_behind_a_violation(explore: Explore, system_of: SystemOf) -> None:
+def test_keep_going_explores_states_after_a_violation(explore: Explore, system_of: SystemOf) -> None:
     outcome = explore(system_of([IDLE], BROKEN_LOCK, [mutual_exclusion]), options=SearchOptions(keep_going=True))
     assert outcome.verdict is Verdict.VIOLATED
     assert outcome.levels == (1, 2, 3, 2, 1, 2, 2)
@@ -638,7 +638,7 @@ def test_progress_is_reported_within_wide_levels_without_changing_what_is_found(
 
 
 @pytest.mark.parametrize("calls", [1, 2, 5, 30])
-def test_an_interrupt_ends_with_what_was_learned_so_far(explore: Explore, odometer: System, calls: int) -> None:
+def test_an_interrupted_search_reports_its_results_so_far(explore: Explore, odometer: System, calls: int) -> None:
     told_of: list[Progress] = []
 
     def interrupt(progress: Progress) -> None:

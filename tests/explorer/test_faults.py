@@ -228,7 +228,7 @@ def test_memory_that_runs_out_at_any_allocation_gives_no_wrong_verdict(tmp_path:
     assert endings["unknown"] > 10
 
 
-def test_memory_that_runs_out_in_the_model_or_in_a_report_keeps_what_was_learned(tmp_path: Path) -> None:
+def test_learned_paths_survive_running_out_of_memory(tmp_path: Path) -> None:
     def report(progress: Progress) -> None:
         if progress.depth == 3:
             raise MemoryError

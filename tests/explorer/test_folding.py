@@ -108,7 +108,7 @@ def folded_and_flat(layout: Layout, words: np.ndarray) -> tuple[Rows, np.ndarray
 @pytest.mark.parametrize(("kind", "length"), [(TwoWords, 7), (Wide, 16), (ManyWords, 128)])
 @settings(deadline=None, max_examples=15)
 @given(seed=st.integers(0, 2**32 - 1), count=st.integers(2, 300), changes=st.integers(1, 3))
-def test_states_that_differ_little_from_those_before_them_keep_what_differs(
+def test_states_similar_to_the_one_before_store_only_the_difference(
     kind: type[Any], length: int, seed: int, count: int, changes: int
 ) -> None:
     """Each state is the one before it but for one number, or a few: its other parts need not be looked up."""
@@ -130,7 +130,7 @@ def test_states_that_differ_little_from_those_before_them_keep_what_differs(
     values=st.integers(1, 2**14),
     first_bytes=st.integers(1, 8),
 )
-def test_folded_rows_hold_what_flat_rows_hold(seed: int, count: int, values: int, first_bytes: int) -> None:
+def test_folded_rows_equal_flat_rows(seed: int, count: int, values: int, first_bytes: int) -> None:
     """States in words, written, read in any order, found and moved; also with parts as many as states."""
     layout, random = Layout(domain_of(Wide, None)), np.random.default_rng(seed)
     packed = {layout.pack(Wide(tuple(row))) for row in random.integers(0, values, (count, 16)).tolist()}
@@ -260,7 +260,7 @@ def refuse(*asked: Any) -> np.ndarray:
 
 @pytest.mark.parametrize("symmetry", [False, True], ids=["every state", "symmetry"])
 @pytest.mark.parametrize("workers", [1, 2])
-def test_a_search_with_folded_rows_finds_what_plain_python_finds(
+def test_a_search_with_folded_rows_agrees_with_plain_python(
     kept: list[bool], monkeypatch: pytest.MonkeyPatch, symmetry: bool, workers: int
 ) -> None:
     monkeypatch.setattr(engine, "ROWS_WORTH_A_SECOND_THREAD", 4)

@@ -208,7 +208,7 @@ def test_a_search_that_goes_further_learns_the_rest_and_keeps_it(learned: list[s
     assert learned == []
 
 
-def test_claims_that_differ_in_their_properties_share_what_is_known_of_actions(learned: list[str]) -> None:
+def test_claims_with_different_properties_share_the_trees_of_actions(learned: list[str]) -> None:
     system = found(CLAIMS[2])
     names = {str(action) for action in system.actions}
     explored(attrs.evolve(system, invariants=system.invariants[:1], step_properties=()))
@@ -450,7 +450,7 @@ def test_trees_that_came_along_serve_as_ones_own(
 
 
 @pytest.mark.parametrize("are_brought", [True, False])
-def test_highwater_in_an_archive_reads_what_it_brings(
+def test_highwater_in_an_archive_reads_its_shipped_trees(
     are_brought: bool,
     bring: Callable[[], Path],
     learned: list[str],
@@ -552,7 +552,7 @@ VERSIONS = {"python": "3.99", "attrs": "99.1"}
         pytest.param({"sortedcontainers": "2.4"}, False, True, id="of what the model uses besides"),
     ],
 )
-def test_names_depend_on_no_version_of_what_highwater_itself_uses(
+def test_tree_names_do_not_depend_on_versions_of_highwaters_libraries(
     others: dict[str, str], same_names: bool, same_folder: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """So that what came along serves them all. The user's own trees are in a folder for each."""

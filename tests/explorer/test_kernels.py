@@ -117,9 +117,7 @@ def test_states_are_packed_into_rows_without_the_unused_half_word(units: int) ->
     spare=st.integers(1, 20),
     other=WORD,
 )
-def test_the_visited_set_finds_what_was_entered_and_nothing_else(
-    states: list[tuple[int, int]], spare: int, other: int
-) -> None:
+def test_the_visited_set_finds_exactly_the_entered_rows(states: list[tuple[int, int]], spare: int, other: int) -> None:
     """A set of whole states, in a table that may be nearly full; rows that move are found in their new place."""
     units = (0,) * 3
     space = np.zeros(3 * (len(states) + 1), np.uint32)

@@ -98,7 +98,7 @@ def copied(value: Any) -> Any:
 
 @settings(deadline=None)
 @given(layouts_and_states(1))
-def test_unpacking_gives_back_what_was_packed(case: tuple[Any, ...]) -> None:
+def test_unpacking_inverts_packing(case: tuple[Any, ...]) -> None:
     layout, state = case
     words = layout.pack(state)
     assert len(words) == layout.words

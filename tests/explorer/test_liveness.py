@@ -506,7 +506,7 @@ def test_a_search_that_goes_on_from_a_checkpoint_finds_the_same_lasso(
     assert len(resumed.violations) == 1
 
 
-def test_a_lasso_that_is_none_is_refused(system_of: Callable[..., Any]) -> None:
+def test_a_false_lasso_is_refused(system_of: Callable[..., Any]) -> None:
     promise = gets_in(LOCK, ())
     system = system_of([BOTH_IDLE], LOCK, [promise])
     (violation,) = breadth_first.explore(system).violations

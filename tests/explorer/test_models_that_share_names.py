@@ -260,7 +260,7 @@ def test_paths_are_lent_between_models_of_one_name_only_if_they_do_the_same(way:
     held_against_plain_python(module.system(way, one, "step", module.Rules(unread=2)), keep_trees=True)
 
 
-def test_an_action_is_known_to_others_by_what_it_does(module: Any) -> None:
+def test_tree_names_identify_actions_by_content(module: Any) -> None:
     """Not by its name; and those of both models that do the same are alike."""
     found = [
         tree_names.names_of(kept_trees.Engine(module.system("closure", x), None, 8, 1, symmetry=True), 8)

@@ -64,7 +64,7 @@ def explore(system: System, symmetry: bool, owners: int, warm: bool) -> tuple[li
     ],
 )
 @pytest.mark.parametrize(("symmetry", "owners", "warm"), [(True, 1, False), (True, 3, True), (False, 4, False)])
-def test_any_number_of_owners_count_what_the_local_engine_counts(
+def test_counts_do_not_depend_on_the_number_of_owners(
     model: str, name: str, symmetry: bool, owners: int, warm: bool
 ) -> None:
     system = attrs.evolve(tiny_system(model, name), liveness=())  # which owners do not judge

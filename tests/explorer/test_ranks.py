@@ -202,7 +202,7 @@ def test_a_violation_is_shown_in_real_numbers_by_a_shortest_trace(explore: Calla
         before = step.state
 
 
-def test_symmetry_and_ranks_together_count_what_ranks_alone_do() -> None:
+def test_symmetry_does_not_change_the_counts_of_ranks() -> None:
     system = abstracted(duel(3, nobody_is_ahead, a_leader_commits, symmetric=True), ["epochs"])
     alone = breadth_first.explore(system, options=SearchOptions(symmetry=False, keep_going=True))
     both = breadth_first.explore(system, options=SearchOptions(keep_going=True))

@@ -253,7 +253,9 @@ def test_a_mapped_state_outside_its_bounds_is_an_error_that_names_the_bound(engi
 
 
 @pytest.mark.parametrize("wrong", [lambda lock: 1, lambda lock: lock, lambda lock: Room(-1)])
-def test_a_map_to_what_is_no_state_is_an_error(wrong: Callable[[Any], Any], engine: Callable[..., Any]) -> None:
+def test_a_map_to_something_other_than_a_state_is_an_error(
+    wrong: Callable[[Any], Any], engine: Callable[..., Any]
+) -> None:
     with pytest.raises(ModelError, match=r"refines.map: <lambda> returned what is no state of room: "):
         engine(locks(wrong))
 

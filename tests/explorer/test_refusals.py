@@ -116,7 +116,7 @@ def without_a_guard(pair: Pair) -> Pair | None:
         (without_a_guard, Pair(2, 0), "return None", {}),
     ],
 )
-def test_the_guard_that_refuses_is_named_with_what_it_looked_at(of, state, guard, values) -> None:
+def test_the_refusing_guard_is_named_with_the_parts_it_read(of, state, guard, values) -> None:
     (instance,) = of.instances(None)
     assert instance.apply(state) is None
     found = refusal(instance, state)

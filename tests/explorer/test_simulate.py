@@ -153,7 +153,7 @@ def test_time_ends_it() -> None:
     assert found.violation is None
 
 
-def test_an_interrupt_ends_it_with_what_was_seen() -> None:
+def test_an_interrupt_keeps_the_walks_so_far() -> None:
     def interrupt(walks: int, steps: int, seconds: float) -> None:
         raise KeyboardInterrupt
 
@@ -164,7 +164,7 @@ def test_an_interrupt_ends_it_with_what_was_seen() -> None:
 
 @settings(max_examples=60)
 @given(NARROW, st.integers(0, 1000))
-def test_walks_in_random_systems_take_real_steps_and_meet_what_the_oracle_finds(system: System, seed: int) -> None:
+def test_walks_in_random_systems_take_real_steps_and_agree_with_the_oracle(system: System, seed: int) -> None:
     found = simulate(system, Walking(walks=60, depth=12, seed=seed), workers=1, check_deadlock=True)
     whole = plain_python.explore(
         system, Budget(max_depth=12, max_states=3000), SearchOptions(keep_going=True), check_deadlock=True

@@ -380,7 +380,7 @@ def light_if_right(board: Board) -> Board | None:
         ((set_right, set_noted, light_and_copy, light_if_right), lambda board: not (board.red and board.blue)),
     ],
 )
-def test_a_step_that_is_kept_and_copies_what_is_there_already_needs_what_it_copies(
+def test_a_kept_step_that_copies_an_equal_value_needs_the_copied_part(
     taken: Sequence[Action], holds: Callable[[Board], bool]
 ) -> None:
     """It is kept for the lamp that it lights. What it copies is needed at the same distance, or further away."""

@@ -1124,7 +1124,7 @@ def reads(function: Callable[[Any], Any], state: Any = PLAIN) -> list[str]:
         ("attrs.evolve(s.box.point, x=1)", ["box.point.up"]),
     ],
 )
-def test_reading_reads_what_it_must_and_nothing_else(operation: str, leaves: list[str]) -> None:
+def test_reading_records_exactly_the_needed_fields(operation: str, leaves: list[str]) -> None:
     assert sorted(reads(function_of(operation))) == sorted(leaves)
 
 
@@ -1287,7 +1287,7 @@ def test_no_view_can_be_pickled_out_of_its_run(part: str) -> None:
 @pytest.mark.parametrize(
     "part", ["s", "s.box", "s.marks", "s.log", "s.points", "s.box.point", "[s.log]", "(1, s.marks)"]
 )
-def test_a_copy_of_a_view_reads_nothing_and_is_as_good(part: str, again: Any) -> None:
+def test_a_copy_of_a_view_reads_nothing_and_behaves_like_it(part: str, again: Any) -> None:
     recorder = traced(PLAIN)
     copied = again(eval(part, None, {"s": recorder.root()}))
     assert recorder.path == []
@@ -1532,9 +1532,7 @@ def tosses_a_coin_too(state: Small) -> bool:
     ],
 )
 @pytest.mark.parametrize("audit", [8, 1000])
-def test_a_function_that_is_no_pure_function_of_the_state_is_reported(
-    system_of: SystemOf, function: Any, audit: int
-) -> None:
+def test_a_function_that_is_not_pure_is_reported(system_of: SystemOf, function: Any, audit: int) -> None:
     actions, invariants = ([count, function], []) if isinstance(function, type(count)) else ([count], [function])
     message = failure(system_of([START], actions, invariants), audit=audit)
     assert f"{function.name}()" in message

@@ -487,7 +487,7 @@ def the_first_alone_lights_the_second(lamps: Lamps) -> bool:
         ("prospects", the_first_alone_lights_the_second, [2, 1, 0], "no step leads nearer"),
     ],
 )
-def test_ranks_of_what_does_not_hold_are_refused(kind: str, of: Any, ranks: Any, why: str) -> None:
+def test_ranks_of_a_violated_property_are_refused(kind: str, of: Any, ranks: Any, why: str) -> None:
     """Two lamps are turned on, one after the other. What is promised relies on one of these steps alone."""
     actions = (*turn_on.instances(None), *turn_the_other_on.instances(None))
     plain = System(domain_of(Lamps, None), (Lamps(False, False),), actions)
@@ -984,7 +984,7 @@ def rows_but(certificate: Certificate, row: int) -> Sequence[int]:
     return [each for each in range(len(certificate.states)) if each != row]
 
 
-def test_a_row_that_nobody_judges_is_missed() -> None:
+def test_an_unjudged_row_is_reported_as_missing() -> None:
     system = office(*SAFETY)
     certificate = certified(system)
     for row in range(len(certificate.states)):

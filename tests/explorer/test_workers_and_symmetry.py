@@ -307,7 +307,7 @@ def test_images_of_packed_states_are_images_of_states(state: World, number: int)
 @cases(CASES)
 @settings(max_examples=8, deadline=None)
 @given(choices=st.data(), length=st.integers(4, 15))
-def test_a_filter_rules_out_only_what_leads_to_nothing(model: str, name: str, choices: Any, length: int) -> None:
+def test_a_filter_rules_out_only_trees_without_successors(model: str, name: str, choices: Any, length: int) -> None:
     """Also for states that the filter was not chosen by, and while trees are not known."""
     system = small_system(model, name)
     layout = Layout(system.domain)
@@ -480,7 +480,7 @@ def posts() -> System:
 
 
 @pytest.mark.parametrize("workers", [1, 3])
-def test_names_in_what_may_be_absent_are_exchanged_where_they_are(workers: int, crowded: None) -> None:
+def test_names_in_optional_fields_are_exchanged(workers: int, crowded: None) -> None:
     system = posts()
     expected = comparable(plain_python.explore(system, options=SearchOptions(keep_going=True)))
     for symmetry in (False, True):
@@ -553,7 +553,7 @@ def test_names_that_are_taken_away_leave_nothing_behind(steps: tuple[Any, ...]) 
         assert outcome.stored_states * 2 < outcome.distinct_states
 
 
-def test_a_path_is_run_once_for_all_that_are_alike() -> None:
+def test_a_path_is_learned_once_for_equivalent_parameters() -> None:
     shared, alone = (
         breadth_first.explore(posts(), options=SearchOptions(keep_going=True, symmetry=symmetry))
         for symmetry in (True, False)
@@ -624,7 +624,7 @@ def test_far_more_initial_states_than_the_budget_end_the_search() -> None:
     assert (outcome.verdict.value, outcome.reason, outcome.stored_states) == ("unknown", "max-states", 27)
 
 
-def test_initial_states_beyond_what_is_reserved_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_initial_states_beyond_the_reserved_rows_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(store, "RESERVED_ROWS", 2)
     every = [Seats(taken, frozenset()) for taken in itertools.product(range(3), repeat=3)]
     outcome = breadth_first.explore(seats([arrive], initial=every), Budget(max_states=1), SearchOptions(symmetry=False))

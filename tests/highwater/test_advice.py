@@ -68,7 +68,7 @@ def test_symmetry_is_advised_where_it_was_left_out() -> None:
     assert advice.advise(spec, cut, symmetry=True, seconds=0.5).symmetry == 1
 
 
-def test_without_time_nothing_is_claimed() -> None:
+def test_advice_without_time_makes_no_claim() -> None:
     spec = claim(2, 2, 2, 2)
     found = advice.advise(spec, api.check(spec, max_states=500).outcome, seconds=0.0)
     assert (found.estimates, found.probes) == (None, 0)

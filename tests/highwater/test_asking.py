@@ -369,7 +369,7 @@ def counts(part: Part) -> tuple[Any, ...]:
     return found.verdict, found.levels, found.generated, found.enabled, found.bounds_cut
 
 
-def test_a_counterexample_under_other_rules_is_none_to_what_must_not_come_about_without_this() -> None:
+def test_a_counterexample_of_a_conditional_claim_is_not_reused_under_other_rules() -> None:
     """Without eligible leader replicas the records are lost without this upgrade, too."""
     question = question_named("upgraded-from-before-3-5")
     settings = settings_for(question, release="4.4.0", min_isr=1)
@@ -455,7 +455,7 @@ def test_an_interrupt_ends_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
         front.ask("frozen-broker", release="3.9.2")
 
 
-def test_in_other_releases_what_came_about_here_is_asked_first(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_releases_are_asked_first_about_the_harm_found_here(monkeypatch: pytest.MonkeyPatch) -> None:
     question = question_named("reassignment-source-dies")
     first, last = question.claims[0].harm, question.claims[-1].harm
     assert first != last

@@ -147,7 +147,7 @@ def test_an_export_draws_no_loop_back_to_another_state(lasso: dict[str, Any]) ->
     assert "loop" not in json.loads(EXPORTS["itf"](counterexample_in(lasso)))
 
 
-def test_spark_refuses_it() -> None:
+def test_spark_refuses_claims_by_order() -> None:
     done = CliRunner().invoke(main, ["check", str(LIVELOCK), "--engine", "spark"])
     assert done.exit_code == 2
     assert "by_order: --engine spark cannot go by the order of numbers alone" in done.output

@@ -292,7 +292,7 @@ def claim(model: Model, depth: int | None, *, violated: bool) -> tuple[api.Spec,
 
 @thorough_or_quick
 @given(models(), st.sampled_from([None, None, 1, 3]))
-def test_a_random_claim_is_repaired_by_what_repairs_it_in_plain_python(model: Model, depth: int | None) -> None:
+def test_a_random_claim_has_the_same_repairs_as_in_plain_python(model: Model, depth: int | None) -> None:
     spec, before, depth = claim(model, depth, violated=True)
     found = repair(spec, workers=1, most_rules=MOST_RULES)
     (counterexample,) = found.base.outcome.violations

@@ -297,7 +297,7 @@ protocol = { variant = "kip-320" }
 """
 
 
-def test_everything_that_is_wrong_has_its_line_and_column_in_every_report(highwater: Run, tmp_path: Path) -> None:
+def test_every_problem_has_its_line_and_column_in_every_report(highwater: Run, tmp_path: Path) -> None:
     """At the value, or at the key."""
     path = tmp_path / "wrong.toml"
     path.write_text(WRONG, encoding="utf-8")

@@ -169,7 +169,7 @@ TABLE = [
 @pytest.mark.parametrize(
     ("claim", "max_depth", "outcome", "status"), [row[1:] for row in TABLE], ids=[row[0] for row in TABLE]
 )
-def test_a_claim_is_judged_by_what_was_found(
+def test_a_claim_is_judged_by_its_outcome(
     make_spec: Make, claim: dict[str, Any] | None, max_depth: int | None, outcome: Outcome, status: Status
 ) -> None:
     result = judge_claim(make_spec(check=[*TWO, "no_deadlock"], expect=claim, max_depth=max_depth), outcome)
@@ -266,7 +266,7 @@ def test_too_small_a_budget_of_memory_is_an_error_that_names_both_sizes(make_spe
     assert str(spec.path) in str(caught.value)
 
 
-def test_an_interrupted_search_leaves_a_claim_undecided_and_keeps_what_was_learned(make_spec: Make) -> None:
+def test_an_interrupted_search_leaves_a_claim_undecided_and_keeps_its_counts(make_spec: Make) -> None:
     def interrupt(progress: Progress) -> None:
         if progress.depth == 4:
             raise KeyboardInterrupt

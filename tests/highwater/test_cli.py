@@ -228,7 +228,7 @@ def test_a_memory_of_one_byte_exits_2_with_the_smallest_budget(highwater: Run, w
     "size",
     ["nonsense", "", " ", "G", "0", "-5", "4X", "4GG", "nan", "inf", "-inf", "infinity", "1e400", "infG", "1e308T"],
 )
-def test_a_memory_that_is_no_size_exits_2(highwater: Run, write_spec: Write, size: str) -> None:
+def test_an_invalid_size_of_memory_exits_2(highwater: Run, write_spec: Write, size: str) -> None:
     result = highwater("check", write_spec(), "--memory", size)
     assert result.exit_code == 2
     assert "is not a size" in result.stderr
@@ -449,9 +449,7 @@ def test_sigterm_ends_a_search_as_ctrl_c_does_and_leaves_a_snapshot(write_spec: 
     assert not (kept / "lock.json").exists()
 
 
-def test_an_interrupted_process_exits_130_and_reports_and_writes_what_was_learned(
-    write_spec: Write, tmp_path: Path
-) -> None:
+def test_an_interrupted_process_exits_130_and_writes_its_results_so_far(write_spec: Write, tmp_path: Path) -> None:
     quick, long, never = write_spec("quick.toml"), write_spec("long.toml", bounds=LARGE), write_spec("never.toml")
     report = tmp_path / "report.json"
     code, stdout, stderr = interrupted_while_it_explores("long", "check", quick, long, never, "--json", report)
@@ -893,7 +891,7 @@ def test_the_properties_are_listed_for_every_class_of_states(highwater: Run) -> 
     assert "for async-isr\n  valid_high_watermark" in result.stdout
 
 
-def test_the_specs_are_listed_with_what_they_claim(highwater: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_specs_are_listed_with_their_claims(highwater: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     result = highwater("list", "specs", SPECS)
     assert result.exit_code == 0
     lines = result.stdout.splitlines()

@@ -428,7 +428,7 @@ def adapter(**members: Any) -> type:
         ({"observe": lambda self: [0]}, "Mine.observe gives a list; give a dict such as {'FIELD': 1}"),
     ],
 )
-def test_an_adapter_that_does_not_fit_is_refused_with_what_is_wrong(members: dict[str, Any], problem: str) -> None:
+def test_an_adapter_that_does_not_fit_is_refused_with_the_reason(members: dict[str, Any], problem: str) -> None:
     with pytest.raises(testing.AdapterError) as found:
         walked(SPEC, adapter(**members))
     assert problem in str(found.value)

@@ -42,9 +42,7 @@ def written(tmp_path: Path, expect: str) -> Path:
         ),
     ],
 )
-def test_counts_are_brought_up_to_date_and_nothing_else(
-    highwater: Run, tmp_path: Path, before: str, after: str
-) -> None:
+def test_locks_change_only_the_counts(highwater: Run, tmp_path: Path, before: str, after: str) -> None:
     path = written(tmp_path, before)
     result = highwater("check", path, "--update-locks")
     assert result.exit_code == 0, result.output
@@ -71,7 +69,7 @@ def test_a_claim_without_expectation_gets_one(highwater: Run, tmp_path: Path) ->
     assert "locks: nothing to update" in highwater("check", path, "--update-locks").stdout
 
 
-def test_without_the_option_nothing_is_written(highwater: Run, tmp_path: Path) -> None:
+def test_specs_are_not_written_without_the_option(highwater: Run, tmp_path: Path) -> None:
     path = written(tmp_path, "expect = { distinct_states = 3 }")
     before = path.read_bytes()
     assert highwater("check", path).exit_code == 1

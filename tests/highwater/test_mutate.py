@@ -200,7 +200,7 @@ def test_a_search_that_ran_out_is_unknown() -> None:
     assert Fate.UNKNOWN in {each.fate for each in found}
 
 
-def test_the_command_prints_a_table_and_exits_by_what_is_declared(
+def test_the_command_prints_a_table_and_exits_by_the_declared_fates(
     highwater: Run, write_spec: Write, tmp_path: Path
 ) -> None:
     bounds = {"brokers": 2, "log_length_max": 2, "records_max": 2, "leader_epoch_max": 1}
@@ -240,7 +240,7 @@ def test_a_spec_that_does_not_hold_is_refused(highwater: Run, write_spec: Write)
     assert "rules are switched off in a spec that holds; its verdict is violated" in result.stderr
 
 
-def test_an_interrupt_ends_it_with_what_was_found(
+def test_an_interrupt_keeps_the_results_so_far(
     highwater: Run, write_spec: Write, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     from highwater.claims import mutation

@@ -150,7 +150,7 @@ def test_a_set_is_explored_only_if_no_known_counterexample_stays() -> None:
     assert found["left=true", "odd=true"].ending is Ending.REFUSED
 
 
-def test_a_known_counterexample_that_is_none_under_the_rules_rejects_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_repairs_do_not_depend_on_known_counterexamples(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every set that replay rejects is violated, and every repair holds, if each is explored instead."""
     by_replay = {keys: each.ending is Ending.REPAIRED for keys, each in tried(most_rules=3).items()}
     monkeypatch.setattr(counterexamples._Known, "is_one_of", lambda self, system, actions: False)
@@ -192,7 +192,7 @@ def test_actions_beyond_the_depth_of_a_claim_are_not_missing() -> None:
     assert found.cost.states == (12, 10)
 
 
-def test_the_note_of_what_went_wrong_and_what_nobody_reads_make_no_repair_vacuous() -> None:
+def test_mishaps_and_unread_fields_make_no_repair_vacuous() -> None:
     """A mishap is noted in the violating step alone, and the property looks at nothing else."""
 
     @action(actor="counter")
@@ -380,7 +380,7 @@ def test_the_exit_code_distinguishes_why_there_is_no_repair(
     assert "no set of up to 1 rule repairs\n" in none.stdout
 
 
-def test_an_interrupt_ends_it_with_what_was_found(
+def test_an_interrupt_keeps_the_results_so_far(
     highwater: Run, root: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     real, report, calls = mutation.check_spec, tmp_path / "repairs.json", []

@@ -59,7 +59,7 @@ def comparable(result: Any, report: Path) -> Any:
     return result.exit_code, timeless(result.stdout), without_progress(result.stderr), data
 
 
-def test_side_by_side_reports_what_one_after_the_other_reports(
+def test_side_by_side_and_sequential_reports_are_equal(
     highwater: Callable[..., Any], claims: list[Path], tmp_path: Path
 ) -> None:
     """Output, errors, exit code and report, traces included."""
@@ -202,9 +202,7 @@ def ended(pid: int) -> bool:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("whom", ["the group, as a terminal does", "the first process alone"])
-def test_an_interruption_reports_what_every_search_has_found(
-    whom: str, begun: tuple[subprocess.Popen[str], Path]
-) -> None:
+def test_an_interrupt_reports_the_results_of_every_search(whom: str, begun: tuple[subprocess.Popen[str], Path]) -> None:
     process, report = begun
     children = _children(process.pid)
     (os.killpg if whom.startswith("the group") else os.kill)(process.pid, signal.SIGINT)

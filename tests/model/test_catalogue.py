@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_a_model_is_called_what_the_catalogue_calls_it(name: str) -> None:
+def test_a_model_has_the_name_it_has_in_the_catalogue(name: str) -> None:
     assert MODELS[name].name == name
 
 

@@ -48,7 +48,7 @@ def compiled(model: str, name: str) -> tuple[System, Layout, ActionProgram, Inva
 @cases(CASES)
 @settings(max_examples=6, deadline=None)
 @given(choices=st.data(), length=st.integers(0, 18))
-def test_compiled_functions_give_what_direct_calls_give(model: str, name: str, choices: Any, length: int) -> None:
+def test_compiled_functions_give_the_results_of_direct_calls(model: str, name: str, choices: Any, length: int) -> None:
     for state in random_walk(small_system(model, name), choices, length)[::-5]:
         compare(*compiled(model, name), state)
 

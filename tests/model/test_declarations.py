@@ -48,7 +48,7 @@ def test_a_parameter_without_a_default_is_always_there() -> None:
 
 
 @pytest.mark.parametrize("key", ["fair", "strongly_fair"])
-def test_fairness_to_what_is_no_list_of_actions_is_refused(key: str) -> None:
+def test_fairness_to_something_other_than_actions_is_refused(key: str) -> None:
     @action(actor="clock")
     def tick(state: Any) -> Any:
         return state

@@ -47,7 +47,7 @@ def cut_by(story: str, step: str, given: dict[str, int]) -> frozenset[str]:
         ("failures_without_leader", CRASHES, "", "crash b1"),
     ],
 )
-def test_a_bound_cuts_what_it_rules_out_and_is_named_for_it(
+def test_a_bound_cuts_the_steps_it_rules_out_and_is_named(
     bound: str, given: dict[str, int], story: str, ruled_out: str
 ) -> None:
     assert cut_by(story, ruled_out, {**given, bound: 1}) == {bound}

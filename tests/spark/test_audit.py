@@ -98,9 +98,7 @@ def test_a_row_that_is_stored_twice_is_noticed(tmp_path: Path, monkeypatch: pyte
         in_the_driver(tmp_path, toys.grid)
 
 
-def test_a_path_that_lies_is_named_and_what_was_kept_is_forgotten(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_wrong_path_is_named_and_kept_trees_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     new_path, lied, forgotten = ActionProgram._new_path, [], []
 

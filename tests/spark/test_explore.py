@@ -46,7 +46,7 @@ def all_on_the_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
     ("brokers", "partitions", "symmetry"),
     [(2, 3, True), *(pytest.param(3, *how, marks=pytest.mark.slow) for how in ((3, True), (1, True), (5, False)))],
 )
-def test_everything_that_is_reported_is_that_of_the_local_engine(
+def test_reports_equal_those_of_the_local_engine(
     spark: Any, comparable: Callable[..., Any], all_on_the_cluster: None, brokers: int, partitions: int, symmetry: bool
 ) -> None:
     make = functools.partial(toys.reference, "kip-320-first-try", brokers=brokers)
@@ -294,7 +294,7 @@ def test_a_limit_of_states_ends_the_search_after_the_level_that_goes_beyond_it(t
     assert (outcome.verdict is Verdict.UNKNOWN) == (sum(outcome.levels) > most)
 
 
-def test_an_interrupt_ends_with_what_was_learned(tmp_path: Path) -> None:
+def test_an_interrupt_keeps_the_levels_so_far(tmp_path: Path) -> None:
     def interrupt(progress: Progress) -> None:
         if progress.depth == 4:
             raise KeyboardInterrupt

@@ -151,9 +151,7 @@ def test_orbits_count_every_state(table: Any, reachable: list[tuple[int, Any]]) 
     assert found == Counter(depth for depth, _ in reachable)
 
 
-def test_a_query_that_knows_no_names_counts_what_plain_python_counts(
-    table: Any, reachable: list[tuple[int, Any]]
-) -> None:
+def test_a_query_without_names_counts_as_plain_python_does(table: Any, reachable: list[tuple[int, Any]]) -> None:
     """How many states have two brokers that presume leadership?"""
     found = (
         table.where("size(filter(replicas, (replica, broker) -> replica.leader = broker)) >= 2")

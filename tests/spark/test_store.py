@@ -49,7 +49,7 @@ def refusal(folder: Path, make: Callable[..., Any] = KIP_320, **how: Any) -> str
 
 
 @pytest.mark.parametrize("depth", [0, 1, 6, 14])
-def test_a_search_cut_at_a_depth_goes_on_as_if_it_had_not_been(
+def test_a_search_cut_at_a_depth_resumes_as_if_never_cut(
     tmp_path: Path, comparable: Callable[..., Any], depth: int
 ) -> None:
     make = functools.partial(toys.reference, "kip-101")

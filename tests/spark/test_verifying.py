@@ -25,7 +25,7 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("symmetry", [False, True], ids=["every image", "one of each orbit"])
-def test_executors_verify_what_one_machine_does(spark: Any, certificate: Path, symmetry: bool) -> None:
+def test_executors_verify_the_same_as_one_machine(spark: Any, certificate: Path, symmetry: bool) -> None:
     found = highwater.verify(certificate, engine="spark", symmetry=symmetry)
     assert found == highwater.verify(certificate, symmetry=symmetry)
     assert found.verified[0] == "957 states and 1,800 steps, and no others"

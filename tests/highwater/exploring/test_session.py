@@ -212,7 +212,7 @@ def test_a_saved_trace_that_lies_is_refused(violated: Session, tmp_path: Path) -
         open_path(tmp_path / name)
 
 
-def test_a_branch_saved_as_a_spec_claims_what_it_found(violated: Session, tmp_path: Path) -> None:
+def test_a_branch_saved_as_a_spec_claims_its_violation(violated: Session, tmp_path: Path) -> None:
     violated.name("KIP-101 loses records")
     name, text = saved(violated, "spec")
     assert name == "kip_101_loses_records.toml"

@@ -103,7 +103,7 @@ def test_search_finds_steps_in_turn(violated: Session) -> None:
     drive(violated, script)
 
 
-def test_taking_lists_what_is_enabled_with_what_it_changes_and_begins_a_branch(violated: Session) -> None:
+def test_taking_lists_enabled_actions_with_changes_and_begins_a_branch(violated: Session) -> None:
     async def script(app: Explorer, pilot: Any) -> None:
         await press(pilot, "home", *"jjjjjjj", "f")
         system, state = violated.system, violated.at.step.state

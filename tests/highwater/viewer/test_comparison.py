@@ -71,7 +71,7 @@ def test_the_same_protocol_does_the_same(kip_101: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("variant", ["truncate-to-high-watermark", "kip-279", "kip-320-first-try", "kip-320"])
-def test_outcomes_are_what_plain_evaluation_gives(kip_101: dict[str, Any], variant: str) -> None:
+def test_outcomes_agree_with_plain_evaluation(kip_101: dict[str, Any], variant: str) -> None:
     comparison = compare(kip_101, [f"protocol.variant={variant}"])
     system = subject_of({**kip_101, "protocol": {"variant": variant}}).system
     state = system.initial[0]

@@ -242,7 +242,7 @@ def test_a_gallery_has_a_page_per_counterexample_and_all_verdicts(
     assert {"index.html"} < {a["href"] for a in page.all("a")}
 
 
-def test_the_page_of_a_claim_that_holds_shows_what_was_explored(make_spec: Callable[..., Any]) -> None:
+def test_the_page_of_a_claim_that_holds_shows_bounds_and_counts(make_spec: Callable[..., Any]) -> None:
     result = check_spec(make_spec("holds.toml"), coverage=True)
     entry = json.loads(json.dumps(entry_of(result)))
     text = search_page(entry, "index.html")
@@ -265,7 +265,7 @@ def test_the_page_of_a_claim_that_holds_shows_what_was_explored(make_spec: Calla
     assert Reader(search_page({**entry, **hostile})).scripts == page.scripts
 
 
-def test_the_page_of_a_counterexample_shows_what_was_explored(make_spec: Callable[..., Any]) -> None:
+def test_the_page_of_a_counterexample_shows_bounds_and_counts(make_spec: Callable[..., Any]) -> None:
     result = check_spec(make_spec(check=["weak_isr"], protocol={"variant": "truncate-to-high-watermark"}))
     assert result.violation is not None
     page = Reader(trace_page(counterexample_in(entry_of(result))))

@@ -62,7 +62,7 @@ def test_expressions_have_a_column_each(highwater: Run, report: Path) -> None:
     assert any(line.split()[-4:] == ["(1)", "b0.leader", "(3)", "(4)"] for line in lanes.splitlines())
 
 
-def test_a_page_shows_what_is_watched(report: Path) -> None:
+def test_a_page_shows_watched_values(report: Path) -> None:
     page = (report.parent / "pages" / "claim.html").read_text(encoding="utf-8")
     assert page.count('<td role="gridcell" data-name="b0.leader" class="watch') == 12
     assert page.count('<td role="gridcell" data-name="b0.leader" class="watch changed"') == 1
@@ -113,7 +113,7 @@ def test_a_damaged_list_in_a_report_is_one_line(highwater: Run, report: Path) ->
     assert (ended.exit_code, ended.stderr) == (2, 'highwater: claim: watch: is damaged: "b0.leader"\n')
 
 
-def test_one_explores_with_what_is_watched_and_saves_it(claim: Path) -> None:
+def test_a_session_adds_removes_and_saves_watched_expressions(claim: Path) -> None:
     session = open_path(claim)
     session.watch("len(b0.log)")
     session.watch(" b0.leader ")  # which is watched, and is no more
@@ -125,7 +125,7 @@ def test_one_explores_with_what_is_watched_and_saves_it(claim: Path) -> None:
     assert json.loads(saved(session, "trace")[1])["results"][0]["watch"][-1] == "len(b0.log)"
 
 
-def test_a_claim_that_was_found_by_hand_watches_what_was_watched(highwater: Run, report: Path) -> None:
+def test_a_claim_found_by_hand_keeps_its_watched_expressions(highwater: Run, report: Path) -> None:
     session = open_path(report)
     session.watch("len(b0.log)")
     assert tomllib.loads(saved(session, "spec")[1])["watch"][-1] == "len(b0.log)"

@@ -35,7 +35,7 @@ def test_an_edge_is_legal_exactly_where_kafka_has_it(before: PartitionState, aft
 
 
 @pytest.mark.parametrize("edge", EDGES, ids=lambda edge: f"{edge.before.value}-{edge.after.value}")
-def test_an_edge_elects_and_sends_what_kafka_does(edge: Edge) -> None:
+def test_an_edge_elects_and_sends_as_kafka_does(edge: Edge) -> None:
     assert list(edge.effects) == EFFECTS.get((edge.before, edge.after), [])
 
 

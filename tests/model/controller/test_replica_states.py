@@ -83,7 +83,7 @@ EFFECTS = {
 
 
 @pytest.mark.parametrize("edge", EDGES, ids=lambda edge: f"{edge.before.value}-{edge.after.value}")
-def test_an_edge_sends_and_writes_what_kafka_does(edge: Edge) -> None:
+def test_an_edge_sends_and_writes_as_kafka_does(edge: Edge) -> None:
     assert list(edge.effects) == [Effect(*effect) for effect in EFFECTS[edge.before, edge.after]]
 
 
