@@ -1,4 +1,4 @@
-"""What the documentation tells people to do works, and prints what it says; and the reference pages are those of the
+"""Commands and examples of the documentation work and print the output shown; and the reference pages are those of the
 code.
 
 A page is read from top to bottom in a folder of its own. A fenced block is a file where a comment before it says so

@@ -1,4 +1,4 @@
-"""The floors of the house: which package may import which, and that nothing goes round in circles."""
+"""The floors of the house: which package may import which, and that there are no circles."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The documentation as a site: nothing of it comes from elsewhere, every link leads somewhere, and it is searched."""
+"""The documentation as a site: it loads no files from elsewhere, every link leads somewhere, and it is searched."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is awaited after a deed, against clusters that are not as the model says."""
+"""The effects awaited after a deed, against clusters that differ from the model."""
 
 from __future__ import annotations
 

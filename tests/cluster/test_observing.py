@@ -1,4 +1,4 @@
-"""What is read from lines and logs, on material of a run on 4.3.1."""
+"""Readings of brokers' lines and logs, on material of a run on 4.3.1."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_records_on_disk_are_read_and_cut_at_the_border_of_a_batch(tmp_path: Pat
     assert stored(tmp_path) == ()
 
 
-def test_half_a_batch_is_no_record(tmp_path: Path) -> None:
+def test_half_a_batch_is_not_a_record(tmp_path: Path) -> None:
     data = (RECORDED / "scratch.segment").read_bytes()
     (tmp_path / SEGMENT).write_bytes(data[:100])
     assert [each.value for each in stored(tmp_path)] == ["s1"]

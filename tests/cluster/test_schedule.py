@@ -1,4 +1,4 @@
-"""From a trace to deeds: what the planner finds, and what it refuses."""
+"""From a trace to deeds: the planner's schedules and refusals."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ def test_an_acknowledged_record_that_no_consumer_reads_any_more_is_gone(
         ({"after": None}, "no consumer can read from the leader"),
     ],
 )
-def test_a_record_that_is_there_or_was_never_acknowledged_is_no_loss(
+def test_a_record_that_is_there_or_was_never_acknowledged_is_not_a_loss(
     flaw: Counterexample, schedule: Schedule, run: Run, changes: dict, why: str
 ) -> None:
     said = verdict(schedule, flaw.violation.trace, attrs.evolve(run, **changes))

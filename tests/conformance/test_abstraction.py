@@ -1,6 +1,4 @@
-"""What the harness sees of brokers, held against the model's fields: equal where it should be, and each field can
-differ.
-"""
+"""The harness's view of brokers against the model's fields: equal where it should be, and each field can differ."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a leader makes of the answer to its AlterPartition request, on Kafka's own Partition."""
+"""A leader's reaction to the answer to its AlterPartition request, on Kafka's own Partition."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What two releases have otherwise, of the classes and methods that Highwater's Java programs use."""
+"""Differences between two releases in the classes and methods that Highwater's Java programs use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where Kafka's classes come from, and what is said where they do not."""
+"""Where Kafka's classes come from, and the errors if they are missing."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ def test_the_source_calls_kafka_directly_and_leaves_nothing_to_fill_in(
     assert ("record.internal.MemoryRecords" in text) is (release == "4.3")
 
 
-def test_a_step_that_is_no_call_of_partition_is_refused(spec: Spec, violation: Violation) -> None:
+def test_a_step_that_is_not_a_call_of_partition_is_refused(spec: Spec, violation: Violation) -> None:
     several = attrs.evolve(spec, bounds=attrs.evolve(spec.bounds, process_crashes=1))
     crashed = follow(several, [*SCHEDULE, ("crash", {"broker": "b2"})])
     with pytest.raises(KafkaError, match=r"step 13, crash\(broker b2\), is no call of Partition; what can be: produce"):

@@ -1,5 +1,5 @@
-"""What docs/kip.md says of a patched class: it parts from its release's rules, and agrees with the preset that has the
-patch's rule.
+"""The patched class of docs/kip.md departs from its release's rules, and agrees with the preset that has the patch's
+rule.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What is planned: runs that take every path, in steps that the plain model takes."""
+"""Plans: runs that take every path, in steps that the plain model takes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which of Highwater's own Java programs are executed: those that this user compiled from what is there now."""
+"""Highwater's own Java programs: only those compiled by this user from the current sources are executed."""
 
 from __future__ import annotations
 

@@ -144,7 +144,7 @@ def test_lines_of_several_brokers_in_one_file_keep_their_brokers(tmp_path: Path)
     assert [each.broker for each in read(tmp_path, text, "all.txt").learned] == [0, 2, 0]
 
 
-def test_segments_are_no_lines(tmp_path: Path) -> None:
+def test_segments_are_not_lines(tmp_path: Path) -> None:
     assert read(tmp_path, leads(0), f"{0:020}.log").learned == ()
     assert read(tmp_path, "nothing of this kind\n").files == {"state-change.log": 1}
 

@@ -385,7 +385,7 @@ def test_a_file_without_schedules_is_refused_with_its_name_and_the_key(
 
 
 @pytest.mark.xdist_group("kafka")
-def test_a_line_that_is_no_step_is_refused(tmp_path: Path) -> None:
+def test_a_line_that_is_not_a_step_is_refused(tmp_path: Path) -> None:
     kafka(NEWEST)
     report = json.loads(json.dumps(REPORT))
     report["found"][0]["steps"].append({"step": "kill everybody"})

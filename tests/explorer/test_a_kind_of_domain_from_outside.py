@@ -1,4 +1,4 @@
-"""A kind of domain that no module of the house knows is right in every engine and export: all that they ask, it says.
+"""A kind of domain that no module of the house knows works in every engine and export.
 
 The searches on Spark are in `tests/spark`. Random systems have multisets, too.
 """

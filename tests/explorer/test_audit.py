@@ -1,4 +1,4 @@
-"""Every verdict has a second judge: what an audit holds against plain Python, and that it notices what is wrong."""
+"""Every verdict has a second judge: audits compare a search with plain Python, and notice its errors."""
 
 from __future__ import annotations
 

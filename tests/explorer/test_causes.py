@@ -1,4 +1,4 @@
-"""What depends on what along a trace: the slice, executed alone, must violate the property as the whole trace does."""
+"""Dependencies along a trace: the slice, executed alone, must violate the property as the whole trace does."""
 
 from __future__ import annotations
 
@@ -214,7 +214,7 @@ def test_a_step_depends_on_the_last_writer_of_each_part_it_reads() -> None:
     assert found.distance == {1: 4, 3: 3, 4: 2, 5: 1}
 
 
-def test_a_write_that_changes_nothing_is_no_cause() -> None:
+def test_a_write_that_changes_nothing_is_not_a_cause() -> None:
     trace = run((write, P1), (copy, {**P0, "other": "p1"}), (count, P0), (count, P0), (count, P0))
     (instance,) = [i for i in SYSTEM.invariants if i.of is nobody_has_three and dict(i.shown) == P0]
     assert 2 not in causes(SYSTEM, trace, instance).distance  # it copied a zero onto a zero

@@ -1,4 +1,4 @@
-"""What never ran on any reached state is named, and nothing else."""
+"""Exactly the code that ran on no reached state is named."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What functions and values are, by content: what differs is described differently, and what is the same alike."""
+"""Functions and values described by content: equal ones alike, different ones differently."""
 
 from __future__ import annotations
 

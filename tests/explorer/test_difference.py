@@ -1,6 +1,4 @@
-"""What two systems do differently is counted the same by the compiled engine and by comparing their graphs, which
-plain Python makes.
-"""
+"""The compiled engine counts the differences of two systems as a comparison of their graphs in plain Python does."""
 
 from __future__ import annotations
 

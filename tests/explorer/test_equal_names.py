@@ -1,4 +1,4 @@
-"""What is called or shown alike, and what is listed twice: traces and reports know things by their names."""
+"""Equal names and repeated entries are refused: traces and reports identify things by their names."""
 
 from __future__ import annotations
 

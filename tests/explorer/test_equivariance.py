@@ -1,5 +1,5 @@
-"""What treats an interchangeable name in its own way is refused, wherever a search meets it; what does not is explored
-up to symmetry.
+"""Functions that single out an interchangeable name are refused, wherever a search meets them; others are explored up
+to symmetry.
 """
 
 from __future__ import annotations

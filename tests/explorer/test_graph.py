@@ -1,4 +1,4 @@
-"""Reachable graphs: as many states and steps as the search counts, and what networkx says of them."""
+"""Reachable graphs: as many states and steps as the search counts, and the same answers by networkx."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The one door to what is kept: whose files are read, and as what."""
+"""Kept files: only the user's own are read, and only for the purpose they were written for."""
 
 from __future__ import annotations
 

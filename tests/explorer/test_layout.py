@@ -1,4 +1,4 @@
-"""A layout packs the states of a domain one to one into few words, and says so when they do not fit."""
+"""A layout packs the states of a domain one to one into few words, and refuses those that do not fit."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # ruff: noqa: UP031, E721
-"""What a function may ask of a number of which only the order matters: every other question is refused, by both engines
-and in every kind of function. What is not refused is the same in real numbers.
+"""Functions may ask only for the order of numbers of which only the order matters: both engines refuse every other
+question in every kind of function, and give the allowed ones the answer for real numbers.
 """
 
 from __future__ import annotations

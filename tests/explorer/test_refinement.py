@@ -1,4 +1,4 @@
-"""Refinement: what every engine finds is what a search by hand finds that knows nothing of engines, maps and traces."""
+"""Refinement: every engine agrees with a search by hand that uses no engines, maps and traces."""
 
 from __future__ import annotations
 

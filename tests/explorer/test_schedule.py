@@ -186,7 +186,7 @@ def test_a_violation_of_the_initial_state_has_no_order(system_of: Callable[..., 
     assert with_fewest_switches(system, violation) is violation
 
 
-def test_a_trace_that_is_no_proof_by_its_end_stays_as_it_is() -> None:
+def test_a_trace_that_is_not_a_proof_by_its_end_stays_as_it_is() -> None:
     system = system_with(little_is_done)
     violation = steps_of(system, "work w0", "work w1", "work w0", "work w1", "work w0", "work w1")
     other = attrs.evolve(violation, property="something_about_the_whole_graph")

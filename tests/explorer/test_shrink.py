@@ -1,4 +1,4 @@
-"""Shrunk traces violate the same property, are never longer, and are as short as they say."""
+"""Shrunk traces violate the same property, are never longer, and are as short as claimed."""
 
 from __future__ import annotations
 

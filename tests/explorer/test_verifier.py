@@ -1,4 +1,4 @@
-"""Certificates are judged by plain Python alone: what holds is verified, and what was altered is refused."""
+"""Certificates are judged by plain Python alone: true ones are verified, and altered ones are refused."""
 
 from __future__ import annotations
 
@@ -657,7 +657,7 @@ def the_second_is_lit(lamps: Lamps) -> bool:
     return lamps.second
 
 
-def test_weak_fairness_to_two_actions_of_which_neither_stays_enabled_is_no_proof() -> None:
+def test_weak_fairness_to_two_actions_of_which_neither_stays_enabled_is_not_a_proof() -> None:
     actions = tuple(each for of in (swap, light_if_dark, light_if_lit) for each in of.instances(None))
     plain = System(domain_of(Lamps, None), (Lamps(False, False),), actions)
     system, certificate = (
@@ -954,7 +954,7 @@ def test_a_certificate_is_made_of_exactly_its_types(
         ({"certificate.json": b"9" * 5000}, "no certificate"),
     ],
 )
-def test_a_file_that_readers_may_interpret_differently_is_no_certificate(
+def test_a_file_that_readers_may_interpret_differently_is_not_a_certificate(
     wrong: dict[str, bytes], words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("highwater.explorer.verifier.certificate._seal", lambda head, parts: "any")

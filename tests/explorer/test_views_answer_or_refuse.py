@@ -1,6 +1,5 @@
 # ruff: noqa: UP031
-"""What a model may ask of a part of its state that a view could answer wrongly: each is answered as plain Python does,
-or refused.
+"""Questions about a part of a state that a view could answer wrongly: each is answered as in plain Python, or refused.
 
 A model is explored by both engines; where the compiled one gives an outcome, it is the one of plain Python.
 """
@@ -357,7 +356,7 @@ def test_every_path_is_compared_in_random_walks_and_partitions(system_of: System
         list(engine.expand(engine.representative_rows(system.initial), owners=1))
 
 
-def test_a_set_that_can_change_is_no_part_of_a_state(system_of: SystemOf) -> None:
+def test_a_mutable_set_in_a_state_is_refused(system_of: SystemOf) -> None:
     @action(actor="test")
     def widen(state: State) -> State:
         return evolve(state, marks={2} | state.marks)
@@ -457,7 +456,7 @@ def test_a_record_that_changes_each_time_it_is_made_is_refused(system_of: System
         ({"x": {}}, {"init": False}, "Made.__init__ does not take the fields"),
     ],
 )
-def test_a_class_whose_records_are_no_values_is_refused(fields: Any, options: Any, why: str) -> None:
+def test_a_class_whose_records_are_not_values_is_refused(fields: Any, options: Any, why: str) -> None:
     made = {name: attrs.field(metadata={DOMAIN: BOOLEAN}, **each) for name, each in fields.items()}
     with pytest.raises(TypeError, match=why):
         domain_of(attrs.make_class("Made", made, frozen=True, **options), None)

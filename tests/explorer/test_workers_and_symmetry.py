@@ -1,4 +1,4 @@
-"""Threads, filters and symmetry make the search faster and change nothing that it says."""
+"""Threads, filters and symmetry make the search faster without changing its report."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""After a budget ran out: what probes of smaller bounds say, held against what a full search finds."""
+"""After a budget ran out: probes of smaller bounds compared with a full search."""
 
 from __future__ import annotations
 

@@ -292,7 +292,7 @@ def test_one_disturbance_is_a_list_of_one() -> None:
     assert one == several and one.during == ("preferred-election",)
 
 
-def test_a_name_that_is_no_question_is_refused() -> None:
+def test_a_name_that_is_not_a_question_is_refused() -> None:
     with pytest.raises(Wrong, match="question"):
         question_named("nothing of the kind")
 
@@ -427,7 +427,7 @@ def searches_that_find(verdicts: dict[Any, Verdict], monkeypatch: pytest.MonkeyP
         (Verdict.UNKNOWN, Says.NOT_KNOWN, "whether it comes about without this, too, is not known"),
     ],
 )
-def test_a_violation_that_happens_without_the_asked_event_is_no_answer(
+def test_a_violation_that_happens_without_the_asked_event_is_not_an_answer(
     without: Verdict, says: Says, why: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (claim,) = question_named("upgraded-from-before-3-5").claims

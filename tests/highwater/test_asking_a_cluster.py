@@ -1,4 +1,4 @@
-"""`highwater ask --from`: settings and topics read from what an operator has."""
+"""`highwater ask --from`: settings and topics read from an operator's files."""
 
 from __future__ import annotations
 

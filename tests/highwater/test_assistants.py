@@ -1,4 +1,4 @@
-"""`highwater mcp`, with the client of the package: what assistants are answered, and what they are refused."""
+"""`highwater mcp`, with the client of the package: answers and refusals for assistants."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What users see of an audit: what was judged twice, and how a run ends that one contradicts."""
+"""What audits look like to users: their counts in reports, and the end of a run after a contradiction."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def test_searches_with_raised_bounds_are_audited(audits: list[Any]) -> None:
 
 
 @pytest.mark.usefixtures("contradicted")
-def test_a_contradiction_is_no_fate_of_a_mutation(highwater: Run) -> None:
+def test_a_contradiction_is_not_a_fate_of_a_mutation(highwater: Run) -> None:
     assert highwater("mutate", HOLDS, may_fail=True).exit_code == 70
 
 

@@ -1,4 +1,4 @@
-"""Claims by the order of epochs: what may be said in a spec, and how what came out is told apart from bounds."""
+"""Claims by the order of epochs: their keys in a spec, and their verdicts, which differ from those within bounds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What users see of certificates: written by `check`, judged by `verify`, refused in one line."""
+"""Certificates on the command line: written by `check`, judged by `verify`, refused in one line."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ BAD: dict[str, tuple[Callable[[Path, Path], Path], str]] = {
 
 
 @pytest.mark.parametrize("wrong", BAD)
-def test_a_file_that_is_no_certificate_of_the_model_exits_2_with_one_line(
+def test_a_file_that_is_not_a_certificate_of_the_model_exits_2_with_one_line(
     highwater: Run, certificate: Path, tmp_path: Path, wrong: str
 ) -> None:
     make, words = BAD[wrong]

@@ -1,4 +1,4 @@
-"""What `mutate` and `repair` say of random small models is what a loop in plain Python says that tries every protocol.
+"""`mutate` and `repair` agree on random small models with a loop in plain Python that tries every protocol.
 
 The loop reads nothing of Highwater but what a search in plain Python finds of one protocol: it sets the toggles,
 defines the model, and takes the property of that name.

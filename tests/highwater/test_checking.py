@@ -374,7 +374,7 @@ def test_an_argument_out_of_range_is_refused_with_its_name(
 
 
 @pytest.mark.parametrize("keys", [{"model": None}, {"check": [3]}])
-def test_a_claim_of_what_is_no_model_and_no_property_is_refused(keys: dict[str, Any]) -> None:
+def test_a_claim_with_an_invalid_model_or_property_is_refused(keys: dict[str, Any]) -> None:
     with pytest.raises(SpecError, match="neither a name nor an object of that kind"):
         api.claim(**{"model": "reference", "bounds": QUICK, "check": ["weak_isr"], **keys})
 

@@ -1,6 +1,4 @@
-"""Claims against outcomes: what is met, what is not, and what could not be told; and models that are wrong in
-themselves.
-"""
+"""Claims against outcomes: met, unmet and undecided; and models that are wrong in themselves."""
 
 import inspect
 from collections.abc import Callable

@@ -814,7 +814,7 @@ def test_the_reason_that_is_shown_is_that_of_the_replayed_state(highwater: Run, 
 
 
 @pytest.mark.parametrize("results", ['["text"]', "[3]", "[null]", "[[]]"])
-def test_a_report_whose_results_are_no_objects_exits_2(highwater: Run, tmp_path: Path, results: str) -> None:
+def test_a_report_whose_results_are_not_objects_exits_2(highwater: Run, tmp_path: Path, results: str) -> None:
     path = tmp_path / "report.json"
     path.write_text(f'{{"format": "highwater-results", "version": 1, "results": {results}}}', encoding="utf-8")
     result = highwater("trace", path)
@@ -825,7 +825,7 @@ def test_a_report_whose_results_are_no_objects_exits_2(highwater: Run, tmp_path:
 @pytest.mark.parametrize(
     "content", ["", "{}", "[]", '{"format": "other"}', '{"format": "highwater-results", "version": 2}']
 )
-def test_a_file_that_is_no_report_exits_2(highwater: Run, tmp_path: Path, content: str) -> None:
+def test_a_file_that_is_not_a_report_exits_2(highwater: Run, tmp_path: Path, content: str) -> None:
     path = tmp_path / "report.json"
     path.write_text(content, encoding="utf-8")
     result = highwater("trace", path)
@@ -833,7 +833,7 @@ def test_a_file_that_is_no_report_exits_2(highwater: Run, tmp_path: Path, conten
     assert str(path) in explained(result)[0]
 
 
-def test_a_spec_is_no_report(highwater: Run, write_spec: Write) -> None:
+def test_a_spec_is_not_a_report(highwater: Run, write_spec: Write) -> None:
     result = highwater("trace", write_spec())
     assert result.exit_code == 2
     assert "is not JSON" in explained(result)[0]

@@ -1,4 +1,4 @@
-"""What several claims reach together: added up, said in every report, and the same however many run at once."""
+"""Coverage of several claims: added up, in every report, and the same for any number of jobs."""
 
 from __future__ import annotations
 

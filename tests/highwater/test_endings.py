@@ -471,7 +471,7 @@ def test_an_interrupt_while_the_program_is_loaded_exits_130(write_spec: Write, t
 
 
 @pytest.mark.parametrize("name", ["attrs", "attr", "copy"])
-def test_a_file_that_hides_what_highwater_needs_is_no_claim_that_is_not_met(tmp_path: Path, name: str) -> None:
+def test_a_file_that_hides_a_library_is_an_error_and_not_an_unmet_claim(tmp_path: Path, name: str) -> None:
     (tmp_path / f"{name}.py").write_text("raise RuntimeError('hidden')\n", encoding="utf-8")
     first = environment(PYTHONPATH=os.pathsep.join([str(tmp_path), str(ROOT / "src")]))
     ran = run("list", "models", env=first, cwd=tmp_path.parent)

@@ -1,4 +1,4 @@
-"""Logs searched for in a model: what explains them, and the first line that nothing explains."""
+"""Logs searched for in a model: their explanations, and the first unexplained line."""
 
 from __future__ import annotations
 
@@ -181,7 +181,7 @@ def test_a_step_that_is_in_no_line_is_assumed_only_of_actions_that_are_named(fen
     assert str(found.refused.guard) == "world.holder is not None"
 
 
-def test_a_line_that_is_no_step_is_reported_with_the_allowed_values(fenced: Spec, locks: Path) -> None:
+def test_a_line_that_is_not_a_step_is_reported_with_the_allowed_values(fenced: Spec, locks: Path) -> None:
     seen = [
         {"action": None, "state": {"holder": None, "max(believed)": 0}},
         STORY[0],

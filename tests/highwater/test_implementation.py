@@ -1,4 +1,4 @@
-"""Implementations in lock-step with their models: right ones pass, and what is planted in others is found."""
+"""Implementations in lock-step with their models: right ones pass, and defects planted in others are found."""
 
 from __future__ import annotations
 

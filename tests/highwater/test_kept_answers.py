@@ -1,4 +1,4 @@
-"""What an answer went on to ask is kept by all that it follows from, and serves nothing else."""
+"""Further answers are kept under everything they depend on, and serve no other question."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Liveness in specs: what may be claimed, and how a lasso travels through reports, traces, pages and exports."""
+"""Liveness in specs: valid claims, and how a lasso travels through reports, traces, pages and exports."""
 
 from __future__ import annotations
 

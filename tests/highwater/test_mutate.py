@@ -1,4 +1,4 @@
-"""Rules are switched off one by one, and what becomes of each is told and held against what the spec declares."""
+"""Rules are switched off one by one, and the fate of each is reported and compared with the spec's declarations."""
 
 from __future__ import annotations
 

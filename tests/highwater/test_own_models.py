@@ -1,4 +1,4 @@
-"""Models and properties of one's own: where they are looked for, and what is said of those that are wrong."""
+"""Models and properties of one's own: where they are looked for, and the errors for wrong ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the playground asks of Python: a model and a claim as texts."""
+"""The Python side of the playground: a model and a claim as texts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Prospects in specs: what may be claimed of them, and what is said where they were not judged."""
+"""Prospects in specs: valid claims, and reports of those that were not judged."""
 
 from __future__ import annotations
 

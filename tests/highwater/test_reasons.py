@@ -1,4 +1,4 @@
-"""Why a property is false, in words that speak of names: its witness, or else what it read."""
+"""Why a property is false, in words with names: its witness, or the parts it read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`refines` in a spec: what is said of it where it is wrong, and both traces side by side where a step does not fit."""
+"""`refines` in a spec: errors of wrong ones, and both traces side by side where a step does not fit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A violated claim is repaired by the smallest sets of rules, and each repair says what it costs."""
+"""A violated claim is repaired by the smallest sets of rules, and each repair has its costs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""JSON reports: their shape, that they say the same every time, and that their traces replay or are refused."""
+"""JSON reports: their shape, that they are reproducible, and that their traces replay or are refused."""
 
 from __future__ import annotations
 
@@ -345,7 +345,7 @@ GOOD_HEAD = {"format": FORMAT, "version": VERSION}
     ],
     ids=range(18),
 )
-def test_a_file_that_is_no_report_is_refused_with_its_name(tmp_path: Path, content: bytes, words: str) -> None:
+def test_a_file_that_is_not_a_report_is_refused_with_its_name(tmp_path: Path, content: bytes, words: str) -> None:
     path = tmp_path / "report.json"
     path.write_bytes(content)
     with pytest.raises(ReportError) as caught:
@@ -355,7 +355,7 @@ def test_a_file_that_is_no_report_is_refused_with_its_name(tmp_path: Path, conte
 
 
 @pytest.mark.parametrize("results", [["text"], [3], [None], [[]]], ids=repr)
-def test_a_report_whose_results_are_no_objects_is_refused(tmp_path: Path, results: list[Any]) -> None:
+def test_a_report_whose_results_are_not_objects_is_refused(tmp_path: Path, results: list[Any]) -> None:
     path = tmp_path / "report.json"
     path.write_text(json.dumps({**GOOD_HEAD, "results": results}), encoding="utf-8")
     with pytest.raises(ReportError):
@@ -517,13 +517,13 @@ def test_a_changed_argument_is_refused_with_its_step(entry: Entry, arguments: di
 
 
 @pytest.mark.parametrize("arguments", [None, [], ["b0"], "b0", 3, {"leader": ["b0"]}, {"leader": {}}], ids=repr)
-def test_arguments_that_are_no_texts_by_name_are_refused_with_their_step(entry: Entry, arguments: Any) -> None:
+def test_arguments_that_are_not_texts_by_name_are_refused_with_their_step(entry: Entry, arguments: Any) -> None:
     entry["trace"][1]["arguments"] = arguments
     assert "step 1" in refusal(entry)
 
 
 @pytest.mark.parametrize("action", [None, 3, ["elect_leader"], {"name": "elect_leader"}], ids=repr)
-def test_an_action_that_is_no_text_is_refused_with_its_step(entry: Entry, action: Any) -> None:
+def test_an_action_that_is_not_text_is_refused_with_its_step(entry: Entry, action: Any) -> None:
     entry["trace"][1]["action"] = action
     assert "step 1" in refusal(entry)
 

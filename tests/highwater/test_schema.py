@@ -1,4 +1,4 @@
-"""The schema of spec files takes every spec that Highwater takes, and refuses what it refuses."""
+"""The schema of spec files accepts and refuses the same specs as Highwater."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Claims that are checked side by side: what is told is what one after the other tell, however processes end."""
+"""Claims checked side by side have the same reports as one after the other, however processes end."""
 
 from __future__ import annotations
 

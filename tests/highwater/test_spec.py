@@ -1,6 +1,4 @@
-"""Spec files: good ones resolve every name, and wrong ones are refused in words that name the file, the key and what is
-allowed.
-"""
+"""Spec files: good ones resolve every name, wrong ones are refused with the file, the key and the allowed values."""
 
 from __future__ import annotations
 
@@ -241,17 +239,17 @@ def test_a_bound_out_of_range_is_named_with_its_range(write_spec: Write, key: st
         ([2], "[2]"),
     ],
 )
-def test_a_bound_that_is_no_whole_number_is_named(write_spec: Write, value: Any, shown: str) -> None:
+def test_a_bound_that_is_not_a_whole_number_is_named(write_spec: Write, value: Any, shown: str) -> None:
     line = only_refusal(write_spec(bounds={**BOUNDS, "brokers": value}))
     assert f"bounds.brokers: {shown} is not a whole number" in line
 
 
-def test_a_bound_that_is_no_whole_number_is_reported_with_its_range(write_spec: Write) -> None:
+def test_a_bound_that_is_not_a_whole_number_is_reported_with_its_range(write_spec: Write) -> None:
     assert "1..7" in only_refusal(write_spec(bounds={**BOUNDS, "brokers": "two"}))
 
 
 @pytest.mark.parametrize("value", ["small", 3, [1], True, [{"brokers": 2}]])
-def test_bounds_that_are_no_table_are_refused(write_spec: Write, value: Any) -> None:
+def test_bounds_that_are_not_a_table_are_refused(write_spec: Write, value: Any) -> None:
     line = only_refusal(write_spec(bounds=value))
     assert ": bounds: " in line
     assert "is not a table" in line
@@ -289,7 +287,7 @@ def test_an_unknown_model_is_named_with_the_models_that_there_are(write_spec: Wr
 
 
 @pytest.mark.parametrize("value", [3, True, ["reference"], {"name": "reference"}])
-def test_a_model_that_is_no_text_is_refused(write_spec: Write, value: Any) -> None:
+def test_a_model_that_is_not_text_is_refused(write_spec: Write, value: Any) -> None:
     assert "is not a text" in only_refusal(write_spec(model=value))
 
 
@@ -300,7 +298,7 @@ def test_an_unknown_variant_is_named_with_the_variants_that_there_are(write_spec
 
 
 @pytest.mark.parametrize("value", [320, 3.2, True, ["kip-320"], {"name": "kip-320"}])
-def test_a_variant_that_is_no_text_is_refused(write_spec: Write, value: Any) -> None:
+def test_a_variant_that_is_not_text_is_refused(write_spec: Write, value: Any) -> None:
     line = only_refusal(write_spec(protocol={"variant": value}))
     assert ": protocol.variant: " in line
     assert all(variant in line for variant in VARIANTS)
@@ -312,7 +310,7 @@ def test_an_unknown_toggle_is_named(write_spec: Write) -> None:
 
 
 @pytest.mark.parametrize("value", ["kip-320", 3, ["kip-320"], [{"variant": "kip-320"}]])
-def test_a_protocol_that_is_no_table_is_refused(write_spec: Write, value: Any) -> None:
+def test_a_protocol_that_is_not_a_table_is_refused(write_spec: Write, value: Any) -> None:
     line = only_refusal(write_spec(protocol=value))
     assert ": protocol: " in line
     assert "is not a table such as { name = value }" in line
@@ -352,7 +350,7 @@ def test_an_empty_list_of_properties_is_refused_with_the_properties_that_there_a
 
 
 @pytest.mark.parametrize("value", ["weak_isr", 3, True, {"weak_isr": True}, [1], [["weak_isr"]], ["weak_isr", 1]])
-def test_a_check_that_is_no_list_of_texts_is_refused(write_spec: Write, value: Any) -> None:
+def test_a_check_that_is_not_a_list_of_texts_is_refused(write_spec: Write, value: Any) -> None:
     line = only_refusal(write_spec(check=value))
     assert ": check: " in line
     assert "is not a list of texts" in line
@@ -380,7 +378,7 @@ def test_a_wrong_verdict_is_not_answered_with_one_that_cannot_be_claimed(write_s
 
 
 @pytest.mark.parametrize("value", [3, True, ["holds"], {"holds": True}])
-def test_a_verdict_that_is_no_text_is_refused(write_spec: Write, value: Any) -> None:
+def test_a_verdict_that_is_not_text_is_refused(write_spec: Write, value: Any) -> None:
     line = only_refusal(write_spec(expect={"verdict": value}))
     assert ": expect.verdict: " in line
     assert "allowed are holds, holds-to-depth, violated" in line
@@ -394,7 +392,7 @@ def test_the_verdict_unknown_cannot_be_claimed(write_spec: Write) -> None:
 @pytest.mark.parametrize(
     "value", ["violated", 5, True, ["violated"], [], "", [{"verdict": "holds"}], datetime.date(2018, 7, 1)]
 )
-def test_a_claim_that_is_no_table_is_refused_in_our_words(write_spec: Write, value: Any) -> None:
+def test_a_claim_that_is_not_a_table_is_refused_in_our_words(write_spec: Write, value: Any) -> None:
     line = only_refusal(write_spec(expect=value))
     assert ": expect: " in line
     assert "is not a table" in line
@@ -407,7 +405,7 @@ def test_a_negative_number_in_a_claim_is_refused(write_spec: Write, key: str) ->
 
 @pytest.mark.parametrize("key", ["trace_length", "distinct_states", "generated", "depth"])
 @pytest.mark.parametrize("value", [1.5, "three", True, [3]])
-def test_a_claimed_number_that_is_no_whole_number_is_refused(write_spec: Write, key: str, value: Any) -> None:
+def test_a_claimed_number_that_is_not_a_whole_number_is_refused(write_spec: Write, key: str, value: Any) -> None:
     line = only_refusal(write_spec(expect={**VIOLATED, key: value}))
     assert f": expect.{key}: " in line
     assert "is not a whole number" in line
@@ -477,12 +475,12 @@ def test_a_negative_depth_is_refused(write_spec: Write) -> None:
 
 
 @pytest.mark.parametrize("value", ["five", 5.0, True])
-def test_a_depth_that_is_no_whole_number_is_refused(write_spec: Write, value: Any) -> None:
+def test_a_depth_that_is_not_a_whole_number_is_refused(write_spec: Write, value: Any) -> None:
     assert "is not a whole number" in only_refusal(write_spec(max_depth=value))
 
 
 @pytest.mark.parametrize("value", [5, True, ["a book"]])
-def test_a_source_that_is_no_text_is_refused(write_spec: Write, value: Any) -> None:
+def test_a_source_that_is_not_text_is_refused(write_spec: Write, value: Any) -> None:
     assert ": source: " in only_refusal(write_spec(source=value))
 
 
@@ -585,7 +583,7 @@ def test_a_missing_file_is_refused(tmp_path: Path) -> None:
     assert "No such file" in only_refusal(tmp_path / "nothing.toml")
 
 
-def test_a_folder_is_no_spec(tmp_path: Path) -> None:
+def test_a_folder_is_not_a_spec(tmp_path: Path) -> None:
     assert "directory" in only_refusal(tmp_path).lower()
 
 
@@ -801,7 +799,7 @@ class TestPresets:
         (line,) = [line for line in lines if "preset:" in line]
         assert f'preset: "{preset}" is not one of the presets of this model; {hint}; allowed are ' in line
 
-    def test_a_preset_that_is_no_text_is_refused(self, write_spec: Write) -> None:
+    def test_a_preset_that_is_not_text_is_refused(self, write_spec: Write) -> None:
         assert "preset: 3 is not a text" in "\n".join(refusal(write_spec(protocol=None, preset=3)))
 
     def test_an_unknown_toggle_or_value_on_top_of_a_preset_is_refused(self, write_spec: Write) -> None:

@@ -1,4 +1,4 @@
-"""Every claim of the repository comes out, and says where it comes from."""
+"""Every claim of the repository is met, and names its source."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is shown while a search runs."""
+"""The terminal while a search runs."""
 
 from __future__ import annotations
 

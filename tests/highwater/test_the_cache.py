@@ -1,4 +1,4 @@
-"""What a run of all commands leaves in the cache, and that nothing of it is used once others could have put it there.
+"""Files that a run of all commands leaves in the cache, and that none is used once others could have put it there.
 
 Java, its compiler and Maven are small programs here that answer as these do, as far as anything is kept of it.
 """

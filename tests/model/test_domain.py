@@ -131,7 +131,7 @@ def test_domains_have_as_many_values_as_they_should(domain: Any, count: int) -> 
 @pytest.mark.parametrize(
     "domain", [SetOf(BOOLEAN), SequenceOf(BOOLEAN, 1), ArrayOf(BOOLEAN, 1), Maybe(SetOf(BOOLEAN)), PLACE], ids=repr
 )
-def test_composites_are_no_scalars(domain: Any) -> None:
+def test_composites_are_not_scalars(domain: Any) -> None:
     assert not domain.is_scalar
 
 

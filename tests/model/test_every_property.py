@@ -1,4 +1,4 @@
-"""Every property of every model is false somewhere, and a claim says that it holds somewhere."""
+"""Every property of every model is false in some state, and holds in some claim."""
 
 from __future__ import annotations
 

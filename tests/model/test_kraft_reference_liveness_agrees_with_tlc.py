@@ -1,4 +1,4 @@
-"""The liveness properties of the public specifications under KRaft come out as TLC says, under their fairness and
+"""The liveness properties of the public specifications under KRaft have the verdicts of TLC, under their fairness and
 without parts of it.
 """
 

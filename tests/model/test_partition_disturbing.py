@@ -1,4 +1,4 @@
-"""What bounds say besides how often: whom something may happen to, of how many at once, when, and from which start."""
+"""Bounds beyond frequency: which brokers are affected, how many at once, when, and from which start."""
 
 from __future__ import annotations
 

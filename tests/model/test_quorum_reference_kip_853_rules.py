@@ -1,5 +1,5 @@
-"""What Kafka's own tests say of voters that change, as stories about `kip-853`, and where the public specification does
-otherwise; `docs/models.md` says so, too.
+"""Kafka's own tests of changing voters, as stories about `kip-853`, and where the public specification differs; see
+also `docs/models.md`.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""What Kafka's own tests say of the quorum, as stories about `quorum-reference`, as far as the public specification has
-it. `docs/models.md` says where the two differ.
+"""Kafka's own tests of the quorum, as stories about `quorum-reference`, as far as the public specification has it.
+`docs/models.md` says where the two differ.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A search on Spark tells what the search on one machine tells, however it is cut into partitions."""
+"""A search on Spark has the same outcome as one on one machine, however it is cut into partitions."""
 
 from __future__ import annotations
 

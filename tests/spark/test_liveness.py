@@ -1,4 +1,4 @@
-"""What must happen is judged on Spark as on one machine: verdicts, lassos step by step, what only bounds hold back."""
+"""Liveness on Spark is judged as on one machine: verdicts, lassos step by step, states held back by bounds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is missing is said in one line, with the command that installs it."""
+"""A missing requirement is one line, with the command that installs it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A search that was killed goes on from its whole levels; what is not one of its own whole levels is refused."""
+"""A search that was killed goes on from its whole levels; anything but its own whole levels is refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stories: messages from sender to reader, what changed in which lane, and what the property looked at."""
+"""Stories: messages from sender to reader, changes by lane, and the parts that the property read."""
 
 from __future__ import annotations
 
@@ -286,7 +286,7 @@ def test_parts_that_leave_a_lane_are_struck_out() -> None:
     assert [str(each) for each in cell.gone] == ["pending ISR b0 b1", "checkpoint 1"]
 
 
-def test_a_property_that_nobody_checked_is_no_violation(kip_101: Counterexample) -> None:
+def test_a_property_that_nobody_checked_is_not_a_violation(kip_101: Counterexample) -> None:
     assert kip_101.checked == {"strong_isr"}
     assert kip_101.false_after(kip_101.steps[0]) == []
     assert kip_101.not_so_after(kip_101.steps[0]) == ["leader_in_isr"]

@@ -1,4 +1,4 @@
-"""What authors of claims and models add to a trace: the values of expressions beside its steps, and how it is drawn."""
+"""Additions to a trace by authors of claims and models: the values of expressions beside its steps, and its picture."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""The cluster around the state machines: what Kafka's sources and tests say of single events, and that both engines see
-it alike.
-"""
+"""The cluster around the state machines: single events as in Kafka's sources and tests, and that both engines agree."""
 
 from __future__ import annotations
 
