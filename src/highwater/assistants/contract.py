@@ -117,7 +117,7 @@ class Tool:
         return made
 
 
-TOOLS: dict[str, Tool] = {}
+DECLARED: dict[str, Tool] = {}
 """By name; the modules that declare them are those of `highwater.assistants.tools`."""
 
 Run = TypeVar("Run", bound=Callable[..., Any])
@@ -127,7 +127,7 @@ def tool(asked: type, answers: type, *, version: int = 1) -> Callable[[Run], Run
     """Declare a function as a tool, which its name and the first paragraph of its docstring describe."""
 
     def declared(run: Run) -> Run:
-        TOOLS[run.__name__] = Tool(run.__name__, version, asked, answers, run)
+        DECLARED[run.__name__] = Tool(run.__name__, version, asked, answers, run)
         return run
 
     return declared

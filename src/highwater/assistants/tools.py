@@ -1,8 +1,13 @@
-"""All tools by name: importing this declares them."""
+"""All tools by name, in the order in which assistants and readers meet them, whatever was imported first."""
 
 from __future__ import annotations
 
 from highwater.assistants import asking, checking, looking, stepping
-from highwater.assistants.contract import TOOLS
+from highwater.assistants.contract import DECLARED
 
-__all__ = ["TOOLS", "asking", "checking", "looking", "stepping"]
+TOOLS = {
+    name: tool
+    for module in (looking, checking, stepping, asking)
+    for name, tool in DECLARED.items()
+    if tool.run.__module__ == module.__name__
+}
