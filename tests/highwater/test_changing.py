@@ -16,9 +16,10 @@ from highwater import notebooks
 from highwater.claims.changing import changes_of
 from highwater.claims.checking import Status
 from highwater.claims.resolving import preset_named
-from highwater.claims.spec import find_specs, load_spec
+from highwater.claims.spec import SpecError, find_specs, load_spec
 from highwater.claims.tables import Wrong
 from highwater.model.catalogue import MODELS
+from highwater.model.partition.protocol import Acks
 from highwater.reports import github, terminal
 
 Run = Callable[..., Result]
@@ -47,6 +48,17 @@ def test_a_claim_that_holds_may_be_violated_under_the_rules_of_a_release_before(
     pages = {path.name: path.read_text(encoding="utf-8") for path in (tmp_path / "pages").glob("*.html")}
     assert len(pages) == 2
     assert all("preset 3.9.2" in page for page in pages.values())
+
+
+@pytest.mark.parametrize("given", [1, "1"])
+def test_a_toggle_takes_a_number_as_kafkas_files_have_it(write_spec: Write, given: int | str) -> None:
+    claim = {"model": "partition", "preset": "3.9.2", "check": ["candidates_are_complete"]}
+    bounds = {"brokers": 2, "log_length_max": 1, "records_max": 1, "leader_epoch_max": 1}
+    path = write_spec(**claim, bounds=bounds, protocol={"acks": given})
+    assert load_spec(path).protocol.acks is Acks.LEADER
+    assert load_spec(path, changes_of([f"protocol.acks={given}"])).protocol.acks is Acks.LEADER
+    with pytest.raises(SpecError, match=r"protocol\.acks: true is not allowed; allowed are 0, 1, all"):
+        load_spec(write_spec(**claim, bounds=bounds, protocol={"acks": True}))
 
 
 def test_expectations_of_a_file_do_not_apply_to_changed_claims(highwater: Run, write_spec: Write) -> None:

@@ -102,7 +102,10 @@ def _of_model(model: Model) -> dict[str, Any]:
 
 
 def _toggle(field: Any) -> dict[str, Any]:
-    kind = {"enum": [member.value for member in field.type]} if issubclass(field.type, Enum) else {"type": "boolean"}
+    kind: dict[str, Any] = {"type": "boolean"}
+    if issubclass(field.type, Enum):
+        values = [member.value for member in field.type]
+        kind = {"enum": values + [int(value) for value in values if value.isdecimal()]}
     return kind | {"description": field.metadata.get("meaning", "")}
 
 

@@ -99,8 +99,9 @@ def shown_key(key: str) -> str:
 
 
 def _enum(value: Any, kind: type[Enum]) -> Enum:
+    given = str(value) if type(value) is int else value  # acks = 1, as in Kafka's own files
     for member in kind:
-        if value == member.value:
+        if given == member.value:
             return member
     allowed = [member.value for member in kind if member.value != "unknown"]  # an answer, never a question
     hint = did_you_mean(value, allowed) if isinstance(value, str) else ""
