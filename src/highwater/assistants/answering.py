@@ -27,7 +27,7 @@ def answered(asked: Mapping[str, Any], report: Any) -> dict[str, Any]:
     """
     from highwater.assistants.place import Place, confined
     from highwater.assistants.tools import TOOLS
-    from highwater.claims.expressions import ExpressionError
+    from highwater.claims.names import ExpressionError
     from highwater.claims.spec import SpecError
     from highwater.claims.tables import Wrong
     from highwater.explorer.blame import Contradiction, ModelError

@@ -8,7 +8,8 @@ from typing import Any
 
 import attrs
 
-from highwater.claims.expressions import Expression, ExpressionError, expression
+from highwater.claims.expressions import Expression, expression
+from highwater.claims.names import ExpressionError
 from highwater.claims.tables import Wrong, did_you_mean, shown
 from highwater.explorer.blame import RAISED
 from highwater.model.language.domain import Struct, build

@@ -37,7 +37,7 @@ def explore(
     SPEC is a spec file, or a counterexample: a report written by `check --json`, or a page written by `check --html`.
     The page is served on 127.0.0.1 only, at an address with a token; Ctrl-C ends it.
     """
-    from highwater.claims.expressions import ExpressionError
+    from highwater.claims.names import ExpressionError
     from highwater.claims.spec import SpecError
     from highwater.explorer.blame import ModelError, blaming_the_model
     from highwater.exploring.opening import open_path

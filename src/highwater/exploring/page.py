@@ -6,7 +6,7 @@ from typing import Any
 
 import attrs
 
-from highwater.claims.expressions import ExpressionError
+from highwater.claims.names import ExpressionError
 from highwater.explorer.blame import ModelError
 from highwater.exploring.nodes import Choice, Node, in_words
 from highwater.exploring.opening import switched

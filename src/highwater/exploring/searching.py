@@ -13,7 +13,8 @@ from typing import Any
 
 import attrs
 
-from highwater.claims.expressions import ExpressionError, expression
+from highwater.claims.expressions import expression
+from highwater.claims.names import ExpressionError
 from highwater.claims.resolving import same_name
 from highwater.claims.tables import did_you_mean
 from highwater.explorer.blame import ModelError

@@ -10,7 +10,8 @@ from typing import Any
 import attrs
 import pytest
 
-from highwater.claims.expressions import UNDEFINED, ExpressionError, expression
+from highwater.claims.expressions import UNDEFINED, expression
+from highwater.claims.names import ExpressionError
 from highwater.claims.spec import load_spec
 from highwater.exploring.session import Session
 from highwater.model.language.domain import OneOf

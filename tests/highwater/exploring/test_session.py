@@ -14,7 +14,7 @@ from click.testing import Result
 import highwater as front_door
 from highwater.claims import own
 from highwater.claims.checking import Engine, check_spec
-from highwater.claims.expressions import ExpressionError
+from highwater.claims.names import ExpressionError
 from highwater.claims.spec import Spec, load_spec
 from highwater.explorer.kernels.making.compile_times import TIMES
 from highwater.explorer.search.plain.plain_python import explore

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from highwater import drawing
-from highwater.claims.expressions import ExpressionError
+from highwater.claims.names import ExpressionError
 from highwater.claims.spec import load_spec
 from highwater.cli.init import write_scaffold
 from highwater.exploring.opening import open_path
