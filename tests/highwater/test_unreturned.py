@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -95,3 +96,32 @@ def test_callers_of_highwater_are_not_reported_as_unreturned() -> None:
     with watched(said.append, seconds=0.01):
         threading.Event().wait(0.5)
     assert said == []
+
+
+def called_under_watch(work: Callable[[threading.Event], object], seconds: float) -> str:
+    """What is reported of a function of a model that works until it is reported, or until it returns."""
+    reported, lines = threading.Event(), list[str]()
+
+    def complain(line: str) -> None:
+        lines.append(line)
+        reported.set()
+
+    with watched(complain, seconds=seconds):
+        work(reported)
+    return " ".join(lines)
+
+
+def test_a_function_that_waits_is_reported_later_than_one_that_works() -> None:
+    def works(reported: threading.Event) -> None:
+        while not reported.is_set():
+            pass
+
+    def waits_shortly(reported: threading.Event) -> None:
+        reported.wait(0.5)
+
+    def waits(reported: threading.Event) -> None:
+        reported.wait()
+
+    assert "works has not returned for 0.1 s" in called_under_watch(works, 0.1)
+    assert called_under_watch(waits_shortly, 0.4) == ""
+    assert "waits has not returned for 0.1 s" in called_under_watch(waits, 0.1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,7 +12,8 @@ from types import FrameType
 
 from highwater.explorer.blame import is_machinery
 
-SECONDS = 10.0
+SECONDS = 10.0  # of the processor, so that it is no matter how busy the machine is
+PATIENCE = 6  # so many times as long for a function that waits
 LOOKS = 5
 
 
@@ -37,17 +39,30 @@ def watched(complain: Callable[[str], None], *, seconds: float | None = None) ->
 def _watch(
     thread: int, caller: FrameType, complain: Callable[[str], None], seconds: float, ended: threading.Event
 ) -> None:
-    seen, looks = None, 0
+    seen, since, is_named = None, (0.0, 0.0), True
     while not ended.wait(seconds / LOOKS):
         frames = list(_of_the_model(sys._current_frames().get(thread), caller))
-        looks = looks + 1 if frames and frames[-1] is seen else 0
-        seen = frames[-1] if frames else None
-        if seen and looks == LOOKS:
-            inner, code = frames[0], seen.f_code
+        if not frames or frames[-1] is not seen:
+            seen, since, is_named = (frames[-1] if frames else None), _clocks(thread), not frames
+            continue
+        worked, passed = (now - then for now, then in zip(_clocks(thread), since, strict=True))
+        if not is_named and (worked >= seconds or passed >= seconds * PATIENCE):
+            is_named = True
+            inner, code = frames[0], frames[-1].f_code
             complain(
                 f"{code.co_name} has not returned for {seconds:g} s ({code.co_filename}:{code.co_firstlineno}); "
                 f"it is at {inner.f_code.co_filename}:{inner.f_lineno}"
             )
+
+
+def _clocks(thread: int) -> tuple[float, float]:
+    """The seconds of the processor that a thread has used, or all of them where the system does not count these; and
+    the time.
+    """
+    now = time.monotonic()
+    if not hasattr(time, "pthread_getcpuclockid"):
+        return now, now
+    return time.clock_gettime(time.pthread_getcpuclockid(thread)), now
 
 
 def _of_the_model(frame: FrameType | None, caller: FrameType) -> Iterator[FrameType]:
