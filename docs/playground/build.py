@@ -142,8 +142,9 @@ def build_playground(folder: Path) -> None:
     }
     _write_script(folder / "highwater.js", ours)
     (folder / "index.html").write_text(page(), encoding="utf-8")
-    for name in ("page.js", "page.css"):
-        shutil.copyfile(HERE / name, folder / name)
+    shutil.copyfile(HERE / "page.js", folder / "page.js")
+    colours = (ROOT / "src/highwater/viewer/templates/style.css").read_text(encoding="utf-8").partition("* {")[0]
+    (folder / "page.css").write_text(colours + (HERE / "page.css").read_text(encoding="utf-8"), encoding="utf-8")
 
 
 def page() -> str:

@@ -137,18 +137,18 @@ def test_counts_after_a_violation_are_not_held_against_those_of_a_plain_check(vi
 
 
 @pytest.mark.parametrize(
-    ("reason", "told"),
+    ("reason", "limit"),
     [
         ("max-states", "; then the search ran out of max-states"),
         ("interrupted", "; then the search was interrupted"),
         ("depth 12", "; the search ended at depth 12"),
     ],
 )
-def test_locked_counts_of_a_search_that_ended_early_are_undecided(violated: Any, reason: str, told: str) -> None:
+def test_locked_counts_of_a_search_that_ended_early_are_undecided(violated: Any, reason: str, limit: str) -> None:
     spec, outcome = violated
     result = judge_claim(spec, attrs.evolve(outcome, reason=reason, levels=outcome.levels[:-1]))
     assert (result.status, result.mismatches, result.comparable) == (Status.UNDECIDED, (), False)
-    assert verdict_line(result) == f"violated: strong_isr after 11 steps{told}"
+    assert verdict_line(result) == f"violated: strong_isr after 11 steps{limit}"
 
 
 def test_locks_are_not_taken_from_a_search_that_went_on(highwater: Run, write_spec: Write) -> None:

@@ -289,6 +289,28 @@ def test_an_action_that_happens_by_itself_is_assumed_and_no_other() -> None:
         walked(SPEC, Patient)
 
 
+def test_a_refused_call_rules_out_the_states_where_the_model_takes_it() -> None:
+    """One of two was served, and who was not waits already."""
+
+    class Strict(Queue):
+        refuses = ("ask",)
+
+        def ask(self, client: int) -> None:
+            if client in self.line:
+                raise testing.NotEnabled
+            super().ask(client)
+
+    plan = Plan(SPEC, Strict, 10_000)
+    calls = {str(each): each for each in plan.interface.choices["ask"] + plan.interface.choices["serve"]}
+    walk = Walk(plan)
+    walk.begin(plan.system.initial[0])
+    for call in ("ask(client c0)", "ask(client c1)", "serve()"):
+        walk.take(calls[call])
+    assert {state.served for state in walk.possible} == {0, 1}
+    walk.take(calls["ask(client c1)"])
+    assert {state.served for state in walk.possible} == {0}
+
+
 def test_a_value_that_a_part_cannot_have_is_a_mismatch_and_no_mistake_of_the_adapter() -> None:
     class Odd(Queue):
         def observe(self) -> dict[str, Any]:

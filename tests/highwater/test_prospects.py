@@ -55,7 +55,7 @@ def test_a_prospect_cannot_be_claimed_to_a_depth(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("check", "told"),
+    ("check", "words"),
     [
         (
             ["one_leader_per_epoch", "DeletionCanComplete"],
@@ -67,10 +67,10 @@ def test_a_prospect_cannot_be_claimed_to_a_depth(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_search_to_a_depth_reports_prospects_as_not_judged(tmp_path: Path, check: list[str], told: str) -> None:
+def test_a_search_to_a_depth_reports_prospects_as_not_judged(tmp_path: Path, check: list[str], words: str) -> None:
     result = CliRunner().invoke(main, ["check", str(spec(tmp_path, *check)), "--max-depth", "3"])
     assert result.exit_code == 3
-    assert told in result.stdout
+    assert words in result.stdout
 
 
 def test_a_lost_prospect_can_be_written_and_replayed(tmp_path: Path) -> None:
@@ -113,7 +113,7 @@ check = [CHECK]
 
 @pytest.mark.parametrize("engine", [Engine.LOCAL, Engine.PYTHON])
 @pytest.mark.parametrize(
-    ("check", "depth", "told"),
+    ("check", "depth", "words"),
     [
         (["no_deadlock"], 2, "explored to depth 2; no_deadlock to depth 1"),
         (["no_deadlock"], 0, "explored to depth 0; no_deadlock is not judged"),
@@ -122,11 +122,11 @@ check = [CHECK]
     ],
 )
 def test_deadlocks_are_not_judged_in_states_from_which_no_step_was_taken(
-    tmp_path: Path, engine: Engine, check: list[str], depth: int, told: str
+    tmp_path: Path, engine: Engine, check: list[str], depth: int, words: str
 ) -> None:
     path = tmp_path / "claim.toml"
     path.write_text(DEADLOCKS.replace("CHECK", ", ".join(f'"{name}"' for name in check)), encoding="utf-8")
-    assert told in verdict_line(check_spec(load_spec(path), engine, Budget(max_depth=depth)))
+    assert words in verdict_line(check_spec(load_spec(path), engine, Budget(max_depth=depth)))
 
 
 def test_a_kind_of_property_that_no_search_knows_is_refused() -> None:

@@ -169,12 +169,18 @@ def list_properties(asked: AskedOfModel, place: Place) -> Properties:
     """List the properties of a model, by the names that `check` of a spec takes. `no_deadlock` is one of every model:
     each state has a successor, or a bound is to blame that it has none.
     """
-    found = [
-        Property(each.name, _kind(each), tuple(each.parameters), short(summary_and_rest(each)[0]), tuple(names))
-        for names, definition in _definitions(_model(asked.model, place), "known_properties")
-        for each in definition.known_properties
-    ]
-    return Properties(*_page(list(dict.fromkeys(found)), asked.offset))
+    found = _declared(_model(asked.model, place), "known_properties")
+    properties = (Property(each.name, _kind(each), taken, words, under) for each, taken, words, under in found)
+    return Properties(*_page(list(dict.fromkeys(properties)), asked.offset))
+
+
+def _declared(model: Model, part: str) -> Iterator[tuple[Any, tuple[str, ...], str, tuple[str, ...]]]:
+    """What a model's definitions have as a part, each with its parameters, in words, and with the protocols under which
+    it is there.
+    """
+    for names, definition in _definitions(model, part):
+        for each in getattr(definition, part):
+            yield each, tuple(each.parameters), short(summary_and_rest(each)[0]), tuple(names)
 
 
 def _page(items: list[Any], offset: int) -> tuple[tuple[Any, ...], int, int | None]:
@@ -225,12 +231,9 @@ class Actions:
 @tool(AskedOfModel, Actions)
 def list_actions(asked: AskedOfModel, place: Place) -> Actions:
     """List the actions of a model: all that can happen, one step at a time."""
-    found = [
-        Action(each.name, tuple(each.parameters), short(summary_and_rest(each)[0]), tuple(names))
-        for names, definition in _definitions(_model(asked.model, place), "actions")
-        for each in definition.actions
-    ]
-    return Actions(*_page(list(dict.fromkeys(found)), asked.offset))
+    found = _declared(_model(asked.model, place), "actions")
+    actions = (Action(each.name, taken, words, under) for each, taken, words, under in found)
+    return Actions(*_page(list(dict.fromkeys(actions)), asked.offset))
 
 
 @attrs.frozen(kw_only=True)

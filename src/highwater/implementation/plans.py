@@ -132,12 +132,14 @@ class Plan:
     def _numbers(self) -> Mapping[str, int]:
         return {str(each): number for number, each in enumerate(self.driven.actions)}
 
-    @functools.cached_property
-    def choice_of(self) -> Callable[[Instance], Choice]:
+    def choice_of(self, action: Instance) -> Choice:
         """The call that stands for an action."""
+        return self._calls[str(action)]
+
+    @functools.cached_property
+    def _calls(self) -> Mapping[str, Choice]:
         assert self.interface is not None
-        calls = {str(each): choice for choice, of in self.interface.stands_for.items() for each in of}
-        return lambda action: calls[str(action)]
+        return {str(each): choice for choice, of in self.interface.stands_for.items() for each in of}
 
     def _trace(self, run: Run) -> tuple[Step, ...]:
         unpack, actions = self.paths.engine.layout.unpack, self.driven.actions

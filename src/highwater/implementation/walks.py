@@ -122,23 +122,18 @@ class Walk:
         paths = {self._plan.path_of(each.taken, each.before) for each in map(self._last_call, self.possible.values())}
         self.paths |= paths if len(paths) == 1 else set()
 
-    def look(self) -> None:
-        """Look at the implementation once more.
-
-        Raises:
-            Mismatch: it is where the model cannot be.
-        """
-        __tracebackhide__ = True
-        self.possible = self._narrowed(self.possible, f"after step {self.taken}", "the implementation has moved")
-
     def _refused(self, before: Possible, choice: Choice, what: str, refused: NotEnabled) -> None:
         __tracebackhide__ = True
-        enabled = [self._is_state(self._tracker.after(each, state)) for each in self._meant(choice) for state in before]
-        if all(enabled):
+        unable = {state: each for state, each in before.items() if not self._always_takes(choice, state)}
+        if not unable:
             why = f": {refused}" if str(refused) else ""
             raise self._mismatch(f"{what}: the implementation refuses a step that the model takes{why}", before, ())
         otherwise = "the implementation refuses the step, as the model does, but is not where it was"
-        self.possible = self._narrowed(before, what, otherwise)
+        self.possible = self._narrowed(unable, what, otherwise)
+
+    def _always_takes(self, choice: Choice, state: Any) -> bool:
+        """Whether the model takes a call in a state, whatever the implementation chooses."""
+        return all(self._is_state(self._tracker.after(each, state)) for each in self._meant(choice))
 
     def _narrowed(self, possible: Possible, what: str, otherwise: str) -> Possible:
         """The states, and those after hidden steps, that the implementation shows."""
