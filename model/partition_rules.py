@@ -77,7 +77,7 @@ def alter_partition_error(
     is_eligible: Callable[[], bool],
 ) -> AlterPartitionError:
     """The answer to a leader that asks for another ISR. The checks come in Kafka's order, and the first that fails
-    decides.
+    decides. Those of the leader's recovery are left out: no model asks for what they refuse.
 
     Args:
         asked: who asks, in which epochs.
