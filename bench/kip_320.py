@@ -23,7 +23,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from highwater.claims.resolving import build_system, resolve_model
+from highwater.claims.building import build_system
+from highwater.claims.resolving import resolve_model
 from highwater.explorer.search.levels.breadth_first import explore
 from highwater.explorer.verdict import Outcome, SearchOptions
 from highwater.model.catalogue import MODELS

@@ -18,9 +18,10 @@ import click
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from highwater.assistants.tools import TOOLS
+from highwater.claims.building import build_system
 from highwater.claims.keys import Expectation, Mutations, SpecFile
 from highwater.claims.refining import Refinement
-from highwater.claims.resolving import build_system, resolve_model, variants
+from highwater.claims.resolving import resolve_model, variants
 from highwater.claims.schema import documented, schema
 from highwater.cli.main import main as command_line
 from highwater.explorer.compiler.effects import Effects

@@ -10,7 +10,8 @@ import attrs
 import pytest
 from hypothesis import strategies as st
 
-from highwater.claims.resolving import build_system, variants
+from highwater.claims.building import build_system
+from highwater.claims.resolving import variants
 from highwater.explorer.search.levels.breadth_first import reach
 from highwater.explorer.system import Cut, System, successor
 from highwater.model.catalogue import MODELS

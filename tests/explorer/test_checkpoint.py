@@ -16,7 +16,8 @@ from typing import Any
 import attrs
 import pytest
 
-from highwater.claims.resolving import build_system, resolve_model
+from highwater.claims.building import build_system
+from highwater.claims.resolving import resolve_model
 from highwater.explorer import sources
 from highwater.explorer.compiler.layout import Layout
 from highwater.explorer.search.engine import engine

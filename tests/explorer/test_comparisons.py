@@ -13,7 +13,8 @@ from typing import Any
 import attrs
 import pytest
 
-from highwater.claims.resolving import build_system, define
+from highwater.claims.building import build_system
+from highwater.claims.resolving import define
 from highwater.claims.tables import Wrong
 from highwater.explorer.analysis import simulate
 from highwater.explorer.blame import ModelError

@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from highwater.claims.resolving import build_system, variants
+from highwater.claims.building import build_system
+from highwater.claims.resolving import variants
 from highwater.explorer.blame import ModelError
 from highwater.explorer.compiler.effects import Effects
 from highwater.explorer.compiler.layout import Layout

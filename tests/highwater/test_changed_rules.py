@@ -20,9 +20,9 @@ from hypothesis import HealthCheck, assume, event, given, settings
 from hypothesis import strategies as st
 
 from highwater import api
+from highwater.claims.building import build_system
 from highwater.claims.mutation import Fate, mutate
 from highwater.claims.repairing import Attempt, Ending, repair
-from highwater.claims.resolving import build_system
 from highwater.explorer.analysis.causes import causes
 from highwater.explorer.search.plain import plain_python
 from highwater.explorer.system import System

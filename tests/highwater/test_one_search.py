@@ -17,7 +17,8 @@ import pytest
 from click.testing import Result
 
 from highwater.claims import own
-from highwater.claims.resolving import build_system, resolve_model, toggles_of
+from highwater.claims.building import build_system
+from highwater.claims.resolving import resolve_model, toggles_of
 from highwater.claims.spec import load_spec
 from highwater.claims.tables import Wrong
 from highwater.explorer import sources

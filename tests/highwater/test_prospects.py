@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from highwater.claims.building import build_system
 from highwater.claims.checking import Engine, check_spec
-from highwater.claims.resolving import build_system
 from highwater.claims.spec import SpecError, load_spec
 from highwater.cli.main import main
 from highwater.explorer.blame import ModelError

@@ -9,7 +9,7 @@ import attrs
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from highwater.claims.resolving import build_system
+from highwater.claims.building import build_system
 from highwater.explorer.compiler.effects import Effects
 from highwater.explorer.compiler.layout import Layout
 from highwater.explorer.compiler.meanings import ActionProgram, InvariantProgram

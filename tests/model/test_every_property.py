@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from highwater.claims.resolving import build_system, resolve_model, variants, with_preset
+from highwater.claims.building import build_system
+from highwater.claims.resolving import resolve_model, variants, with_preset
 from highwater.claims.spec import find_specs, load_spec
 from highwater.explorer.system import System, judge
 from highwater.explorer.verdict import Verdict

@@ -12,7 +12,8 @@ from typing import Any
 import attrs
 import pytest
 
-from highwater.claims.resolving import build_system, resolve_model
+from highwater.claims.building import build_system
+from highwater.claims.resolving import resolve_model
 from highwater.explorer.search.levels.breadth_first import explore
 from highwater.explorer.search.plain import plain_python
 from highwater.explorer.system import System

@@ -11,7 +11,8 @@ from typing import Any
 import attrs
 import pytest
 
-from highwater.claims.resolving import build_system, toggles_of
+from highwater.claims.building import build_system
+from highwater.claims.resolving import toggles_of
 from highwater.claims.spec import load_spec
 from highwater.explorer.search.levels import breadth_first
 from highwater.explorer.verdict import Budget, Outcome

@@ -11,7 +11,8 @@ from typing import Any
 import attrs
 import pytest
 
-from highwater.claims.resolving import build_system, resolve_model
+from highwater.claims.building import build_system
+from highwater.claims.resolving import resolve_model
 from highwater.claims.tables import Wrong
 from highwater.explorer.blame import ModelError
 from highwater.explorer.search.levels.breadth_first import explore

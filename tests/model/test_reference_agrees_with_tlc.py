@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from highwater.claims.resolving import build_system, resolve_model
+from highwater.claims.building import build_system
+from highwater.claims.resolving import resolve_model
 from highwater.explorer.search.levels.breadth_first import explore
 from highwater.explorer.verdict import Verdict
 from highwater.model.catalogue import MODELS

@@ -5,7 +5,8 @@ from __future__ import annotations
 import attrs
 import pytest
 
-from highwater.claims.resolving import build_system, resolve_model
+from highwater.claims.building import build_system
+from highwater.claims.resolving import resolve_model
 from highwater.explorer.search.levels.breadth_first import explore
 from highwater.explorer.system import System
 from highwater.explorer.verdict import Verdict

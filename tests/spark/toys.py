@@ -15,7 +15,7 @@ from typing import Any
 import attrs
 import pytest
 
-from highwater.claims.resolving import build_system
+from highwater.claims.building import build_system
 from highwater.explorer.compiler.programs import Program
 from highwater.explorer.partitioned import visited
 from highwater.explorer.search.states import folded

@@ -14,7 +14,7 @@ import time
 
 import attrs
 
-from highwater.claims.resolving import no_names
+from highwater.claims.building import no_names
 from highwater.claims.spec import Spec
 from highwater.explorer.memory import machine_memory
 from highwater.explorer.verdict import Budget, Outcome, SearchOptions, Verdict

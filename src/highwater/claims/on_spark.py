@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from highwater.claims import own
+from highwater.claims.building import build_system
 from highwater.claims.refining import refinement_of
-from highwater.claims.resolving import build_system, find_model, resolve_model, toggles_of
+from highwater.claims.resolving import find_model, resolve_model, toggles_of
 from highwater.claims.spec import Spec, SpecError
 from highwater.claims.tables import Wrong
 from highwater.distribution import installing

@@ -9,7 +9,8 @@ from typing import Any
 import attrs
 
 from highwater.claims import own
-from highwater.claims.resolving import build_system, find_model, resolve_model, with_preset
+from highwater.claims.building import build_system
+from highwater.claims.resolving import find_model, resolve_model, with_preset
 from highwater.claims.tables import Findings, Wrong, structure
 from highwater.explorer.blame import ModelError
 from highwater.explorer.refinement import Refines

@@ -9,7 +9,7 @@ from typing import Any
 
 import attrs
 
-from highwater.claims.resolving import build_system
+from highwater.claims.building import build_system
 from highwater.claims.spec import SpecError
 from highwater.cluster.cluster import Cluster, Settings
 from highwater.cluster.deeds import Driver

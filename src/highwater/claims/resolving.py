@@ -1,4 +1,4 @@
-"""From names to what they stand for: a model, its protocol, bounds and properties, and the transition system of all of
+"""From names to what they stand for: a model, its protocol, bounds and properties. `building` makes a system of all of
 these.
 """
 
@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import functools
 import itertools
-import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -16,26 +15,18 @@ from typing import Any
 import attrs
 
 from highwater.claims import own
+from highwater.claims.building import written_at
 from highwater.claims.tables import Findings, Wrong, did_you_mean, shown, structure
-from highwater.distribution import LIBRARIES
-from highwater.explorer.blame import RAISED, ModelError, blaming_the_model, count_as_ours, line_of
+from highwater.explorer.blame import RAISED, blaming_the_model, line_of
 from highwater.explorer.comparisons import refusing_what_is_never_equal
-from highwater.explorer.refinement import Refines
-from highwater.explorer.system import System, WrongInitialState, abstracted
 from highwater.explorer.verdict import DEADLOCK
 from highwater.model.catalogue import MODELS
-from highwater.model.language.declarations import Action, Instance, Invariant, StepProperty
+from highwater.model.language.declarations import Action, Invariant, StepProperty
 from highwater.model.language.definition import Definition, Model, Property, release_number
 from highwater.model.language.graph_properties import Liveness, Prospect
-from highwater.model.language.records import domain_of
 
 RELEASE = re.compile(r"\d+(\.\d+){1,3}")
 FIRST_READY_KRAFT = "3.3.0"
-MOST_INSTANCES = 1_000_000
-"""Of an action or property: one for each value of its parameters."""
-
-
-count_as_ours(*LIBRARIES)
 
 
 def find_model(name: str) -> Model:
@@ -83,7 +74,7 @@ def _refuse_undeclared(definition: Any, model: Model) -> None:
         Wrong: with each, its file and line.
     """
     if not isinstance(definition, Definition):
-        raise Wrong(f"model: define returned {definition!r:.80}, which is no Definition {_at(model.define)}")
+        raise Wrong(f"model: define returned {definition!r:.80}, which is no Definition {written_at(model.define)}")
     findings = Findings()
     properties = [] if isinstance(definition.properties, str) else definition.properties
     for key, given, kind, written in (
@@ -91,11 +82,13 @@ def _refuse_undeclared(definition: Any, model: Model) -> None:
         ("properties", properties, Property, "@invariant()"),
     ):
         if not isinstance(given, tuple | list):
-            findings.add(f"model: {key} of the Definition is no tuple; write ({_name(given)},) {_at(model.define)}")
+            findings.add(
+                f"model: {key} of the Definition is no tuple; write ({_name(given)},) {written_at(model.define)}"
+            )
             continue
         for each in given:
             if not isinstance(each, kind):
-                at = _at(each) or _at(model.define)
+                at = written_at(each) or written_at(model.define)
                 findings.add(f"model: {key}: {_name(each)} is not declared; write {written} above it {at}")
         for problem in _equal_names(given, kind):
             findings.add(f"model: {key}: {problem}")
@@ -110,40 +103,16 @@ def _equal_names(given: Iterable[Any], kind: Any) -> Iterator[str]:
         if isinstance(each, kind):
             first = named.setdefault(each.name, each)
             if each.name == DEADLOCK:
-                yield f"{DEADLOCK} is Highwater's own; rename it {_at(each)}"
+                yield f"{DEADLOCK} is Highwater's own; rename it {written_at(each)}"
             if first is not each:
-                yield f"two are named {each.name}; rename one {_at(first)} {_at(each)}"
+                yield f"two are named {each.name}; rename one {written_at(first)} {written_at(each)}"
             elif each in seen:
-                yield f"{each.name} is listed twice {_at(each)}"
+                yield f"{each.name} is listed twice {written_at(each)}"
             seen.add(each)
 
 
 def _name(given: Any) -> str:
     return getattr(given, "__name__", None) or f"{given!r:.80}"
-
-
-def _at(function: Any) -> str:
-    """The file and line of a function, if it is one."""
-    code = getattr(getattr(function, "function", function), "__code__", None)
-    return f"({code.co_filename}:{code.co_firstlineno})" if code is not None else ""
-
-
-def _initial(definition: Definition, bounds: Any) -> tuple[Any, ...]:
-    """The initial states.
-
-    Raises:
-        ModelError: they are no collection of states.
-    """
-    found, at = definition.initial_states(bounds), _at(definition.initial_states)
-    if isinstance(found, definition.state):
-        raise ModelError(f"initial_states returned one {definition.state.__name__}: return a list of states {at}")
-    if not isinstance(found, Iterable) or isinstance(found, str | Mapping):
-        raise ModelError(f"initial_states returned {found!r:.80}: return a list of states {at}")
-    states = tuple(found)
-    for each in states:
-        if not isinstance(each, definition.state):
-            raise ModelError(f"initial_states returned {each!r:.80}, which is no {definition.state.__name__} {at}")
-    return states
 
 
 def with_preset(model: Model, preset: Any, protocol: Mapping[str, Any]) -> dict[str, Any]:
@@ -277,97 +246,6 @@ def resolve_model(
 
 
 @blaming_the_model()
-def build_system(
-    definition: Definition, protocol: Any, bounds: Any, properties: Iterable[Property], by_order: Sequence[str] = ()
-) -> System:
-    """A model's transition system within bounds, with the properties to check.
-
-    Args:
-        by_order: groups of numbers of which only the order is looked at, see `highwater.explorer.ranks`.
-
-    Raises:
-        ModelError: the model's state has no proper domain, or what the model says of its bounds and initial states
-            raised; or there are too many steps to try.
-    """
-    try:
-        return _built(definition, protocol, bounds, properties, by_order)
-    except WrongInitialState as error:
-        raise ModelError(f"{error} {_at(definition.initial_states)}") from None
-
-
-def _built(
-    definition: Definition, protocol: Any, bounds: Any, properties: Iterable[Property], by_order: Sequence[str]
-) -> System:
-    try:
-        domain = domain_of(definition.state, bounds)
-    except TypeError as error:
-        raise ModelError(str(error)) from error
-    kinds: dict[type, list[Instance[Any]]] = {kind: [] for kind in (Invariant, StepProperty, Prospect, Liveness)}
-    kinds[Refines] = kinds[StepProperty]
-    initial = _initial(definition, bounds)
-    for each in properties:
-        if type(each) not in kinds:
-            raise ModelError(f"{each.name} is a {type(each).__name__}, which no search knows how to judge {_at(each)}")
-        _refuse_too_many(each, bounds)
-        kinds[type(each)] += each.instances(bounds, protocol)
-        beginnings = each.beginnings(initial) if isinstance(each, Refines) else []
-        if beginnings and by_order:
-            raise ModelError(f"{each.name}: an initial state is mapped to none; leave by_order out to see which")
-        kinds[Invariant] += beginnings
-    for action in definition.actions:
-        _refuse_too_many(action, bounds)
-    system = System(
-        domain=domain,
-        initial=initial,
-        actions=tuple(instance for action in definition.actions for instance in action.instances(bounds, protocol)),
-        invariants=tuple(kinds[Invariant]),
-        step_properties=tuple(kinds[StepProperty]),
-        prospects=tuple(kinds[Prospect]),
-        liveness=tuple(kinds[Liveness]),
-        interchangeable={
-            names: tuple(members) for names, members in (definition.interchangeable or no_names)(bounds).items()
-        },
-        protocol=protocol,
-        bounds=bounds,
-        modules=tuple(_modules(definition, kinds[StepProperty])),
-    )
-    return abstracted(system, by_order) if by_order else system
-
-
-def _refuse_too_many(of: Any, bounds: Any) -> None:
-    """
-    Raises:
-        ModelError: the parameters of an action or property have more values than can be tried in each state.
-    """
-    if not of.needs(bounds):
-        return
-    counts = {name: domain_of(declared, bounds).count for name, declared in of.parameters.items()}
-    if math.prod(counts.values()) > MOST_INSTANCES:
-        most = max(counts, key=lambda name: counts[name])
-        raise ModelError(
-            f"{of.name}: parameter {most} has {_number(counts[most])} values, and each is tried in each state; allowed "
-            f"are {MOST_INSTANCES:,} for all parameters together {_at(of)}"
-        )
-
-
-def _number(count: int) -> str:
-    return f"{count:,}" if count < 10**18 else "more than 10^18"
-
-
-def _modules(definition: Definition, steps: Iterable[Instance[Any]]) -> Iterator[str]:
-    """The modules that a system depends on besides those of its functions and its state."""
-    if definition.module:
-        yield definition.module
-    for each in steps:
-        if isinstance(each.of, Refines):
-            yield from each.of.modules
-
-
-def no_names(bounds: Any) -> dict[str, Any]:
-    """No names are interchangeable."""
-    return {}
-
-
 def same_name(name: str) -> str:
     """What names are compared by, so that WeakIsr, weak-isr and weak_isr are one."""
     return name.replace("_", "").replace("-", "").lower()

@@ -15,6 +15,7 @@ from typing import Any
 import attrs
 
 from highwater.claims import gallery, own
+from highwater.claims.building import build_system
 from highwater.claims.changing import Changes
 from highwater.claims.expressions import watched
 from highwater.claims.keys import COUNTS, Expectation, SpecFile
@@ -22,7 +23,6 @@ from highwater.claims.positions import comment_of, located, may_be_spec, text_of
 from highwater.claims.refining import refinement_of
 from highwater.claims.resolving import (
     RELEASE,
-    build_system,
     choose,
     define,
     find_model,

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from highwater.claims.building import build_system
 from highwater.claims.expressions import watched
-from highwater.claims.resolving import build_system
 from highwater.claims.spec import Spec, SpecError, load_spec
 from highwater.explorer.blame import ModelError
 from highwater.exploring.session import Session, SessionError

@@ -10,9 +10,9 @@ from typing import Any
 
 import attrs
 
+from highwater.claims.building import build_system
 from highwater.claims.observed import Observer
 from highwater.claims.possible import Tracker
-from highwater.claims.resolving import build_system
 from highwater.claims.spec import Spec, SpecError, load_spec
 from highwater.explorer.analysis.paths import Paths, Run
 from highwater.explorer.blame import ModelError

@@ -14,10 +14,11 @@ from typing import Any, cast
 import attrs
 from cattrs.errors import ClassValidationError
 
+from highwater.claims.building import build_system
 from highwater.claims.expressions import Expression, watched
 from highwater.claims.positions import text_of
 from highwater.claims.refining import refinement_of
-from highwater.claims.resolving import build_system, find_model, resolve_model
+from highwater.claims.resolving import find_model, resolve_model
 from highwater.claims.spec import SpecError
 from highwater.claims.tables import Findings, Wrong, problems_of, shown
 from highwater.explorer.analysis.causes import instances_of, violates

@@ -8,7 +8,7 @@ import pkgutil
 import attrs
 import pytest
 
-from highwater.claims.resolving import build_system
+from highwater.claims.building import build_system
 from highwater.explorer.search.levels import breadth_first
 from highwater.explorer.search.plain import plain_python
 from highwater.explorer.system import System
