@@ -180,6 +180,13 @@ def test_links_between_pages_lead_somewhere() -> None:
             assert (page.parent / target).exists(), f"{page.relative_to(ROOT)}: {target}"
 
 
+def test_prose_of_the_readme_fits_80_columns() -> None:
+    text = re.sub(
+        r"^```.*?^```|^\|.*?$|^<!--.*?-->", "", (ROOT / "README.md").read_text(encoding="utf-8"), flags=re.M | re.S
+    )
+    assert [line for line in text.splitlines() if len(line) > 80] == []
+
+
 def test_the_tutorials_model_takes_less_than_a_hundred_lines() -> None:
     tutorial = [block for block in blocks(ROOT / "docs" / "tutorial.md") if block["of"] == "lock_service.py"]
     lines = [
