@@ -293,3 +293,11 @@ def test_python_for_browsers_that_cannot_be_had_is_one_message(
     with pytest.raises(built.BuildError, match=re.escape(words)):
         built.fetched()
     assert not list((tmp_path / "kept").glob("*.tgz"))
+
+
+def test_a_folder_that_cannot_be_written_is_one_message(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    command = [sys.executable, str(ROOT / "docs" / "playground" / "build.py"), str(tmp_path / "file" / "playground")]
+    ran = subprocess.run(command, capture_output=True, text=True)
+    assert ran.returncode == 2
+    assert ran.stderr == f"playground: {tmp_path / 'file' / 'playground'}: Not a directory\n"

@@ -275,8 +275,9 @@ def main(folder: Path) -> None:
     """Build the playground alone into FOLDER."""
     try:
         build_playground(folder)
-    except BuildError as error:
-        print(f"playground: {error}", file=sys.stderr)
+    except (BuildError, OSError) as error:
+        words = f"{error.filename}: {error.strerror}" if isinstance(error, OSError) and error.filename else error
+        print(f"playground: {words}", file=sys.stderr)
         sys.exit(2)
     print(f"wrote {folder / 'index.html'}")
 
