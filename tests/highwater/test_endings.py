@@ -147,7 +147,7 @@ def test_a_fault_of_a_folder_or_library_of_ours_exits_70_and_one_of_a_model_2(
     else:
         name = where if where in {*LIBRARIES, "numba", "attr", "highwater"} else f"highwater.{where}"
         file = Path(str(pytest.importorskip(name).__file__))
-    monkeypatch.setattr("highwater.claims.resolving._initial", failing("a fault", file=file))
+    monkeypatch.setattr("highwater.claims.building._initial", failing("a fault", file=file))
     ended = highwater("check", write_spec(), may_fail=True)
     assert ended.exit_code == (2 if where in {"model", "invariants", "a user's"} else 70)
     assert ("the model raised IndexError: a fault; at " in ended.stderr) == (ended.exit_code == 2)
