@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
+from highwater.claims import own
 from highwater.claims.advice import advise
 from highwater.explorer.analysis.shrink import shrink
 from highwater.explorer.kernels.making import entry_points
@@ -50,6 +52,20 @@ def own_kept_files(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
         patch.setenv("HIGHWATER_JOBS", "1")  # tests look into the process that checks, and run side by side themselves
         yield
+
+
+@pytest.fixture(autouse=True)
+def forget_own_models(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Forget what tests gave as itself, and the folders that they let models be looked for in, with their modules."""
+    monkeypatch.setattr(own, "_GIVEN", dict(own._GIVEN))  # what test modules give stays
+    monkeypatch.setattr(own, "_FOLDERS", {})
+    monkeypatch.setattr(own, "_BESIDE", {})
+    path, temporary = list(sys.path), str(tmp_path_factory.getbasetemp())
+    yield
+    for name, module in list(sys.modules.items()):
+        if (getattr(module, "__file__", None) or "").startswith(temporary):
+            del sys.modules[name]
+    sys.path[:] = path
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import datetime
 import json
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
 
-from highwater.claims import own
 from highwater.claims.spec import Spec, load_spec
 from highwater.cli.main import main
 from highwater.cli.options import DEFECT
@@ -44,20 +42,6 @@ def toml_value(value: Any) -> str:
 def toml_text(data: dict[str, Any]) -> str:
     """A whole TOML file, one line per top-level key."""
     return "".join(f"{toml_value(key)} = {toml_value(value)}\n" for key, value in data.items())
-
-
-@pytest.fixture(autouse=True)
-def forget_own_models(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Forget what a test gave as itself, and the folders that it let models be looked for in, with their modules."""
-    monkeypatch.setattr(own, "_GIVEN", dict(own._GIVEN))
-    monkeypatch.setattr(own, "_FOLDERS", dict(own._FOLDERS))
-    monkeypatch.setattr(own, "_BESIDE", dict(own._BESIDE))
-    path, temporary = list(sys.path), str(tmp_path_factory.getbasetemp())
-    yield
-    for name, module in list(sys.modules.items()):
-        if (getattr(module, "__file__", None) or "").startswith(temporary):
-            del sys.modules[name]
-    sys.path[:] = path
 
 
 @pytest.fixture(scope="session")
