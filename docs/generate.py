@@ -7,8 +7,10 @@ import itertools
 import json
 import re
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from enum import Enum
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +26,8 @@ from highwater.claims.refining import Refinement
 from highwater.claims.resolving import resolve_model, variants
 from highwater.claims.schema import documented, schema
 from highwater.cli.main import main as command_line
+from highwater.conformance import partition_changes, zookeeper_side
+from highwater.conformance.operations import MAPPED
 from highwater.explorer.compiler.effects import Effects
 from highwater.explorer.compiler.layout import Layout
 from highwater.explorer.compiler.meanings import ActionProgram
@@ -148,6 +152,51 @@ def assistants() -> Iterator[str]:
     yield before + begin + "\n".join(table(("tool", "takes", ""), rows)) + end + after
 
 
+LEFT = {"": "modelled", "In part": "in part", "Open": "open", "Nothing to check": "nothing to check"}
+COUNTED = ("rows", *LEFT.values(), "on Kafka's classes")
+
+
+def articles() -> Iterator[str]:
+    """The page as it is, with its counts made anew, and with what runs on Kafka's classes."""
+    lines: list[str] = []
+    counts: dict[str, Counter[str]] = {}
+    for line in (DOCS / "articles.md").read_text(encoding="utf-8").splitlines():
+        if line.startswith("## "):
+            count = counts.setdefault(line.removeprefix("## "), Counter())
+        if re.match(r"\| \d+ \|", line):
+            *cells, names, claims, _, left = (each.strip() for each in re.split(r"(?<!\\)\|", line)[1:-1])
+            on_kafka = [runs_on_kafka(name) for name in re.findall(r"`(.*?)`", names)]
+            count.update(("rows", LEFT[left.partition(":")[0]], *["on Kafka's classes"][: any(on_kafka)]))
+            answer = ("yes" if any(on_kafka) else "no") if names else ""
+            line = f"| {' | '.join((*cells, names, claims, answer, left))} |"
+        lines.append(line)
+    counts["all"] = sum(counts.values(), Counter())
+    rows = ((article, *(str(count[each]) for each in COUNTED)) for article, count in counts.items())
+    written = "\n".join(table(("article", *COUNTED), rows))
+    yield re.sub(
+        r"(?<=from the rows below -->\n).*?(?=<!-- end -->)", lambda _: written, "\n".join(lines), flags=re.DOTALL
+    )
+
+
+def runs_on_kafka(name: str) -> bool:
+    """Whether Kafka's classes take the step that a page names, too, and are compared.
+
+    Raises:
+        LookupError: nothing has such a name, which is `model.module.name`, or `model.name` of a toggle, a bound or a
+            property.
+    """
+    model, *path = name.split(".")
+    if len(path) == 2:
+        module = vars(import_module(f"highwater.model.{model}.{path[0]}"))
+        called = (*vars(zookeeper_side).values(), *vars(partition_changes).values())
+        return module[path[1]] in called or (model == "partition" and path[1] in MAPPED)
+    _, _, definition = next(variants(MODELS[model]))
+    fields = (*attrs.fields(MODELS[model].protocol), *attrs.fields(definition.bounds), *definition.known_properties)
+    if path[0] not in {each.name for each in fields}:
+        raise LookupError(f"{model} has no {path[0]}")
+    return False
+
+
 def taken(tool: Any) -> list[str]:
     return [field.name for field in attrs.fields(tool.asked)]
 
@@ -218,6 +267,7 @@ PAGES = {
     "spec.schema.json": spec_schema,
     "concepts.md": concepts,
     "assistants.md": assistants,
+    "articles.md": articles,
 }
 
 

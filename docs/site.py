@@ -55,6 +55,7 @@ NAVIGATION = {
     ),
     "Reference": (
         "docs/models.md",
+        "docs/articles.md",
         "docs/properties.md",
         "docs/results.md",
         "docs/certificates.md",
