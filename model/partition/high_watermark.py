@@ -14,15 +14,24 @@ from highwater.model.partition.protocol import Acks, HighWatermarkSet, Partition
 from highwater.model.partition.state import Clients, Follower, Leader, Leadership, Partition, Replica, Standing
 
 
+def high_watermark_set(protocol: PartitionProtocol) -> HighWatermarkSet:
+    """Which replicas the high watermark waits for."""
+    return protocol.high_watermark_set
+
+
 def maximal_isr(leadership: Leadership, protocol: PartitionProtocol) -> frozenset[int]:
-    """The replicas that the high watermark waits for: the maximal ISR, unless the protocol waits for fewer.
+    """The replicas that the high watermark waits for: the maximal ISR, unless the protocol waits for others. Of those
+    that a majority is of, it is the maximal ISR, too.
 
     Source: kafka.cluster.IsrState#maximalIsr (2.7; KIP-497), PartitionState#maximalIsr (3.2 to 3.8): the committed ISR
     and every member of a proposed one.
     """
-    if leadership.pending is None or protocol.high_watermark_set is HighWatermarkSet.COMMITTED:
+    rule = high_watermark_set(protocol)
+    if rule is HighWatermarkSet.ASSIGNED:
+        return leadership.assignment
+    if leadership.pending is None or rule is HighWatermarkSet.COMMITTED:
         return leadership.isr
-    if protocol.high_watermark_set is HighWatermarkSet.PROPOSED:
+    if rule is HighWatermarkSet.PROPOSED:
         return leadership.pending
     return leadership.isr | leadership.pending
 
@@ -54,6 +63,20 @@ def waits_for_non_member(partition: Partition, replica: Replica, broker: int, pr
     return partition.quorum.registrations[broker].standing is Standing.ACTIVE
 
 
+def majority_end(leader: int, replica: Leader) -> int:
+    """The offset that a majority of the assigned replicas has reached, as far as their leader knows.
+
+    Source: org.apache.kafka.raft.LeaderState#maybeUpdateHighWatermark (3.5.0), by which the metadata log is
+        committed. Its voters elect by their logs; here the controller elects, from the ISR.
+    """
+    ends = sorted(
+        replica.log_end_offset if broker == leader else counted(known)
+        for broker, known in enumerate(replica.followers)
+        if broker in replica.leadership.assignment
+    )
+    return ends[(len(ends) - 1) // 2]
+
+
 def committed_end(
     partition: Partition, leader: int, replica: Leader, protocol: PartitionProtocol, bounds: PartitionBounds
 ) -> int:
@@ -71,6 +94,8 @@ def committed_end(
         leadership.assignment, protocol, bounds
     ):
         return replica.high_watermark
+    if high_watermark_set(protocol) is HighWatermarkSet.MAJORITY:
+        return max(replica.high_watermark, majority_end(leader, replica))
     waiting = maximal_isr(leadership, protocol)
     for broker in range(len(replica.followers)):
         if broker != leader and (broker in waiting or waits_for_non_member(partition, replica, broker, protocol)):

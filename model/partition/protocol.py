@@ -117,11 +117,15 @@ class CasConflict(Enum):
 
 
 class HighWatermarkSet(Enum):
-    """Which replicas the high watermark waits for while an ISR change is in flight."""
+    """Which replicas the high watermark waits for: the ISR, of which a change may be in flight, and in no release all
+    that are assigned, or any majority of these.
+    """
 
     COMMITTED = "committed"
     PROPOSED = "proposed"
     MAXIMAL = "maximal"
+    ASSIGNED = "assigned"
+    MAJORITY = "majority"
 
 
 class PendingPolicy(Enum):
