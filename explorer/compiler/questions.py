@@ -269,6 +269,7 @@ class _Reader:
         self.text = _text_of(code)
         self._code = code
         self._parts = parts
+        self._kinds: dict[tuple[ast.expr, int], Any] = {}
         self._places = (_enclosed(function), function.__globals__, vars(builtins))
         self._arguments: dict[str, Any] = dict.fromkeys(
             code.co_varnames[: code.co_argcount + code.co_kwonlyargcount], _Unknown()
@@ -313,6 +314,11 @@ class _Reader:
         """What an expression stands for, as far as the text shows it."""
         if depth > 20:
             return _Unknown()
+        if (node, depth) not in self._kinds:  # names that are bound to each other lead to one expression in many ways
+            self._kinds[node, depth] = self._kind(node, depth)
+        return self._kinds[node, depth]
+
+    def _kind(self, node: ast.expr, depth: int) -> Any:
         match node:
             case ast.Constant(value=value):
                 return _Known(value)
@@ -634,5 +640,8 @@ def _own_names(code: CodeType) -> set[str]:
 
 @once_for_code
 def _names(code: CodeType) -> set[str]:
-    """The global names and attributes that code uses, and what is defined inside it."""
-    return set(code.co_names).union(*(_names(inner) for inner in code.co_consts if isinstance(inner, CodeType)))
+    """The global names and attributes that code uses, and what is defined inside it; not those that pytest writes into
+    a test's assertions, which nobody can write.
+    """
+    own = filter(str.isidentifier, code.co_names)
+    return set(own).union(*(_names(inner) for inner in code.co_consts if isinstance(inner, CodeType)))

@@ -541,6 +541,23 @@ def test_a_scalar_of_twenty_bits_may_be_tested_in_hundreds_of_places(system_of: 
     assert ours[0] is Verdict.VIOLATED and sum(ours[1]) == 21 * 301
 
 
+def test_names_that_are_bound_to_each_other_in_many_ways_are_read_in_one(system_of: SystemOf) -> None:
+    """In every way there are more than any machine looks through."""
+
+    @action(actor="test")
+    def turn(state: State) -> State:
+        a = b = c = state.marks
+        for _ in range(2):
+            a, b, c = b, c, a
+            b, c, a = a, b, c
+            c, a, b = b, a, c
+            a, b, c = (b, c, a) if state.flag else (c, a, b)
+            a, b, c = c, b, a
+        return state if state.number in a else evolve(state, flag=True)
+
+    refuse_questions(system_of([START], [turn]))
+
+
 # A counterexample is replayed, or there is none
 
 
