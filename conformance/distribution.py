@@ -161,22 +161,40 @@ def _dependency(coordinates: str) -> str:
 
 def _resolved(release: str, wanted: tuple[str, ...] = (CORE,), kind: str = "") -> tuple[str, ...]:
     """The class path of a release, from the cache or by Maven."""
-    name, asked, why = f"kafka-{release}{kind}.classpath", [each.format(release=release) for each in wanted], ""
+    asked = [each.format(release=release) for each in wanted]
+    where, name = f"--kafka {release}", f"kafka-{release}{kind}.classpath"
+    return resolved(where, name, asked, f"kafka_2.13-{release}.jar", "; or name a folder of Kafka")
+
+
+def resolved(option: str, name: str, asked: Sequence[str], needed: str, instead: str = "") -> tuple[str, ...]:
+    """Artifacts with what they need, from the cache or by Maven.
+
+    Args:
+        option: what the user has asked for, which begins the message of an error.
+        name: the file of the cache that lists the jars.
+        asked: group:artifact:version, and a classifier if there is one.
+        needed: the jar that must be among them.
+        instead: what else the user may do where Maven is missing.
+
+    Raises:
+        KafkaError: Maven is missing, or cannot resolve them.
+    """
+    why = instead
     for folder in cache_folder():
         try:
             return _kept(folder, name, asked)
         except FileNotFoundError:
             continue
         except (OSError, ValueError) as error:
-            why = f"; {folder / name} is kept, and is not used: {error}"
-    entries = _by_maven(release, asked, why)
-    if f"kafka_2.13-{release}.jar" not in map(os.path.basename, entries):
-        raise KafkaError(f"--kafka {release}: among the jars that Maven names there is no kafka_2.13-{release}.jar")
+            why = f"{instead}; {folder / name} is kept, and is not used: {error}"
+    entries = _by_maven(option, asked, why)
+    if needed not in map(os.path.basename, entries):
+        raise KafkaError(f"{option}: among the jars that Maven names there is no {needed}")
     try:
         keep(name, json.dumps({"asked": asked, "jars": [_stamp(entry) for entry in entries]}).encode())
     except OSError as error:
         raise KafkaError(
-            f"--kafka {release}: {error}; give Maven's files to yourself alone (chown, chmod go-w), or name the jars "
+            f"{option}: {error}; give Maven's files to yourself alone (chown, chmod go-w), or name the jars "
             "as a class path"
         ) from None
     return entries
@@ -224,13 +242,10 @@ def _stamp(jar: str) -> list[Any]:
     return [jar, found.st_size, found.st_mtime_ns]
 
 
-def _by_maven(release: str, asked: Sequence[str], why: str) -> tuple[str, ...]:
+def _by_maven(option: str, asked: Sequence[str], why: str) -> tuple[str, ...]:
     mvn = shutil.which("mvn")
     if mvn is None:
-        raise KafkaError(
-            f"--kafka {release}: Maven (mvn) is needed to fetch a release and is not on the PATH; or name a folder of "
-            f"Kafka{why}"
-        )
+        raise KafkaError(f"{option}: Maven (mvn) is needed to fetch {asked[0]} and is not on the PATH{why}")
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "pom.xml").write_text(POM.format(dependencies="\n".join(map(_dependency, asked))))
         command = [
@@ -252,15 +267,12 @@ def _by_maven(release: str, asked: Sequence[str], why: str) -> tuple[str, ...]:
                 umask=0o022,  # jars that Maven fetches are its user's alone
             )
         except subprocess.TimeoutExpired:
-            raise KafkaError(f"--kafka {release}: Maven did not end within {RESOLVE_SECONDS} s") from None
+            raise KafkaError(f"{option}: Maven did not end within {RESOLVE_SECONDS} s") from None
         found = Path(folder, "classpath")
         if done.returncode or not found.exists():
             printed = re.sub(r"\x1b\[[0-9;]*m", "", done.stdout + done.stderr)  # Maven colours its lines
             lines = [line for line in printed.splitlines() if "ERROR" in line]
-            raise KafkaError(
-                f"--kafka {release}: Maven cannot resolve org.apache.kafka:kafka_2.13:{release}: "
-                f"{(lines or ['no reason'])[0]}"
-            )
+            raise KafkaError(f"{option}: Maven cannot resolve {asked[0]}: {(lines or ['no reason'])[0]}")
         return tuple(filter(None, found.read_text().strip().split(os.pathsep)))
 
 

@@ -150,5 +150,11 @@ def test_the_command_writes_its_findings(tmp_path: Path) -> None:
     assert 0 < data["paths_executed"] < data["paths_reachable"]
     assert data["divergences"][0]["calls"][0]["do"] == "learn"
     assert 'class="differs"' in page.read_text()
-    ran = CliRunner().invoke(main, [*command, "--preset", "kafka-4.1"])
+    covered = tmp_path / "covered"
+    ran = CliRunner().invoke(main, [*command, "--preset", "kafka-4.1", "--coverage", str(covered)])
     assert ran.exit_code == 0, ran.output
+    assert (covered / "index.html").exists()
+    classes = {each["name"]: each for each in json.loads((covered / "coverage.json").read_text())["classes"]}
+    methods = {each["name"]: each["lines"] for each in classes["Partition"]["methods"]}
+    assert methods["makeLeader"]["executed"] > 0 == methods["maybeCreateFutureReplica"]["executed"]
+    assert "maybeCreateFutureReplica" in classes["Partition"]["never_reached"]

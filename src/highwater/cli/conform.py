@@ -47,6 +47,13 @@ if TYPE_CHECKING:
     "--json", "json_path", type=PATH, metavar="FILE", help="Write what was found as JSON (format: docs/conform.md)."
 )
 @click.option("--html", "html_path", type=PATH, metavar="FILE", help="Write a page with both sides of each divergence.")
+@click.option(
+    "--coverage",
+    "covered",
+    type=PATH,
+    metavar="DIR",
+    help="Write into DIR, a new folder, which lines and branches of Kafka's classes were executed.",
+)
 @model_path
 def conform(
     path: Path,
@@ -57,6 +64,7 @@ def conform(
     mutate: bool,
     json_path: Path | None,
     html_path: Path | None,
+    covered: Path | None,
     **options: Any,
 ) -> None:
     """Execute SPEC's steps on Kafka's own classes, and compare after each step: is the model what the code does?
@@ -68,10 +76,18 @@ def conform(
     from highwater.claims.mutation import changes_of
     from highwater.claims.spec import SpecError, load_spec
     from highwater.cli.outputs import try_out
+    from highwater.conformance.coverage import Measured
     from highwater.conformance.distribution import KafkaError, find
     from highwater.conformance.process import Harness
     from highwater.files import ReportError, write_text
-    from highwater.reports.conformance import as_json, run_of_trace, show, show_mutations
+    from highwater.reports.conformance import (
+        as_json,
+        coverage_as_json,
+        run_of_trace,
+        show,
+        show_coverage,
+        show_mutations,
+    )
     from highwater.reports.progress import Live, make_console
     from highwater.reports.results import write_json
     from highwater.viewer.conformance import page
@@ -83,11 +99,18 @@ def conform(
         try_out({"json": json_path, "html": html_path}, [path])
         wanted = Wanted(**options)
         traced = run_of_trace(trace_path) if trace_path is not None else None
-        with Live(errors, spec.name) as live, Harness(find(where)) as harness:
+        harness = Harness(find(where)) if covered is None else Measured(find(where))
+        if covered is not None:
+            _make(covered)
+        with Live(errors, spec.name) as live, harness:
             session = Session(harness)
             found = session.replay(*traced) if traced is not None else session.conform(spec, wanted, live.show)
+            measured = harness.coverage(covered) if isinstance(harness, Measured) else None
             scores = list(session.mutations(spec, changes_of(spec), wanted, live.show)) if mutate else []
         show(console, found)
+        if covered is not None and measured is not None:
+            show_coverage(console, measured)
+            write_json(covered / "coverage.json", coverage_as_json(measured, spec.name))
         if mutate:
             show_mutations(console, scores)
         if json_path is not None:
@@ -96,6 +119,21 @@ def conform(
         if html_path is not None:
             write_text(html_path, page(found))
     sys.exit(_code(found))
+
+
+def _make(folder: Path) -> None:
+    """Learn before the run that a new folder cannot be made.
+
+    Raises:
+        ReportError: why.
+    """
+    from highwater.files import ReportError
+
+    try:
+        folder.mkdir(parents=True)
+    except OSError as error:
+        why = "is there already; name a new folder" if folder.exists() else f"cannot be made: {error.strerror}"
+        raise ReportError(f"--coverage {folder}: {why}") from None
 
 
 def _code(found: Conformance) -> int:

@@ -16,6 +16,7 @@ from highwater.claims.positions import readable
 from highwater.claims.resolving import toggles_of
 from highwater.claims.spec import Spec, make_spec
 from highwater.conformance.abstraction import NOT_SHOWN
+from highwater.conformance.coverage import Code, Coverage, Share
 from highwater.conformance.lockstep import Divergence
 from highwater.explorer.analysis.paths import Run
 from highwater.explorer.system import System
@@ -32,7 +33,7 @@ STYLES = {
     Judgement.NO_EFFECT: "dim",
     Judgement.NOT_EXPRESSIBLE: "dim",
 }
-FORMAT, VERSION = "highwater-conformance", 1
+FORMAT, COVERAGE_FORMAT, VERSION = "highwater-conformance", "highwater-coverage", 1
 
 
 def show(console: Console, found: Conformance) -> None:
@@ -86,6 +87,20 @@ def _show_divergence(console: Console, found: Conformance, number: int, each: Di
     for difference in each.differences:
         sides = f"model {visible(difference.model)}  Kafka {visible(difference.kafka)}"
         console.print(Text(f"    {visible(difference.field).ljust(width)}  {sides}", "red"))
+
+
+def show_coverage(console: Console, coverage: Coverage) -> None:
+    """What was executed of each measured class."""
+    console.print(Text(f"\n    executed of Kafka {coverage.kafka}"))
+    width = max((len(each.name) for each in coverage.classes), default=0)
+    for each in coverage.classes:
+        shares = f"{percent(each.lines):>4} of lines  {percent(each.branches):>4} of branches"
+        console.print(Text(f"    {each.name.ljust(width)}  {shares}", "" if each.lines.executed else "dim"))
+
+
+def percent(share: Share) -> str:
+    """A share as whole percent, rounded down: only all is 100%."""
+    return "-" if not share.of else f"{100 * share.executed // share.of}%"
 
 
 def show_mutations(console: Console, mutations: Sequence[Contradiction]) -> None:
@@ -181,4 +196,43 @@ def _divergence(system: System, each: Divergence, count: int) -> dict[str, Any]:
         "errors": list(each.executed.errors),
         "trace": steps_as_data(system, each.trace),
         "kafka": json.loads(json.dumps(each.executed.seen)),
+    }
+
+
+def _ranges(lines: Sequence[int]) -> list[list[int]]:
+    """Ascending lines as first and last of each run of them."""
+    ranges: list[list[int]] = []
+    for line in lines:
+        if ranges and ranges[-1][1] == line - 1:
+            ranges[-1][1] = line
+        else:
+            ranges.append([line, line])
+    return ranges
+
+
+def coverage_as_json(coverage: Coverage, of: str) -> dict[str, Any]:
+    """What `--coverage` writes; `docs/conform.md` describes the keys.
+
+    Args:
+        of: what was run.
+    """
+
+    def shown(code: Code) -> dict[str, Any]:
+        shares = {"lines": code.lines, "branches": code.branches}
+        return {"name": code.name, **{key: {"executed": each.executed, "of": each.of} for key, each in shares.items()}}
+
+    return {
+        "format": COVERAGE_FORMAT,
+        "version": VERSION,
+        "kafka": coverage.kafka,
+        "of": of,
+        "classes": [
+            {
+                **shown(each),
+                "missed_lines": _ranges(each.missed),
+                "never_reached": [of.name for of in coverage.methods[each.name] if not of.lines.executed],
+                "methods": [shown(of) for of in coverage.methods[each.name]],
+            }
+            for each in coverage.classes
+        ],
     }
