@@ -64,6 +64,9 @@ CONTROLLER: tuple[Property, ...] = (
     liveness.shutdowns_complete,
     liveness.partitions_stay_led,
     liveness.metadata_converges,
+    liveness.live_brokers_become_known,
+    liveness.clients_find_the_leader,
+    liveness.metadata_of_deleted_topics_are_dropped,
     liveness.a_controller_acts,
     liveness.isr_changes_are_settled,
 )

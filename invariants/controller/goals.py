@@ -60,6 +60,20 @@ def has_current_metadata(cluster: Cluster, broker: int, protocol: ControllerProt
     return known is not None and known.leader == leadership.leader and known.leader_epoch == leadership.leader_epoch
 
 
+def knows_live_brokers(cluster: Cluster, broker: int, protocol: ControllerProtocol) -> bool:
+    """Whether a broker takes those brokers for alive that are registered."""
+    missing = frozenset(each for each in cluster.ids if cluster.zk.registrations[each] is None)
+    return not protocol.live_brokers or cluster.brokers[broker].dead == missing
+
+
+def finds_the_leader(cluster: Cluster, broker: int, protocol: ControllerProtocol) -> bool:
+    """Whether a broker answers clients with a leader that it takes for alive, if the topic has one."""
+    leadership, ours = cluster.zk.leadership, cluster.brokers[broker]
+    if not protocol.live_brokers or is_going_away(cluster) or leadership is None or leadership.leader is None:
+        return True
+    return ours.metadata is not None and ours.metadata.leader is not None and ours.metadata.leader not in ours.dead
+
+
 def a_controller_acts(cluster: Cluster) -> bool:
     """Whether a controller is active in the current controller epoch."""
     owner = cluster.zk.controller

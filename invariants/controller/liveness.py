@@ -128,6 +128,46 @@ def metadata_converges(cluster: Cluster, broker: int, protocol: ControllerProtoc
     return current or Witness("b{broker} serves outdated metadata", broker=broker)
 
 
+@always_eventually(fair=HEALING, broker=brokers)
+def live_brokers_become_known(cluster: Cluster, broker: int, protocol: ControllerProtocol) -> Truth:
+    """Every running broker takes those brokers for alive that are registered, even if no broker comes back.
+
+    Kind: always eventually.
+    When violated: clients are sent to a broker that is gone, or one that runs is missing in the metadata; those of the
+        first version of the request get REPLICA_NOT_AVAILABLE.
+    Source: KAFKA-972; kafka.server.MetadataCache#getPartitionMetadata (0.10.2.0).
+    """
+    known = not cluster.brokers[broker].running or goals.knows_live_brokers(cluster, broker, protocol)
+    return known or Witness("b{broker} does not know which brokers are alive", broker=broker)
+
+
+@always_eventually(fair=HEALING, broker=brokers)
+def clients_find_the_leader(cluster: Cluster, broker: int, protocol: ControllerProtocol) -> Truth:
+    """Every running broker names clients a leader that it takes for alive, if there is one, even if no broker comes
+    back.
+
+    Kind: always eventually.
+    When violated: clients that ask this broker get LEADER_NOT_AVAILABLE, although the partition has a leader.
+    Source: kafka.server.MetadataCache#getPartitionMetadata (0.10.2.0).
+    """
+    found = not cluster.brokers[broker].running or goals.finds_the_leader(cluster, broker, protocol)
+    return found or Witness("b{broker} answers LEADER_NOT_AVAILABLE", broker=broker)
+
+
+@always_eventually(fair=HEALING, needs=lambda bounds: bounds.deletions, broker=brokers)
+def metadata_of_deleted_topics_are_dropped(cluster: Cluster, broker: int, protocol: ControllerProtocol) -> Truth:
+    """Every running broker drops the metadata of a topic that is deleted, even if no broker comes back.
+
+    Kind: always eventually.
+    When violated: clients of a topic that does not exist are sent to a broker, which refuses them.
+    Source: kafka.server.MetadataCache#updateCache (0.10.2.0), which takes out a partition with the leader -2.
+    """
+    exists = bool(cluster.zk.assignment) or cluster.zk.deletion or not protocol.update_metadata
+    ours = cluster.brokers[broker]
+    dropped = exists or not ours.running or ours.metadata is None
+    return dropped or Witness("b{broker} serves metadata of a topic that is deleted", broker=broker)
+
+
 @always_eventually(fair=HEALING + RETURNS)
 def a_controller_acts(cluster: Cluster) -> Truth:
     """A controller is active in the current controller epoch, once every broker is back.

@@ -76,7 +76,7 @@ def _came(cluster: Cluster, controller: int, came: list[int], protocol: Controll
     cluster = cluster.with_context(controller, live=live)
     context = cluster.controllers[controller]
     batch = Batch(controller)
-    batch.add_update_metadata(cluster)
+    batch.add_update_metadata(cluster, None if protocol.startup_sends_metadata_to_all else came)
     cluster = batch.sent(cluster, protocol)
     hosted = [replica for replica in context.assignment if replica in came]
     cluster = move_replicas(cluster, controller, hosted, ReplicaState.ONLINE, protocol)

@@ -78,6 +78,8 @@ class Broker:
         log: the topic that its log belongs to; None without a log.
         complete: whether the log has every committed record.
         metadata: the metadata that it serves to clients; None if it knows of no such partition.
+        dead: the brokers that it does not take for alive, by its metadata cache; nobody where the protocol has no
+            `live_brokers`.
     """
 
     running: bool = within(BOOLEAN)
@@ -98,6 +100,7 @@ class Broker:
     log: int | None = within(lambda bounds: Maybe(topics(bounds)))
     complete: bool = within(BOOLEAN)
     metadata: Metadata | None = within(lambda bounds: Maybe(records(Metadata)(bounds)))
+    dead: frozenset[int] = within(broker_sets)
 
     @property
     def leads(self) -> bool:
@@ -133,7 +136,8 @@ class Request:
     Attributes:
         controller_epoch: the sender's.
         broker_epoch: the broker epoch that the sender knows.
-        replicas: the assignment that goes with LeaderAndIsr.
+        leader_epoch: in an UpdateMetadata without the partition -1.
+        replicas: the assignment that goes with LeaderAndIsr, or the live brokers that go with UpdateMetadata.
         delete: StopReplica is to delete the log.
     """
 

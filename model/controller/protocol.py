@@ -144,4 +144,11 @@ class ControllerProtocol:
     stray_replaced: bool = toggle("a broker replaces the log of an earlier topic of that name (KAFKA-14616)")
     unclean_election: bool = toggle("configuration: unclean.leader.election.enable")
     election_type_checked: bool = toggle("a preferred leader election is never unclean (KAFKA-13162)")
+    startup_sends_metadata_to_all: bool = toggle(
+        "a broker that starts is made known to all brokers, and not only to itself (KAFKA-972)"
+    )
+    leader_alive_by_metadata: bool = toggle(
+        "a broker follows only a leader that its metadata cache takes for alive; LeaderAndIsr names live ones only"
+    )
     update_metadata: bool = toggle("the metadata that brokers serve to clients is part of the model")
+    live_brokers: bool = toggle("metadata have the brokers that are alive, if metadata are part of the model")

@@ -86,15 +86,19 @@ def get_no_answer(cluster: Cluster, broker: int, bounds: ControllerBounds) -> Cl
 
 
 @action(actor="broker", broker=brokers)
-def start_broker(cluster: Cluster, broker: int) -> Cluster | None:
+def start_broker(cluster: Cluster, broker: int, protocol: ControllerProtocol) -> Cluster | None:
     """A broker starts.
 
     Actor: the broker.
     Enabled: it does not run.
-    Effect: the broker is registered with its next broker epoch, and waits for LeaderAndIsr.
+    Effect: the broker is registered with its next broker epoch, and waits for LeaderAndIsr. Its metadata cache is
+        empty.
     Source: kafka.server.KafkaServer#startup (3.5).
     """
-    return None if cluster.brokers[broker].running else _registered(cluster, broker)
+    if cluster.brokers[broker].running:
+        return None
+    unknown = frozenset(cluster.ids) if protocol.live_brokers else frozenset[int]()
+    return _registered(cluster.with_broker(broker, evolve(cluster.brokers[broker], dead=unknown)), broker)
 
 
 def _registered(cluster: Cluster, broker: int) -> Cluster:

@@ -63,7 +63,10 @@ topic_ids False 2.8.0=True | ReplicaManager#becomeLeaderOrFollower
 stray_replaced False | ReplicaManager#becomeLeaderOrFollower
 unclean_election True 0.11.0.0=False | KafkaConfig
 election_type_checked True | KafkaController#onReplicaElection
+startup_sends_metadata_to_all False 0.9.0.0=True | KafkaController#onBrokerStartup
+leader_alive_by_metadata False 0.9.0.0=True | ReplicaManager#makeFollowers
 update_metadata False | a choice of the model's, not of a release
+live_brokers False | a choice of the model's, not of a release
 """)
 FIRST_RELEASES = {
     "kafka-0.8.2": "0.8.2.0",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from highwater.model.controller.bounds import controllers
 from highwater.model.controller.brokers import DURING_DELETION, Broker, Kind, Metadata, Request, Role, without_role
 from highwater.model.controller.context import Answer
@@ -48,10 +50,22 @@ def obeyed(cluster: Cluster, controller: int, broker: int, request: Request, pro
             if done is not None:
                 cluster = _answered(cluster, controller, broker, request, Answer.DELETED)
         case _:
-            served = None if request.leader_epoch == DURING_DELETION else Metadata(request.leader, request.leader_epoch)
-            done = evolve(after, metadata=served)
+            done = _updated(after, request, cluster.ids, protocol)
     cluster = cluster.with_broker(broker, after if done is None else done)
     return cluster.with_mishap(Mishap.STALE_REQUEST) if done is not None and is_stale else cluster
+
+
+def _updated(broker: Broker, request: Request, everybody: Iterable[int], protocol: ControllerProtocol) -> Broker:
+    """The broker with the metadata of a request, which replace its list of live brokers.
+
+    Source: kafka.server.MetadataCache#updateCache (0.8.2 to 2.0).
+    """
+    served = None if request.leader_epoch == DURING_DELETION else Metadata(request.leader, request.leader_epoch)
+    if request.leader_epoch != NO_EPOCH:
+        broker = evolve(broker, metadata=served)
+    if not protocol.live_brokers:
+        return broker
+    return evolve(broker, dead=frozenset(each for each in everybody if each not in request.replicas))
 
 
 def _answered(cluster: Cluster, controller: int, broker: int, request: Request, answer: Answer) -> Cluster:
@@ -78,8 +92,11 @@ def _took_role(
     A broker that shuts down starts no fetcher. Coordinators move with leadership: a new leader loads the state of
     groups or transactions, a new follower unloads it.
 
-    Abstracts: a named leader that is missing in the broker's own list of live brokers; since 3.3 the check of the
-        partition epoch, which within a topic is never older if the leader epoch is newer.
+    A broker that does not take the leader for alive makes the replica and does not follow: it keeps its role and its
+    leader epoch.
+
+    Abstracts: since 3.3 the check of the partition epoch, which within a topic is never older if the leader epoch is
+        newer.
     Source: kafka.server.ReplicaManager#becomeLeaderOrFollower, #makeFollowers (0.8.2 to 3.9),
         kafka.cluster.Partition#makeLeader, #makeFollower (0.8.2 to 3.9),
         kafka.server.RequestHandlerHelper#onLeadershipChange (3.5).
@@ -94,6 +111,8 @@ def _took_role(
     if broker.log is None or (is_stray and protocol.topic_ids):
         broker = evolve(broker, log=request.topic_id, complete=not committed)
     if request.leader is None:
+        return broker
+    if request.leader != me and protocol.leader_alive_by_metadata and request.leader in broker.dead:
         return broker
     broker = evolve(broker, leader=request.leader, leader_epoch=request.leader_epoch, topic_id=request.topic_id)
     broker = evolve(broker, change=None)

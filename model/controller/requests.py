@@ -5,7 +5,7 @@ Source: kafka.controller.AbstractControllerBrokerRequestBatch (3.5).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from highwater.model.controller.brokers import DURING_DELETION, Kind, Request
 from highwater.model.controller.context import Context
@@ -29,6 +29,7 @@ class Batch:
         self._controller = controller
         self._leader_and_isr: dict[int, Request] = {}
         self._metadata: Request | None = None
+        self._metadata_to: Collection[int] | None = None
         self._stop: dict[int, Request] = {}
 
     def add_leader_and_isr(self, cluster: Cluster, replicas: Iterable[int], leadership: Leadership) -> None:
@@ -45,19 +46,21 @@ class Batch:
             self._leader_and_isr[replica] = request
         self.add_update_metadata(cluster)
 
-    def add_update_metadata(self, cluster: Cluster) -> None:
-        """Add UpdateMetadata to every live broker: the leadership in the controller's context, or that the topic is
-        being deleted.
+    def add_update_metadata(self, cluster: Cluster, to: Collection[int] | None = None) -> None:
+        """Add UpdateMetadata to live brokers: the leadership in the controller's context, or that the topic is being
+        deleted, and who is live.
+
+        Args:
+            to: who gets it; every live broker if left out.
         """
         context = cluster.controllers[self._controller]
         if context.leadership is None:
-            return
-        leader, epoch = (
-            (None, DURING_DELETION)
-            if context.deleting
-            else (context.leadership.leader, context.leadership.leader_epoch)
-        )
-        self._metadata = _request(Kind.UPDATE_METADATA, context, leader, epoch)
+            leader, epoch = None, NO_EPOCH
+        elif context.deleting:
+            leader, epoch = None, DURING_DELETION
+        else:
+            leader, epoch = context.leadership.leader, context.leadership.leader_epoch
+        self._metadata, self._metadata_to = _request(Kind.UPDATE_METADATA, context, leader, epoch), to
 
     def add_stop_replica(self, cluster: Cluster, replica: int, *, delete: bool) -> None:
         """Add StopReplica to one replica, with the leader epoch in the controller's context, or the one that stands for
@@ -75,8 +78,13 @@ class Batch:
         controller = self._controller
         context = cluster.controllers[controller]
         metadata = self._metadata if protocol.update_metadata else None
+        if metadata is not None and protocol.live_brokers:
+            metadata = evolve(metadata, replicas=frozenset(b for b in cluster.ids if context.live[b] is not None))
+        elif metadata is not None and metadata.leader_epoch == NO_EPOCH:
+            metadata = None
         for broker in cluster.ids:
-            known = (self._leader_and_isr.get(broker), metadata, self._stop.get(broker))
+            mine = metadata if self._metadata_to is None or broker in self._metadata_to else None
+            known = (self._leader_and_isr.get(broker), mine, self._stop.get(broker))
             requests = [request for request in known if request is not None]
             if not requests or (epoch := context.live[broker]) is None:
                 continue

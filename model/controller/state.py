@@ -178,6 +178,7 @@ def initial_states(bounds: ControllerBounds) -> list[Cluster]:
         running=True, epoch=0, leaving=False, attempts_left=0, controller_epoch=0, leader_epoch=NO_EPOCH,
         role=Role.NONE, leader=None, isr=frozenset(), replicas=frozenset(), partition_epoch=0, change=None,
         coordinates=False, resigning=None, topic_id=0, log=None, complete=False, metadata=None,
+        dead=frozenset(),
     )  # fmt: skip
     cluster = Cluster(
         zk=zk,

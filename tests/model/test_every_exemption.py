@@ -13,6 +13,7 @@ import attrs
 import pytest
 
 from highwater.invariants.controller import clients, fencing, goals, in_sync_replicas, records
+from highwater.invariants.controller import liveness as liveness_of_controller
 from highwater.invariants.kraft import elections, liveness, safety
 from highwater.invariants.partition import agreement, divergence
 from highwater.invariants.partition import clients as clients_of_partition
@@ -73,6 +74,7 @@ LEAVES = {"controllers.0.shutting_down": {1}}
 TARGET = {"history.target": frozenset({1})}
 METADATA = "brokers.1.metadata"
 WITH_METADATA = attrs.evolve(REPAIRED, update_metadata=True)
+WITH_LIVE_BROKERS = attrs.evolve(WITH_METADATA, live_brokers=True)
 GONE = {"zk.deletion": True}
 
 MOVES = Reassignment((0,), frozenset({0, 1, 2}))
@@ -136,6 +138,32 @@ OF_CONTROLLER = [
     ),
     Case(goals.has_current_metadata, ({METADATA: None},), (GONE,), (1, WITH_METADATA)),
     Case(goals.has_current_metadata, ({METADATA: None},), ({"zk.leadership": None},), (1, WITH_METADATA)),
+    *(
+        Case(goals.finds_the_leader, (bad,), (unless,), (1, WITH_LIVE_BROKERS))
+        for bad in ({METADATA: None}, {f"{METADATA}.leader": None}, {"brokers.1.dead": frozenset({0})})
+        for unless in (GONE, {"zk.leadership": None}, {"zk.leadership.leader": None})
+    ),
+    Case(
+        liveness_of_controller.live_brokers_become_known,
+        ({"brokers.1.dead": frozenset({0})},),
+        ({"brokers.1.running": False},),
+        (1, WITH_LIVE_BROKERS),
+    ),
+    Case(
+        liveness_of_controller.clients_find_the_leader,
+        ({METADATA: None},),
+        ({"brokers.1.running": False},),
+        (1, WITH_LIVE_BROKERS),
+    ),
+    *(
+        Case(
+            liveness_of_controller.metadata_of_deleted_topics_are_dropped,
+            ({"zk.assignment": ()},),
+            (unless,),
+            (1, WITH_METADATA),
+        )
+        for unless in (GONE, {"brokers.1.running": False}, {METADATA: None})
+    ),
     Case(goals.has_shut_down, (STOPPED,), (GONE,), (0,)),
     Case(goals.has_shut_down, (STOPPED,), ({"zk.leadership": None},), (0,)),
     Case(goals.has_shut_down, ({**STOPPED, **DEPOSED},), ({"zk.leadership.isr": frozenset({1, 2})},), (0,)),

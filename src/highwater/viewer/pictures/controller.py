@@ -141,6 +141,8 @@ def broker_lane(cluster: Cluster, broker: int) -> Lane:
     if this.metadata is not None:
         leader = "nobody" if this.metadata.leader is None else f"b{this.metadata.leader}"
         facts.append(Fact("metadata", f"{leader} leads e{this.metadata.leader_epoch}"))
+    if this.dead:
+        facts.append(Fact("not alive by metadata", " ".join(names(this.dead))))
     if this.epoch:
         facts.append(Fact("broker epoch", str(this.epoch)))
     return Lane(tuple(badges), name_sets=name_sets, facts=tuple(facts))
