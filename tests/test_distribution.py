@@ -84,7 +84,7 @@ class Installed:
     """An environment with the wheel; what it depends on is that of this environment."""
 
     def __init__(self, folder: Path, wheel: Path) -> None:
-        venv.create(folder, with_pip=True)
+        venv.create(folder)  # another one's pip serves it, which takes seconds to install
         self.folder, self.python = folder, folder / "bin" / "python"
         libraries = Path(attrs.__file__).parents[1]  # a .pth file in it is not followed, so none of its checkouts
         only(folder, "lib/python*/site-packages").joinpath("libraries.pth").write_text(f"{libraries}\n")
@@ -93,12 +93,12 @@ class Installed:
 
     def pip(self, *arguments: str) -> None:
         options = ["--disable-pip-version-check", "--no-input"]
-        subprocess.run([self.python, "-I", "-m", "pip", *options, *arguments], check=True, capture_output=True)
+        pip = [sys.executable, "-I", "-m", "pip", "--python", self.python]
+        subprocess.run([*pip, *options, *arguments], check=True, capture_output=True)
 
     def files(self) -> set[str]:
-        """All files and folders but what Python keeps of pip's own modules."""
-        paths = (path.relative_to(self.folder).as_posix() for path in self.folder.rglob("*"))
-        return {path for path in paths if "site-packages/pip/" not in path and "site-packages/setuptools" not in path}
+        """All files and folders."""
+        return {path.relative_to(self.folder).as_posix() for path in self.folder.rglob("*")}
 
     def run(
         self, folder: Path, *arguments: str, program: tuple[str, ...] = ("highwater",), **environment: str

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
 import json
 import os
@@ -16,36 +15,28 @@ import pytest
 
 from highwater.claims.checking import Result, Status, check_spec
 from highwater.claims.positions import line_of_key
-from highwater.claims.spec import find_specs, load_spec
+from highwater.claims.spec import load_spec
 from highwater.explorer.analysis.causes import causes, instance_of
 from highwater.explorer.system import System
 from highwater.explorer.verdict import Auditing, Outcome, Violation
 from highwater.reports.replaying import read_report, replay
 from highwater.reports.results import report, write_json
+from tests.gallery import FILES, FIRST, SPECS, checked, named, process_of
 from tests.outcomes import findings
 
-SPECS = Path(__file__).parents[2] / "specs"
 SMALL = 30_000  # states of a claim that is explored once more, without symmetry
-FILES = find_specs([SPECS])
 SCHEMA = json.loads((Path(__file__).parent / "results.schema.json").read_text(encoding="utf-8"))
 
 
-def named(path: Path) -> str:
-    return path.relative_to(SPECS).with_suffix("").as_posix()
-
-
-FIRST = {path.parent: path for path in reversed(FILES)}.values()
 CLAIMS = [
     pytest.param(
         path,
         id=named(path),
-        marks=[pytest.mark.xdist_group(named(path)), *([] if path in FIRST else [pytest.mark.slow])],
+        marks=[process_of(path), *([] if path in FIRST else [pytest.mark.slow])],
     )
     for path in FILES
 ]
-"""All that is asked of one claim runs in one process, and searches once. The first of each folder is quick, and all
-others are slow, which they are together.
-"""
+"""The first of each folder is quick, and all others are slow, which they are together."""
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -56,14 +47,6 @@ def one_folder_for_trees(tmp_path_factory: pytest.TempPathFactory) -> Iterator[N
         shared = folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder
         patch.setenv("XDG_CACHE_HOME", str(shared / "gallery"))
         yield
-
-
-@functools.cache
-def checked(path: Path) -> Result:
-    """What comes out of a claim as it is: with what other claims of the model have learned, but the first of each
-    folder, and one in eight, begin with nothing.
-    """
-    return check_spec(load_spec(path), keep_trees=path not in FIRST and FILES.index(path) % 8 != 0)
 
 
 @pytest.mark.parametrize("path", CLAIMS)

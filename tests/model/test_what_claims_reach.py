@@ -19,25 +19,24 @@ import pytest
 import tomlkit
 
 from highwater.claims.checking import check_spec
-from highwater.claims.spec import Spec, find_specs, load_spec
+from highwater.claims.spec import load_spec
 from highwater.explorer.search.levels.coverage import never_ran, together
 from highwater.explorer.verdict import Called
+from tests.gallery import FILES, PICKED, TOGETHER, checked
 from tests.mutations import ROOT, files_of
 from tests.mutations import functions as functions_in
 
 HERE = Path(__file__).parent
 UNREACHED: dict[str, dict[str, str]] = tomllib.loads((HERE / "unreached.toml").read_text(encoding="utf-8"))
-TOGETHER = HERE / "together_they_reach_all.toml"
-PICKED: dict[str, list[str]] = tomllib.loads(TOGETHER.read_text(encoding="utf-8"))
 LARGEST = 160_000  # states of a claim that may be picked
-
-SPECS = [load_spec(path) for path in find_specs([ROOT / "specs"])]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("model", UNREACHED)
+@pytest.mark.parametrize("model", [pytest.param(each, marks=pytest.mark.xdist_group(each)) for each in UNREACHED])
 def test_statements_that_no_claim_reaches_are_listed_with_a_reason(model: str) -> None:
-    found = [function for spec in searched(model) for function in check_spec(spec, coverage=True).outcome.functions]
+    picked = [path for path in FILES if path.stem in PICKED[model]]
+    found = [function for path in picked for function in checked(path).outcome.functions]
+    assert len(picked) == len(PICKED[model])
     assert set(unreached(model, found)) == set(UNREACHED[model])
 
 
@@ -46,12 +45,6 @@ def test_each_reason_is_for_a_statement_that_is_there() -> None:
         for name in listed:
             file, line = place_of(name)
             assert Path(file) in files_of(model) and line, name
-
-
-def searched(model: str) -> list[Spec]:
-    """The claims of a model that together reach what all of its claims do."""
-    found = {spec.name: spec for spec in SPECS if spec.file.model == model}
-    return [found[name] for name in PICKED[model]]
 
 
 def unreached(model: str, found: Iterable[Called]) -> Iterator[str]:
@@ -89,7 +82,8 @@ def named(path: str | Path) -> str:
 
 def pick(model: str) -> list[str]:
     """Claims that reach what all do, those first that reach the most new lines for their time."""
-    small = [each for each in SPECS if each.file.model == model and (each.file.expect.distinct_states or 0) <= LARGEST]
+    specs = [spec for spec in map(load_spec, FILES) if spec.file.model == model]
+    small = [each for each in specs if (each.file.expect.distinct_states or 0) <= LARGEST]
     ran, seconds = {}, {}
     for spec in small:
         began = time.process_time()
