@@ -17,7 +17,7 @@ from highwater.claims.advice import advise
 from highwater.explorer.analysis.shrink import shrink
 from highwater.explorer.kernels.making import entry_points
 from highwater.explorer.kernels.making.entry_points import EntryPoint, name_of
-from highwater.explorer.kernels.making.signatures import ANY_WIDTH, FOLDED_ROWS, ONE_WIDTH
+from highwater.explorer.kernels.making.signatures import FOLDED_ROWS, KERNELS
 from highwater.explorer.memory import machine_memory
 
 HERE = Path(__file__).parent
@@ -104,8 +104,7 @@ def kernels_are_called_by_their_signatures() -> Iterator[None]:
 
     def checked(entry_point: EntryPoint, code: Any, kinds: tuple[Any, ...], arguments: tuple[Any, ...]) -> Any:
         of = f"{entry_point._module}.{entry_point._name}"
-        listed = [(*each[of], arguments[-1]) for each in (ONE_WIDTH, FOLDED_ROWS) if of in each]
-        listed += [ANY_WIDTH[of]] if of in ANY_WIDTH else []
+        listed = [each[of] for each in (KERNELS, FOLDED_ROWS) if of in each]
         called, *wanted = (name_of(entry_point._module, entry_point._name, each) for each in (arguments, *listed))
         assert called in wanted or not wanted, (
             f"{of} is called with other arguments than `highwater.explorer.kernels.making.signatures` says"

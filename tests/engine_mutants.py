@@ -542,9 +542,16 @@ DEFECTS: tuple[Defect, ...] = (
     Defect(
         "the last word is left out when states are ordered",
         "kernels/states/canonical.py",
-        "    order = 0\n    for word in range((len(units) + 1) // 2):\n        if order == 0",
-        "    order = 0\n    for word in range((len(units) + 1) // 2 - 1):\n        if order == 0",
+        "    order = 0\n    for word in range(words_of(units)):\n        if order == 0",
+        "    order = 0\n    for word in range(words_of(units) - 1):\n        if order == 0",
         (SYMMETRIC, LONG_SYMMETRIC),
+    ),
+    Defect(
+        "states of more than two words are made as if they had two",
+        "kernels/steps/expand.py",
+        "    if words_of(units) == 2:\n",
+        "    if words_of(units) >= 2:\n",
+        (LONG,),
     ),
     Defect(
         "states of equal hash tags count as equal",
@@ -607,7 +614,7 @@ DEFECTS: tuple[Defect, ...] = (
         "kernels/states/recent.py",
         "        known &= work.recent[place, word] == value",
         "        known &= work.recent[place, 0] == work.made[number, 0]",
-        (LONG, SEARCH),
+        (LONG,),
     ),
     Defect(
         "an unknown branch counts as known",

@@ -197,7 +197,7 @@ class _Walks(Compiled):
                 self._trees(self.steps, self.unfiltered[self.steps]),
                 self.effect_arrays(),
             )
-            status = self.code.walk_on(end, walks, programs, walker, (0,) * self.layout.units)
+            status = self.code.walk_on(end, walks, programs, walker, self.layout.units)
             missed = {
                 MISSED_ACTION: (self.actions, walker.words),
                 MISSED_INVARIANT: (self.invariants, walker.words),

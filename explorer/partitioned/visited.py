@@ -46,7 +46,7 @@ class Visited:
 
     def __init__(self, layout: Layout) -> None:
         self._layout = layout
-        self.units = (0,) * layout.units
+        self.units = layout.units
         self.end = self.folded = 0
         self._older: Folded | None = None
         self._fold_from = FOLD_FROM
@@ -57,7 +57,7 @@ class Visited:
         self.table = self._table_for(4 * self.FEWEST)
 
     def _few_rows(self) -> np.ndarray:
-        return self._array("rows", (self.FEWEST * len(self.units),), np.uint32)
+        return self._array("rows", (self.FEWEST * self.units,), np.uint32)
 
     def _array(self, name: str, shape: tuple[int, ...], kind: Any) -> np.ndarray:
         """An array, see `highwater.explorer.search.states.folded.Arrays`."""
@@ -90,21 +90,21 @@ class Visited:
 
     def since(self, begin: int) -> np.ndarray:
         """A copy of the rows from one on that is not folded."""
-        width = len(self.units)
+        width = self.units
         return self._newer[(begin - self.folded) * width : (self.end - self.folded) * width].copy()
 
     @property
     def bytes_taken(self) -> int:
         """Bytes that rows and visited set take."""
         older = self.folded * self._older.row_bytes + self._older.bytes_of_parts if self._older else 0
-        return older + 4 * (self.end - self.folded) * len(self.units) + self.table.nbytes
+        return older + 4 * (self.end - self.folded) * self.units + self.table.nbytes
 
     def make_room(self, count: int) -> None:
         """Make room for so many more rows."""
         most, slots = self.end + count, len(self.table)
         if most >= 1 << 31:
             raise OverflowError("a partition has more than 2^31 states; explore with more --partitions")
-        self._newer = self._array("rows", ((most - self.folded) * len(self.units),), np.uint32)
+        self._newer = self._array("rows", ((most - self.folded) * self.units,), np.uint32)
         if 4 * most > 3 * slots:  # a larger table is made anew less often, but may take more than folded rows do
             self.table = self._table_for(max(most, slots) * 3 // 2 if self.folded else 2 * max(most, slots))
             self._enter(0)
@@ -114,16 +114,16 @@ class Visited:
 
     def add(self, rows: np.ndarray) -> None:
         """Add rows that are known to be new."""
-        self.make_room(len(rows) // len(self.units))
+        self.make_room(len(rows) // self.units)
         begin = self.end
-        self._newer[(begin - self.folded) * len(self.units) :][: len(rows)] = rows
-        self.end += len(rows) // len(self.units)
+        self._newer[(begin - self.folded) * self.units :][: len(rows)] = rows
+        self.end += len(rows) // self.units
         self._enter(begin)
 
     @property
     def _saved(self) -> int:
         """Bytes that folding what is flat saves at most."""
-        return (self.end - self.folded) * (4 * len(self.units) - FEWEST_BYTES)
+        return (self.end - self.folded) * (4 * self.units - FEWEST_BYTES)
 
     @property
     def folds(self) -> bool:
@@ -134,7 +134,7 @@ class Visited:
         """Fold the rows that are flat: the first ones once that saves much, and from then on all."""
         if not self.folds:
             return
-        flat = self._newer[: (self.end - self.folded) * len(self.units)]
+        flat = self._newer[: (self.end - self.folded) * self.units]
         if self._older:
             self._older.fold(flat, self.folded, partial(spread, None))
         else:
@@ -154,7 +154,7 @@ class Visited:
 
     def find(self, records: np.ndarray) -> np.ndarray:
         """The row of each record, all of which were admitted."""
-        found = np.empty(len(records) // (len(self.units) + RECORD_EXTRA), np.int64)
+        found = np.empty(len(records) // (self.units + RECORD_EXTRA), np.int64)
         if ALONE.find_records(records, self.rows, self.table, found, self._words, self._hashes, self.units):
             raise AssertionError("unreachable: a step leads to a state that was never admitted")
         return found
@@ -168,7 +168,7 @@ class Visited:
         Returns:
             Of each new row its parent, which is the source and the row there as upper and lower half, and its action.
         """
-        width = len(self.units) + RECORD_EXTRA
+        width = self.units + RECORD_EXTRA
         most = sum(len(some) // width for _, some in records)
         new = Admitted(reserve((most,), np.int64), reserve((most,), np.int32))
         admitted, begin = 0, self.end

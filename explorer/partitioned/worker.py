@@ -38,7 +38,7 @@ class PartitionWorker:
 
     Attributes:
         system, layout: what is explored, and its bits.
-        units: a tuple as long as a row.
+        units: how many 32-bit units a row has.
     """
 
     def __init__(self, system: System, audit: int = 8, *, symmetry: bool) -> None:
@@ -79,7 +79,7 @@ class PartitionWorker:
     @property
     def record_width(self) -> int:
         """How many units a record has."""
-        return len(self.units) + arrays.RECORD_EXTRA
+        return self.units + arrays.RECORD_EXTRA
 
     # Trees
 
@@ -132,26 +132,26 @@ class PartitionWorker:
 
     def rows_of(self, columns: list[np.ndarray]) -> np.ndarray:
         """Rows from a column per word."""
-        rows = np.empty((len(columns[0]), len(self.units)), np.uint32)
-        for unit in range(len(self.units)):
+        rows = np.empty((len(columns[0]), self.units), np.uint32)
+        for unit in range(self.units):
             rows[:, unit] = np.ascontiguousarray(columns[unit // 2]).view(np.uint32)[unit % 2 :: 2]
         return rows.reshape(-1)
 
     def columns_of(self, rows: np.ndarray) -> list[np.ndarray]:
         """A column per word from rows."""
         columns = np.zeros((self.layout.words, 2 * self._count(rows)), np.uint32)
-        for unit in range(len(self.units)):
-            columns[unit // 2, unit % 2 :: 2] = rows[unit :: len(self.units)]
+        for unit in range(self.units):
+            columns[unit // 2, unit % 2 :: 2] = rows[unit :: self.units]
         return list(columns.view(np.uint64))
 
     def state(self, rows: np.ndarray, row: int) -> Any:
         """The plain state that a row holds."""
         return self.layout.unpack(
-            [int(column[0]) for column in self.columns_of(rows[row * len(self.units) : (row + 1) * len(self.units)])]
+            [int(column[0]) for column in self.columns_of(rows[row * self.units : (row + 1) * self.units])]
         )
 
     def _count(self, rows: np.ndarray) -> int:
-        return len(rows) // len(self.units)
+        return len(rows) // self.units
 
     def orbits(self, rows: np.ndarray) -> np.ndarray:
         """How many states each row stands for."""
@@ -163,8 +163,7 @@ class PartitionWorker:
         """The rows that belong to one owner."""
         kept = rows.copy()
         return kept[
-            : len(self.units)
-            * self.search.code.keep_owned(kept, self._count(rows), owner, owners, self._words, self.units)
+            : self.units * self.search.code.keep_owned(kept, self._count(rows), owner, owners, self._words, self.units)
         ]
 
     # Expanding
@@ -269,7 +268,7 @@ class PartitionWorker:
         count = min(MOST_SUCCESSORS, max(FEWEST_SUCCESSORS, 4 * self.search.store.count))
         count = max(count, len(self._work.hit_state))
         if len(self._parents) < count:
-            self._made = reserve((count * len(self.units),), np.uint32)
+            self._made = reserve((count * self.units,), np.uint32)
             self._parents, self._actions = reserve((2, count), np.int64)
             self._table = reserve((2 * count,), np.uint32)
         else:

@@ -219,6 +219,6 @@ class LevelBooks(TreeBooks):
         )
 
     def _led_to(self, records: np.ndarray) -> Iterator[Words]:
-        rows = records.reshape(-1, self._worker.record_width)[:, : len(self._worker.units)]
+        rows = records.reshape(-1, self._worker.record_width)[:, : self._worker.units]
         columns = self._worker.columns_of(np.ascontiguousarray(rows).reshape(-1))
         return (tuple(map(int, words)) for words in zip(*columns, strict=True))

@@ -175,7 +175,7 @@ class Shard(Visited):
         """The checksum of some rows, all of which are folded or none."""
         if self._older and self._summed_as:
             return checksum(self._older.rows.folded[begin * self._summed_as : end * self._summed_as])
-        return checksum(self._newer[begin * len(self.units) : end * len(self.units)])
+        return checksum(self._newer[begin * self.units : end * self.units])
 
     def _folded_sum(self) -> str:
         """The checksum of what rows are folded with."""
@@ -195,7 +195,7 @@ class Shard(Visited):
         self._fold_from, self._summed_as = note["fold_from"], note["summed_as"]
         if older := note["older"]:
             plan = np.array(older["plan"], np.uint64)
-            self._older = Folded(plan, len(self.units), self._array, older["sizes"], older["slots"])
+            self._older = Folded(plan, self.units, self._array, older["sizes"], older["slots"])
             self._sum_of_folded = self._folded_sum()
         if note["sum_of_folded"] == self._sum_of_folded:
             self._take_levels(note)

@@ -30,7 +30,7 @@ NEEDED = (
     "states.stored.find",
 )
 ENTRY_POINTS = [each for each in vars(entry_points.MachineCode).values() if isinstance(each, entry_points.EntryPoint)]
-ROWS = [(name, arguments) for name, arguments in signatures.all_signatures((2,)) if name in NEEDED]
+ROWS = [(name, signatures.KERNELS[name]) for name in NEEDED]
 SMALL = [(name, arguments) for name, arguments in ROWS if name == "states.stored.find"]
 
 
@@ -149,7 +149,7 @@ def test_code_for_any_processor_uses_no_instruction_that_some_lack(tmp_path: Pat
     code = """
 from highwater.explorer.kernels.making import compiling, intrinsics, signatures
 from highwater.explorer.kernels.states import canonical
-compiling.object_code(canonical.representative, (*signatures.ONE_WIDTH["states.canonical.representative"], (0,)))
+compiling.object_code(canonical.representative, signatures.KERNELS["states.canonical.representative"])
 print(intrinsics.HAS_PEXT)
 """
     environment = {**os.environ, "NUMBA_CPU_NAME": "generic"}
@@ -163,7 +163,7 @@ def test_a_signature_of_other_types_has_another_name() -> None:
     assert named != entry_points.name_of(
         *kernel.rsplit(".", 1), (arguments[0], arguments[1].astype(np.uint64), *arguments[2:])
     )
-    assert named != entry_points.name_of(*kernel.rsplit(".", 1), (*arguments[:-1], (0,)))
+    assert named != entry_points.name_of(*kernel.rsplit(".", 1), arguments[:-1])
     assert len({entry_points.name_of(*name.rsplit(".", 1), each) for name, each in signatures.all_signatures()}) == len(
         signatures.all_signatures()
     )

@@ -27,7 +27,7 @@ from tests.small_models import tiny_system
 
 TINY = ("states.stored.find", "states.stored.enter_rows")
 ENTRY_POINTS = [each for each in vars(MachineCode).values() if isinstance(each, EntryPoint)]
-UNITS = (0, 0)
+UNITS = 2
 
 
 @pytest.fixture(autouse=True)
@@ -47,7 +47,7 @@ def nothing_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Pa
 
 def of_a_search() -> MachineCode:
     """Two quick kernels, and two processors."""
-    return MachineCode(together=Together(UNITS, False, 2))
+    return MachineCode(together=Together(False, 2))
 
 
 def find(code: MachineCode | None = None) -> int:
@@ -116,9 +116,8 @@ def test_without_a_writable_folder_each_kernel_is_compiled_once(
     ("together", "apart"),
     [
         pytest.param(None, False, id="no search"),
-        pytest.param(Together(UNITS, False, 1), False, id="one processor"),
-        pytest.param(Together((0,), False, 2), False, id="rows of another width"),
-        pytest.param(Together(UNITS, False, 2), True, id="a budget of memory"),
+        pytest.param(Together(False, 1), False, id="one processor"),
+        pytest.param(Together(False, 2), True, id="a budget of memory"),
     ],
 )
 def test_a_kernel_is_compiled_alone(
@@ -129,9 +128,9 @@ def test_a_kernel_is_compiled_alone(
 
 
 def test_memory_limits_how_many_processes_compile_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    kernels = {name_of(*kernel): kernel for kernel in signatures.of_a_search(UNITS, False)}
+    kernels = {name_of(*kernel): kernel for kernel in signatures.of_a_search(False)}
     name, *_ = kernels
-    code = MachineCode(together=Together(UNITS, False, 64))
+    code = MachineCode(together=Together(False, 64))
     monkeypatch.setattr(entry_points, "machine_memory", lambda: 5 * entry_points.MOST_TO_COMPILE)
     assert code.together_with(name) == kernels
     assert code.processes({str(number): kernels[name] for number in range(9)}) == 5
@@ -140,7 +139,7 @@ def test_memory_limits_how_many_processes_compile_at_once(monkeypatch: pytest.Mo
 
 
 def test_a_process_that_fails_leaves_the_rest_to_others() -> None:
-    one, other = signatures.of_a_search(UNITS, False)
+    one, other = signatures.of_a_search(False)
     assert compilers.compiled([("stored", "no_such_kernel", ()), one], 1) == {}, "it has ended"
     assert set(compilers.compiled([("stored", "no_such_kernel", ()), one, other], 2)) == {1, 2}
     assert compilers.compiled([], 2) == {}
@@ -161,7 +160,7 @@ def test_an_interrupt_ends_the_processes_while_they_compile(monkeypatch: pytest.
     monkeypatch.setattr(compilers, "_Compiler", Noted)
     slow = ("steps.expand.expand", "graphs.graph.list_edges")
     with pytest.raises(KeyboardInterrupt):
-        compilers.compiled([(*name.rsplit(".", 1), (*signatures.ONE_WIDTH[name], UNITS)) for name in slow], 2)
+        compilers.compiled([(*name.rsplit(".", 1), signatures.KERNELS[name]) for name in slow], 2)
     assert [process.returncode for process in begun] == [-signal.SIGKILL] * len(begun) != []
     assert not made
 

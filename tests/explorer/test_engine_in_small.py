@@ -331,7 +331,7 @@ def test_as_many_states_are_kept_as_a_budget_allows() -> None:
 def test_parts_of_levels_find_the_same(long: bool, symmetry: bool) -> None:
     system, owners = club_of(long, *SYSTEMS["step"], queue_is_present), 3
     worker = PartitionWorker(system, symmetry=symmetry)
-    width = len(worker.units)
+    width = worker.units
     level = worker.representative_rows(system.initial)
     seen = {tuple(level)}
     levels, broken = [int(worker.orbits(level).sum())], set()
@@ -380,7 +380,7 @@ def test_parts_list_the_steps_that_plain_python_takes(
     visited = {owner: Visited(worker.layout) for owner in range(owners)}
     for owner, each in visited.items():
         each.add(worker.owned(rows, owner, owners))
-    at = len(worker.units)
+    at = worker.units
     owned = {owner: each.since(0).reshape(-1, at) for owner, each in visited.items()}
     for each in visited.values():
         each.fold()

@@ -41,7 +41,7 @@ class Outer(NamedTuple):
     marks: Any
 
 
-def weighed(units: Any, number: int, outer: Any, rows: Any, flag: int, sums: Any) -> tuple[int, int]:
+def weighed(units: int, number: int, outer: Any, rows: Any, flag: int, sums: Any) -> tuple[int, int]:
     """Sums that change with any element, its place, any length and any number."""
     sums[0] = number
     for i in range(len(rows)):
@@ -58,7 +58,7 @@ def weighed(units: Any, number: int, outer: Any, rows: Any, flag: int, sums: Any
     for i in range(len(outer.marks)):
         if outer.marks[i]:
             sums[4] += i + 1
-    return len(units), -number if flag else number
+    return units, -number if flag else number
 
 
 def nothing(sums: Any) -> None:
@@ -117,7 +117,7 @@ def test_a_kernel_gets_its_arguments_and_gives_its_results(
     def results(function: Callable[..., Any], tables: np.ndarray) -> list[Any]:
         sums = np.zeros(5, np.int64)
         outer = Outer(Inner(words, tables), np.array(marks, bool))
-        found = function((0, 0, 0), number, outer, np.array(rows, np.uint32), flag, sums)
+        found = function(3, number, outer, np.array(rows, np.uint32), flag, sums)
         return [found, sums.tolist(), tables.tolist()]
 
     words = random.integers(0, 2**64, shapes[:2], np.uint64)
@@ -327,7 +327,7 @@ from highwater.explorer.kernels.making import code_cache, entry_points
 from highwater.explorer.kernels.arrays import FlatRows
 code_cache.folders, code_cache.BROUGHT = lambda: [pathlib.Path({str(folder)!r})], pathlib.Path("/nowhere")
 rows, table, room = np.arange(6, dtype=np.uint32), np.zeros(16, np.uint32), np.zeros((1, 1), np.uint64)
-entry_points.ALONE.enter_rows(FlatRows(rows), 0, 6, table, room, np.zeros(4, np.uint64), (0,))
+entry_points.ALONE.enter_rows(FlatRows(rows), 0, 6, table, room, np.zeros(4, np.uint64), 1)
 print(sorted(table[table > 0] & 7), "numba" in sys.modules)
 """
 
@@ -415,7 +415,7 @@ print("ready", flush=True)
 sys.stdin.readline()
 entry_points.ALONE.enter_rows(
     FlatRows(np.arange(6, dtype=np.uint32)), 0, 6, np.zeros(16, np.uint32),
-    np.zeros((1, 1), np.uint64), np.zeros(4, np.uint64), (0,),
+    np.zeros((1, 1), np.uint64), np.zeros(4, np.uint64), 1,
 )
 """
     at_once = [

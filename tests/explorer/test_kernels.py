@@ -91,7 +91,7 @@ def test_asking_for_a_branch_never_takes_away_what_was_learned_meanwhile() -> No
 
 
 @njit
-def round_trip(space: Any, words: Any, units: Any) -> bool:
+def round_trip(space: Any, words: Any, units: int) -> bool:
     for row in range(len(words)):
         rows.write_row(space, row, words, row, units)
     same = True
@@ -108,7 +108,22 @@ def test_states_are_packed_into_rows_without_the_unused_half_word(units: int) ->
     words = np.random.default_rng(units).integers(0, 2**64, (50, -(-units // 2)), np.uint64)
     if units % 2:
         words[:, -1] &= np.uint64(2**32 - 1)
-    assert round_trip(np.zeros(50 * units, np.uint32), words, (0,) * units)
+    assert round_trip(np.zeros(50 * units, np.uint32), words, units)
+
+
+@njit
+def holds(space: Any, words: Any, units: int) -> bool:
+    return rows.is_row(space, 0, words, 0, units)
+
+
+@pytest.mark.parametrize("units", [1, 2, 3, 4, 5])
+def test_a_row_is_that_of_one_state_only(units: int) -> None:
+    space, room = np.arange(1, units + 1, dtype=np.uint32), np.zeros((1, 3), np.uint64)
+    for changed in range(units):
+        room.view(np.uint32)[0, :units] = space
+        assert holds(space, room, units)
+        room.view(np.uint32)[0, changed] ^= 1 << 31
+        assert not holds(space, room, units)
 
 
 @settings(deadline=None)
@@ -119,7 +134,7 @@ def test_states_are_packed_into_rows_without_the_unused_half_word(units: int) ->
 )
 def test_the_visited_set_finds_exactly_the_entered_rows(states: list[tuple[int, int]], spare: int, other: int) -> None:
     """A set of whole states, in a table that may be nearly full; rows that move are found in their new place."""
-    units = (0,) * 3
+    units = 3
     space = np.zeros(3 * (len(states) + 1), np.uint32)
     for row, (low, high) in enumerate(states):
         space[3 * row : 3 * row + 3] = [low & 2**32 - 1, low >> 32, high]
@@ -162,7 +177,7 @@ def test_an_entry_of_the_visited_set_holds_a_row_and_as_much_of_a_hash_as_fits(
 
 @njit
 def applied(words: Any, effects: Any, made: Any) -> None:
-    trees.apply(words, 0, 0, effects, made, 0, (0, 0, 0, 0))
+    trees.apply(words, 0, 0, effects, made, 0, 4)
 
 
 @given(words=st.tuples(WORD, WORD), keep=st.tuples(WORD, WORD), shift=st.integers(0, 56), to=st.integers(0, 56))
@@ -199,7 +214,7 @@ class Met(NamedTuple):
 
 
 @njit
-def dropped(met: Any, states: Any, units: Any) -> int:
+def dropped(met: Any, states: Any, units: int) -> int:
     for number in range(len(states)):
         met.made[number] = states[number]
         met.hashes[number] = rows.hash_of(states, number, units)
@@ -216,7 +231,7 @@ def test_only_states_that_were_met_before_are_dropped(batches: list[list[tuple[i
     """What is kept is in order, with its hashes; what is dropped was remembered, or kept before; what came last is
     dropped.
     """
-    units, first = (0,) * 4, (3, 1)
+    units, first = 4, (3, 1)
     met = Met(
         np.zeros((30, 2), np.uint64),
         np.zeros(30, np.uint64),
@@ -242,4 +257,4 @@ def hashed(state: tuple[int, ...]) -> int:
 
 @njit
 def hash_of(words: Any) -> int:
-    return rows.hash_of(words, 0, (0, 0, 0, 0))
+    return rows.hash_of(words, 0, 4)

@@ -119,6 +119,6 @@ def test_a_branch_that_is_missed_though_it_is_known_ends_the_search(monkeypatch:
 
 def test_rows_and_columns_of_words_are_the_same(rows: int = 50) -> None:
     engine = PartitionWorker(tiny_system("reference", "kip-320"), symmetry=True)
-    some = np.random.default_rng(0).integers(0, 1 << 32, rows * len(engine.units), np.uint32)
+    some = np.random.default_rng(0).integers(0, 1 << 32, rows * engine.units, np.uint32)
     assert np.array_equal(engine.rows_of(engine.columns_of(some)), some)
     assert len(engine.columns_of(some)) == engine.layout.words

@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from highwater.explorer.analysis.simulate import Simulation, simulate
-from highwater.explorer.compiler.layout import Layout
 from highwater.explorer.search.plain import plain_python
 from highwater.explorer.system import Cut, System, judge_end, successor
 from highwater.explorer.verdict import DEADLOCK, Budget, SearchOptions, Walking
@@ -20,7 +19,6 @@ from highwater.model.language.records import domain_of, within
 from tests.explorer.test_random_systems import systems
 
 TOP = 40
-NARROW = systems().filter(lambda system: Layout(system.domain).units <= 2)  # each width is compiled for itself
 
 
 @attrs.frozen
@@ -163,7 +161,7 @@ def test_an_interrupt_keeps_the_walks_so_far() -> None:
 
 
 @settings(max_examples=60)
-@given(NARROW, st.integers(0, 1000))
+@given(systems(), st.integers(0, 1000))
 def test_walks_in_random_systems_take_real_steps_and_agree_with_the_oracle(system: System, seed: int) -> None:
     found = simulate(system, Walking(walks=60, depth=12, seed=seed), workers=1, check_deadlock=True)
     whole = plain_python.explore(
@@ -189,7 +187,7 @@ def test_walks_in_random_systems_take_real_steps_and_agree_with_the_oracle(syste
 
 
 @settings(max_examples=40)
-@given(NARROW, st.integers(0, 1000))
+@given(systems(), st.integers(0, 1000))
 def test_counts_of_walks_are_those_of_plain_python(system: System, seed: int) -> None:
     """A walk of one step from the only initial state: enabled and cut steps are counted as plain evaluation does."""
     alone = attrs.evolve(system, initial=system.initial[:1], invariants=(), step_properties=(), prospects=())

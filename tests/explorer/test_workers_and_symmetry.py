@@ -175,7 +175,7 @@ class Representatives:
         self.layout = Layout(system.domain)
         self.permutations = permutations_of(system, self.layout)
         self.tables = tabulate(self.layout, [Image.under(each, self.layout) for each in self.permutations])
-        self.units = (0,) * self.layout.units
+        self.units = self.layout.units
 
     def orbit(self, state: Any) -> set[tuple[int, ...]]:
         """By the definition, in plain Python."""

@@ -297,7 +297,7 @@ def test_a_claim_to_depth_0_is_met(make_spec: Make, engine: Engine) -> None:
     )
 
 
-@pytest.mark.slow  # compiles kernels for states of up to 56 units
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("variant", "bounds", "name"),
     [

@@ -57,7 +57,7 @@ def admit_level(
 
 def initial_blocks(engine: PartitionWorker) -> list[Block]:
     rows = engine.representative_rows(engine.system.initial)
-    width, blocks = len(engine.units), []
+    width, blocks = engine.units, []
     for partition in range(PARTITIONS):
         own = engine.owned(rows, partition, PARTITIONS).reshape(-1, width)
         records = np.concatenate([own, np.zeros((len(own), 2), np.uint32)], axis=1)
@@ -98,7 +98,7 @@ def test_attempts_that_fail_repeat_or_move_change_nothing(
             engine.rows_of(levels.words_of(file, engine.layout.words)) if file else np.zeros(0, np.uint32)
             for file in files
         ]
-        states = [engine.state(some, row) for some in rows for row in range(len(some) // len(engine.units))]
+        states = [engine.state(some, row) for some in rows for row in range(len(some) // engine.units)]
         assert not seen.intersection(states)
         assert len(set(states)) == len(states)
         seen.update(states)
@@ -296,7 +296,7 @@ def test_a_shard_that_is_killed_while_it_folds_is_made_anew(tmp_path: Path, monk
 
     shard = Shard(tmp_path / "a" / str(own), engine.layout)
     assert (shard.end, shard.folded) == (count, count)
-    shard.add(np.full(len(engine.units), 5, np.uint32))
+    shard.add(np.full(engine.units, 5, np.uint32))
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
         patch.setattr(Visited, "fold", killed)
         shard.fold()
@@ -316,7 +316,7 @@ def test_owners_share_the_states_evenly_and_wherever_the_owner_looks() -> None:
         found = [records.reshape(-1, engine.record_width)[:, :-2] for _, records in engine.expand(rows, 1)]
         engine.take_counts()
         rows = np.ascontiguousarray(np.unique(np.concatenate(found), axis=0)).reshape(-1)
-    total = len(rows) // len(engine.units)
-    shares = [len(engine.owned(rows, owner, 4)) // len(engine.units) for owner in range(4)]
+    total = len(rows) // engine.units
+    shares = [len(engine.owned(rows, owner, 4)) // engine.units for owner in range(4)]
     assert sum(shares) == total > 400
     assert max(shares) < 1.5 * total / 4

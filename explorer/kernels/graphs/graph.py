@@ -15,7 +15,7 @@ from highwater.explorer.kernels.arrays import CUT, MISSES, OUTSIDE
 from highwater.explorer.kernels.making.compiling import inlined, kernel
 from highwater.explorer.kernels.making.intrinsics import load
 from highwater.explorer.kernels.states.canonical import make_representative
-from highwater.explorer.kernels.states.rows import hash_of, may_be, next_slot, row_at, row_bits
+from highwater.explorer.kernels.states.rows import hash_of, may_be, next_slot, row_at, row_bits, words_of
 from highwater.explorer.kernels.states.stored import fold_successors, holds, note_parts, read_state
 from highwater.explorer.kernels.steps.batches import list_hits
 from highwater.explorer.kernels.steps.expand import ask_for_rows, ask_for_slots
@@ -25,14 +25,14 @@ _CUT, _OUTSIDE, _FREE = np.uint32(CUT), np.uint32(OUTSIDE), np.uint32(0)
 
 
 @inlined
-def make_all(hits: int, effects: Any, work: Any, units: Any) -> int:
+def make_all(hits: int, effects: Any, work: Any, units: int) -> int:
     """Make the successors of the hits, and keep those that a bound cuts or that change something; how many."""
     kept = 0
     for hit in range(hits):
         effect, at, tree = work.hit_effect[hit], work.hit_state[hit], work.hit_tree[hit]
         apply(work.words, at, effect, effects, work.made, kept, units)
         changed = effects.cut[effect] != 0
-        for word in range((len(units) + 1) // 2):
+        for word in range(words_of(units)):
             changed |= work.made[kept, word] != work.words[at, word]
         work.hit_state[kept], work.hit_tree[kept], work.hit_effect[kept] = at, tree, effect
         kept += changed
@@ -40,7 +40,7 @@ def make_all(hits: int, effects: Any, work: Any, units: Any) -> int:
 
 
 @inlined
-def _find_from(rows: Any, table: Any, number: int, work: Any, units: Any) -> int:
+def _find_from(rows: Any, table: Any, number: int, work: Any, units: int) -> int:
     """The row of a successor, from the slot on where the search for it stands."""
     slot, hashed, bits = work.slots[number], work.hashes[number], row_bits(len(table))
     entry = load(table, slot)
@@ -56,7 +56,7 @@ def _find_from(rows: Any, table: Any, number: int, work: Any, units: Any) -> int
 
 @kernel
 def list_edges(
-    visited: Any, begin: int, end: int, asked: Any, room: Any, machine: Any, work: Any, units: Any
+    visited: Any, begin: int, end: int, asked: Any, room: Any, machine: Any, work: Any, units: int
 ) -> tuple[int, int, int]:
     """List the steps of the rows begin..end that are asked for, as far as there is room.
 

@@ -30,7 +30,7 @@ _FREE = np.uint32(0)
 
 @kernel
 def successors(
-    rows: Any, begin: int, end: int, found: Any, taken: int, machine: Any, work: Any, units: Any
+    rows: Any, begin: int, end: int, found: Any, taken: int, machine: Any, work: Any, units: int
 ) -> tuple[int, int]:
     """Expand the rows begin..end, and keep each successor once with its first parent and action.
 
@@ -80,7 +80,7 @@ def successors(
 
 @kernel
 def list_steps(
-    rows: Any, span: Any, noted: Any, found: Any, taken: int, machine: Any, work: Any, units: Any
+    rows: Any, span: Any, noted: Any, found: Any, taken: int, machine: Any, work: Any, units: int
 ) -> tuple[int, int]:
     """List the steps of the rows of a span that are sources: the row of each, and the state that stands for where it
     leads. Steps that change nothing are left out, and those that a bound cuts are noted only.
@@ -124,10 +124,10 @@ def list_steps(
 
 
 @kernel
-def route(found: Any, taken: int, owners: Any, starts: Any, records: Any, words: Any, units: Any) -> None:
+def route(found: Any, taken: int, owners: Any, starts: Any, records: Any, words: Any, units: int) -> None:
     """Sort successors into records by owner; those of owner p are then the records `starts[p]` .. `starts[p + 1]`."""
     made = found.made.flat
-    width, most = len(units) + RECORD_EXTRA, len(starts) - 1
+    width, most = units + RECORD_EXTRA, len(starts) - 1
     starts[:] = 0
     for number in range(taken):
         read_row(made, number, words, 0, units)
@@ -138,10 +138,10 @@ def route(found: Any, taken: int, owners: Any, starts: Any, records: Any, words:
     for number in range(taken):
         at = starts[owners[number]] * width
         starts[owners[number]] += 1
-        for unit in range(len(units)):
-            records[at + unit] = made[number * len(units) + unit]
-        records[at + len(units)] = found.parents[number]
-        records[at + len(units) + 1] = found.actions[number]
+        for unit in range(units):
+            records[at + unit] = made[number * units + unit]
+        records[at + units] = found.parents[number]
+        records[at + units + 1] = found.actions[number]
     for number in range(most, 0, -1):
         starts[number] = starts[number - 1]
     starts[0] = 0
@@ -149,7 +149,7 @@ def route(found: Any, taken: int, owners: Any, starts: Any, records: Any, words:
 
 @kernel
 def first_breaking(
-    rows: Any, count: int, wanted: Any, trees: Any, steps: Any, effects: Any, work: Any, units: Any
+    rows: Any, count: int, wanted: Any, trees: Any, steps: Any, effects: Any, work: Any, units: int
 ) -> int:
     """The first row with a step that violates any of the wanted step properties, or -1. All walks are known."""
     for row in range(count):
@@ -162,7 +162,7 @@ def first_breaking(
 
 
 @kernel
-def first_violating(rows: Any, count: int, wanted: Any, trees: Any, words: Any, units: Any) -> int:
+def first_violating(rows: Any, count: int, wanted: Any, trees: Any, words: Any, units: int) -> int:
     """The first row that violates any of the wanted invariants, or -1. All walks are known."""
     for row in range(count):
         read_row(rows, row, words, 0, units)
@@ -172,7 +172,7 @@ def first_violating(rows: Any, count: int, wanted: Any, trees: Any, words: Any, 
 
 
 @kernel
-def orbits_of(rows: Any, count: int, symmetry: Any, orbits: Any, words: Any, room: Any, units: Any) -> None:
+def orbits_of(rows: Any, count: int, symmetry: Any, orbits: Any, words: Any, room: Any, units: int) -> None:
     """How many states each of the first rows stands for."""
     for row in range(count):
         read_row(rows, row, words, 0, units)

@@ -21,7 +21,7 @@ _UPPER = np.uint64(32)
 
 
 @inlined
-def row_after(at: int, effect: int, visited: Any, machine: Any, work: Any, units: Any) -> int:
+def row_after(at: int, effect: int, visited: Any, machine: Any, work: Any, units: int) -> int:
     """The row that stands for a successor of a state of the batch, or -1."""
     apply(work.words, at, effect, machine.effects, work.made, 0, units)
     make_representative(work.made, 0, machine.symmetry, units)
@@ -29,7 +29,7 @@ def row_after(at: int, effect: int, visited: Any, machine: Any, work: Any, units
 
 
 @kernel
-def mark_predecessors(visited: Any, span: Any, marks: Any, near: Any, machine: Any, work: Any, units: Any) -> int:
+def mark_predecessors(visited: Any, span: Any, marks: Any, near: Any, machine: Any, work: Any, units: int) -> int:
     """Mark the rows of a span that have a marked successor among those of the next level.
 
     Few successors are. A flag in `near`, in the place that a hash gives, says that a state may stand for one of them.
@@ -62,7 +62,7 @@ def mark_predecessors(visited: Any, span: Any, marks: Any, near: Any, machine: A
 
 
 @inlined
-def _note_near(rows: Any, begin: int, end: int, marks: Any, near: Any, symmetry: Any, work: Any, units: Any) -> None:
+def _note_near(rows: Any, begin: int, end: int, marks: Any, near: Any, symmetry: Any, work: Any, units: int) -> None:
     """Flag where the marked rows begin..end and all their images have their places, and nothing else."""
     near[:] = False
     image = len(work.made) - IMAGE
@@ -76,13 +76,13 @@ def _note_near(rows: Any, begin: int, end: int, marks: Any, near: Any, symmetry:
 
 
 @inlined
-def _place_in(near: Any, words: Any, at: int, units: Any) -> int:
+def _place_in(near: Any, words: Any, at: int, units: int) -> int:
     return hash_of(words, at, units) >> _UPPER & np.uint64(len(near) - 1)
 
 
 @kernel
 def note_parents(
-    visited: Any, span: Any, marks: Any, among: int, parents: Any, machine: Any, work: Any, units: Any
+    visited: Any, span: Any, marks: Any, among: int, parents: Any, machine: Any, work: Any, units: int
 ) -> int:
     """Note for each marked row of the next level without a parent one of the rows of a span that leads to it.
 
@@ -111,7 +111,7 @@ def note_parents(
 
 
 @kernel
-def mark_at_rest(rows: Any, begin: int, end: int, marks: Any, trees: Any, work: Any, units: Any) -> None:
+def mark_at_rest(rows: Any, begin: int, end: int, marks: Any, trees: Any, work: Any, units: int) -> None:
     """Mark the rows begin..end without successors and without cut steps. Their walks are all known."""
     for row in range(begin, end):
         read_state(rows, row, work.words, 0, units)
@@ -121,7 +121,7 @@ def mark_at_rest(rows: Any, begin: int, end: int, marks: Any, trees: Any, work: 
 
 
 @kernel
-def mark_breaking(rows: Any, begin: int, end: int, wanted: Any, marks: Any, machine: Any, work: Any, units: Any) -> int:
+def mark_breaking(rows: Any, begin: int, end: int, wanted: Any, marks: Any, machine: Any, work: Any, units: int) -> int:
     """Mark the rows begin..end with a step that violates any of the wanted step properties. The walks of actions are
     all known.
 
@@ -145,7 +145,7 @@ def mark_breaking(rows: Any, begin: int, end: int, wanted: Any, marks: Any, mach
 
 
 @kernel
-def mark_reaching(visited: Any, end: int, marks: Any, along: Any, machine: Any, work: Any, units: Any) -> int:
+def mark_reaching(visited: Any, end: int, marks: Any, along: Any, machine: Any, work: Any, units: int) -> int:
     """Mark the unmarked rows below `end` that have a marked successor by one of the actions `along`, or such a step
     that a bound cuts.
 

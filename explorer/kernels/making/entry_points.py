@@ -3,7 +3,8 @@ compiled, and kept.
 
 Arguments and results are those of the function of that name in the module of `highwater.explorer.kernels` that is
 named below: contiguous arrays, whole numbers and tuples of them. Machine code is for certain types of arguments: of
-arrays, the elements' type and the number of axes; of tuples, the length.
+arrays, the elements' type and the number of axes; of tuples, what is in them. How many units a row has is a number
+like any other, so that one set of kernels serves every model.
 """
 
 from __future__ import annotations
@@ -158,12 +159,10 @@ class Together(NamedTuple):
     """The kernels of a search, which are compiled together once one of them has to be.
 
     Attributes:
-        units: a tuple as long as a row.
         liveness: whether it judges liveness.
         processes: how many compile side by side.
     """
 
-    units: tuple[int, ...]
     liveness: bool
     processes: int
 
@@ -189,7 +188,7 @@ class MachineCode:
             return {}
         from highwater.explorer.kernels.making.signatures import of_a_search
 
-        kernels = of_a_search(self.together.units, self.together.liveness)
+        kernels = of_a_search(self.together.liveness)
         found: dict[str, compilers.Kernel] = {name_of(*kernel): kernel for kernel in kernels}
         missing = {each: kernel for each, kernel in found.items() if not code_cache.load(each)} if name in found else {}
         return missing if self.processes(missing) > 1 else {}

@@ -33,12 +33,6 @@ from highwater.explorer.kernels.arrays import (
 )
 from highwater.explorer.kernels.walk_arrays import Programs, Walker, Walks
 
-UNITS_OF_A_WORD = 2
-WIDTHS = (1, 2, 3, 4, 5, 6, 7, 8, 16, 24, 32)
-"""The numbers of 32-bit units of a row that machine code is made for ahead of time: every state of up to 1,024 bits has
-one of them.
-"""
-
 
 def _array(kind: Any, axes: int = 1) -> np.ndarray:
     return np.empty((0,) * axes, kind)
@@ -76,65 +70,61 @@ WALKER = Walker(
     hit_effect=NUMBERS, enabled=NUMBERS, taken=NUMBERS, cut_steps=NUMBERS, ends=WORDS_2,
 )  # fmt: skip
 
-ANY_WIDTH: dict[str, tuple[Any, ...]] = {
+KERNELS: dict[str, tuple[Any, ...]] = {
+    "steps.expand.expand": (VISITED, NUMBERS, Limits(0, 0, 0, 0, 0), MACHINE, WORK, 0),
+    "steps.check.check": (FLAT, 0, 0, WORDS, NUMBERS, TREES, Checking(WORDS_2, UNITS_2, WORDS_2, NUMBERS_2), 0),
+    "steps.check.mark_violating": (FLAT, 0, 0, WORDS, BYTES, TREES, WORDS_2, 0),
+    "states.refolding.copy_rows": (FLAT, NUMBERS, UNITS, WORDS_2, 0),
+    "states.stored.enter_rows": (FLAT, 0, 0, UNITS, WORDS_2, WORDS, 0),
+    "states.stored.find": (FLAT, UNITS, WORDS_2, UNITS_2, 0),
+    "states.stored.move_row": (FLAT, 0, 0, UNITS, WORDS_2, 0),
+    "states.canonical.orbit_sizes": (FLAT, 0, 0, SYMMETRY, WORDS_2, 0),
+    "states.canonical.representative": (WORDS_2, SYMMETRY, 0),
+    "graphs.reach.mark_breaking": (FLAT, 0, 0, FLAGS, BYTES, MACHINE, WORK, 0),
+    "graphs.reach.mark_predecessors": (VISITED, SPAN, BYTES, FLAGS, MACHINE, WORK, 0),
+    "graphs.reach.mark_reaching": (VISITED, 0, BYTES, BYTES, MACHINE, WORK, 0),
+    "graphs.graph.list_edges": (
+        VISITED, 0, 0, Asked(BYTES, BYTES, BYTES), Listed(UNITS, SHORTS, UNITS), MACHINE, WORK, 0,
+    ),
+    "graphs.reach.mark_at_rest": (FLAT, 0, 0, BYTES, TREES, WORK, 0),
+    "states.owners.admit": (
+        UNITS, 0, Visited(OWNED, UNITS), 0, Admitted(NUMBERS, DISTANCES), 0, Hashing(WORDS_2, WORDS), 0,
+    ),
+    "states.owners.enter": (OWNED, 0, 0, UNITS, WORDS_2, WORDS, 0),
+    "states.owners.find_records": (UNITS, OWNED, UNITS, NUMBERS, WORDS_2, WORDS, 0),
+    "graphs.partitions.first_breaking": (UNITS, 0, FLAGS, TREES, TREES, EFFECTS, WORK, 0),
+    "graphs.partitions.first_violating": (UNITS, 0, WORDS, TREES, WORDS_2, 0),
+    "states.owners.keep_owned": (UNITS, 0, 0, 0, WORDS_2, 0),
+    "graphs.partitions.list_steps": (
+        FLAT, SPAN, Noted(BYTES, BYTES_2, BYTES_2), GATHERED, 0, MACHINE, WORK, 0,
+    ),
+    "graphs.partitions.orbits_of": (UNITS, 0, SYMMETRY, NUMBERS, WORDS_2, WORDS_2, 0),
+    "graphs.partitions.route": (GATHERED, 0, DISTANCES, NUMBERS, UNITS, WORDS_2, 0),
+    "graphs.partitions.successors": (UNITS, 0, 0, GATHERED, 0, MACHINE, WORK, 0),
+    "steps.walks.walk_on": (
+        0, Walks(0, 0, WORDS_2, CHANCES, 0, 0, 0), Programs(TREES, TREES, TREES, EFFECTS), WALKER, 0,
+    ),
     "graphs.components.judge_components": (GRAPH, FAIRNESS, BYTES, BYTES, UNITS, 0, COMPONENTS, NUMBERS_2),
     "graphs.components.mark_held_back": (GRAPH, FAIRNESS, BYTES, BYTES),
     "graphs.components.mark_ways": (GRAPH, UNITS, 0, DISTANCES, BYTES),
     "graphs.components.measure": (GRAPH, NUMBERS, BYTES, BYTES, DISTANCES, UNITS),
     "states.refolding.enter_parts": (WORDS_2, 0, 0, UNITS),
+    "states.refolding.fold_rows": (UNITS, 0, 0, FOLDED, 0, Batch(WORDS_2, UNITS_2, WORDS, WORDS), UNITS, 0),
     "states.refolding.widen_rows": (FOLDED, 0, 0),
     "states.owners.remove_after": (0, UNITS),
     "graphs.passes.drop_leading_nowhere": (GRAPH, 0, 0, BYTES, BYTES, UNITS),
     "graphs.passes.drop_unpreceded": (GRAPH, 0, 0, BYTES, BYTES, BYTES),
     "graphs.passes.mark_ways_in": (GRAPH, 0, 0, BYTES, DISTANCES, BYTES),
     "graphs.passes.measure_range": (GRAPH, 0, 0, BYTES, 0, FAIRNESS, Measured(DISTANCES, BYTES, BYTES)),
-}
-"""The kernels that do not read rows, by module and name."""
-
-ONE_WIDTH: dict[str, tuple[Any, ...]] = {
-    "steps.expand.expand": (VISITED, NUMBERS, Limits(0, 0, 0, 0, 0), MACHINE, WORK),
-    "steps.check.check": (FLAT, 0, 0, WORDS, NUMBERS, TREES, Checking(WORDS_2, UNITS_2, WORDS_2, NUMBERS_2)),
-    "steps.check.mark_violating": (FLAT, 0, 0, WORDS, BYTES, TREES, WORDS_2),
-    "states.refolding.copy_rows": (FLAT, NUMBERS, UNITS, WORDS_2),
-    "states.stored.enter_rows": (FLAT, 0, 0, UNITS, WORDS_2, WORDS),
-    "states.stored.find": (FLAT, UNITS, WORDS_2, UNITS_2),
-    "states.stored.move_row": (FLAT, 0, 0, UNITS, WORDS_2),
-    "states.canonical.orbit_sizes": (FLAT, 0, 0, SYMMETRY, WORDS_2),
-    "states.canonical.representative": (WORDS_2, SYMMETRY),
-    "graphs.reach.mark_breaking": (FLAT, 0, 0, FLAGS, BYTES, MACHINE, WORK),
-    "graphs.reach.mark_predecessors": (VISITED, SPAN, BYTES, FLAGS, MACHINE, WORK),
-    "graphs.reach.mark_reaching": (VISITED, 0, BYTES, BYTES, MACHINE, WORK),
-    "graphs.graph.list_edges": (
-        VISITED, 0, 0, Asked(BYTES, BYTES, BYTES), Listed(UNITS, SHORTS, UNITS), MACHINE, WORK,
-    ),
-    "graphs.reach.mark_at_rest": (FLAT, 0, 0, BYTES, TREES, WORK),
-    "states.owners.admit": (
-        UNITS, 0, Visited(OWNED, UNITS), 0, Admitted(NUMBERS, DISTANCES), 0, Hashing(WORDS_2, WORDS),
-    ),
-    "states.owners.enter": (OWNED, 0, 0, UNITS, WORDS_2, WORDS),
-    "states.owners.find_records": (UNITS, OWNED, UNITS, NUMBERS, WORDS_2, WORDS),
-    "graphs.partitions.first_breaking": (UNITS, 0, FLAGS, TREES, TREES, EFFECTS, WORK),
-    "graphs.partitions.first_violating": (UNITS, 0, WORDS, TREES, WORDS_2),
-    "states.owners.keep_owned": (UNITS, 0, 0, 0, WORDS_2),
-    "graphs.partitions.list_steps": (
-        FLAT, SPAN, Noted(BYTES, BYTES_2, BYTES_2), GATHERED, 0, MACHINE, WORK,
-    ),
-    "graphs.partitions.orbits_of": (UNITS, 0, SYMMETRY, NUMBERS, WORDS_2, WORDS_2),
-    "graphs.partitions.route": (GATHERED, 0, DISTANCES, NUMBERS, UNITS, WORDS_2),
-    "graphs.partitions.successors": (UNITS, 0, 0, GATHERED, 0, MACHINE, WORK),
-    "steps.walks.walk_on": (
-        0, Walks(0, 0, WORDS_2, CHANCES, 0, 0, 0), Programs(TREES, TREES, TREES, EFFECTS), WALKER,
-    ),
 }  # fmt: skip
-"""The kernels that read rows of one machine, but for their last argument, a tuple as long as a row."""
+"""The kernels by module and name. The last argument of those that read rows is how many units a row has."""
 
 FOLDED_ROWS: dict[str, tuple[Any, ...]] = {
     name: (Visited(FOLDED, UNITS) if arguments[0] is VISITED else FOLDED, *arguments[1:])
-    for name, arguments in ONE_WIDTH.items()
+    for name, arguments in KERNELS.items()
     if arguments[0] is FLAT or arguments[0] is VISITED
-} | {"states.refolding.fold_rows": (UNITS, 0, 0, FOLDED, 0, Batch(WORDS_2, UNITS_2, WORDS, WORDS), UNITS)}
-"""Those that read folded rows, of more than one word."""
-
+}
+"""Those that read folded rows, too."""
 
 OF_A_SEARCH = (
     "steps.expand.expand", "graphs.reach.mark_predecessors", "states.canonical.representative", "steps.check.check",
@@ -150,23 +140,15 @@ OF_LIVENESS = (
 """What it calls besides up to its first lasso."""
 
 
-def of_a_search(units: tuple[int, ...], liveness: bool) -> list[tuple[str, str, tuple[Any, ...]]]:
-    """Kernels that a search calls whose rows have so many units: the module, the name, and arguments."""
+def of_a_search(liveness: bool) -> list[tuple[str, str, tuple[Any, ...]]]:
+    """Kernels that a search calls: the module, the name, and arguments."""
     names = (*OF_A_SEARCH[:1], *OF_LIVENESS[:1], *OF_A_SEARCH[1:], *OF_LIVENESS[1:]) if liveness else OF_A_SEARCH
-    arguments = [(*ONE_WIDTH[name], units) if name in ONE_WIDTH else ANY_WIDTH[name] for name in names]
-    split = (name.rsplit(".", 1) for name in names)
-    return [(module, name, each) for (module, name), each in zip(split, arguments, strict=True)]
+    split = ((name, *name.rsplit(".", 1)) for name in names)
+    return [(module, kernel, KERNELS[name]) for name, module, kernel in split]
 
 
-def all_signatures(widths: tuple[int, ...] = WIDTHS) -> list[tuple[str, tuple[Any, ...]]]:
+def all_signatures() -> list[tuple[str, tuple[Any, ...]]]:
     """Kernels by module and name, each with arguments of types that it is called with. Those that take longest to
     compile come first.
     """
-    rows = [(name, (*arguments, (0,) * width)) for name, arguments in ONE_WIDTH.items() for width in widths]
-    rows += [
-        (name, (*arguments, (0,) * width))
-        for name, arguments in FOLDED_ROWS.items()
-        for width in widths
-        if width > UNITS_OF_A_WORD
-    ]
-    return sorted(rows, key=lambda each: -len(each[1][-1])) + list(ANY_WIDTH.items())
+    return [*FOLDED_ROWS.items(), *KERNELS.items()]

@@ -14,31 +14,32 @@ import numpy as np
 from highwater.explorer.kernels.arrays import IMAGE, KEYS, LEAST
 from highwater.explorer.kernels.making.compiling import inlined, kernel
 from highwater.explorer.kernels.making.intrinsics import count_bits, pext
+from highwater.explorer.kernels.states.rows import words_of
 from highwater.explorer.kernels.states.stored import read_state
 
 _ZERO, _ONE = np.uint64(0), np.uint64(1)
 
 
 @inlined
-def permute(words: Any, at: int, permutation: int, symmetry: Any, room: Any, into: int, units: Any) -> None:
+def permute(words: Any, at: int, permutation: int, symmetry: Any, room: Any, into: int, units: int) -> None:
     """Put the image of `words[at]` under a permutation, the identity not counted, into `room[into]`."""
-    for word in range((len(units) + 1) // 2):
+    for word in range(words_of(units)):
         room[into, word] = np.uint64(0)
     for chunk in range(len(symmetry.chunks)):
         value = (words[at, symmetry.chunks[chunk, 0]] >> symmetry.chunks[chunk, 1]) & symmetry.chunks[chunk, 2]
-        for word in range((len(units) + 1) // 2):
+        for word in range(words_of(units)):
             room[into, word] |= symmetry.images[permutation, chunk, value, word]
     for guard in range(len(symmetry.guards)):
         value = (words[at, symmetry.guards[guard, 0]] >> symmetry.guards[guard, 1]) & symmetry.guards[guard, 2]
-        for word in range((len(units) + 1) // 2):
+        for word in range(words_of(units)):
             room[into, word] &= symmetry.kept[permutation, guard, value, word]
 
 
 @inlined
-def _order(some: Any, i: int, other: Any, j: int, units: Any) -> int:
+def _order(some: Any, i: int, other: Any, j: int, units: int) -> int:
     """-1, 0 or 1 as `some[i]` is below, equal to or above `other[j]`."""
     order = 0
-    for word in range((len(units) + 1) // 2):
+    for word in range(words_of(units)):
         if order == 0 and some[i, word] != other[j, word]:
             order = -1 if some[i, word] < other[j, word] else 1
     return order
@@ -111,7 +112,7 @@ def stand_for_themselves(symmetry: Any) -> bool:
 
 
 @inlined
-def make_representative(made: Any, at: int, symmetry: Any, units: Any) -> None:
+def make_representative(made: Any, at: int, symmetry: Any, units: int) -> None:
     """Replace `made[at]` by its representative: in ranks, the least of the images whose keys are in the least order.
     The last rows are room.
     """
@@ -121,7 +122,7 @@ def make_representative(made: Any, at: int, symmetry: Any, units: Any) -> None:
     order = _order_of_keys(made, at, symmetry, made)
     begin, end = symmetry.first[order], symmetry.first[order + 1]
     image, least = len(made) - IMAGE, len(made) - LEAST
-    words = (len(units) + 1) // 2
+    words = words_of(units)
     if end == begin + 1:
         if symmetry.chosen[begin]:
             permute(made, at, symmetry.chosen[begin] - 1, symmetry, made, image, units)
@@ -143,7 +144,7 @@ def make_representative(made: Any, at: int, symmetry: Any, units: Any) -> None:
 
 
 @inlined
-def orbit_size(words: Any, at: int, symmetry: Any, room: Any, units: Any) -> int:
+def orbit_size(words: Any, at: int, symmetry: Any, room: Any, units: int) -> int:
     """How many states the representative `words[at]` stands for. The last rows of `room` are room.
 
     A permutation that leaves it as it is leaves the order of its keys, too.
@@ -166,7 +167,7 @@ def orbit_size(words: Any, at: int, symmetry: Any, room: Any, units: Any) -> int
 
 
 @kernel
-def orbit_sizes(rows: Any, begin: int, end: int, symmetry: Any, room: Any, units: Any) -> int:
+def orbit_sizes(rows: Any, begin: int, end: int, symmetry: Any, room: Any, units: int) -> int:
     """How many states the rows begin..end, representatives all, stand for together."""
     total = 0
     for row in range(begin, end):
@@ -176,6 +177,6 @@ def orbit_sizes(rows: Any, begin: int, end: int, symmetry: Any, room: Any, units
 
 
 @kernel
-def representative(room: Any, symmetry: Any, units: Any) -> None:
+def representative(room: Any, symmetry: Any, units: int) -> None:
     """Replace `room[0]` by its representative; `room` has `SPARE` more rows."""
     make_representative(room, 0, symmetry, units)

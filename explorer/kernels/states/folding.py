@@ -37,7 +37,7 @@ from highwater.explorer.kernels.arrays import (
 from highwater.explorer.kernels.making.compiling import inlined
 from highwater.explorer.kernels.making.intrinsics import prefetch, prefetch_at, put_half_word, word_at
 from highwater.explorer.kernels.states.parts import content_of, hash_in, look_up, shape_at
-from highwater.explorer.kernels.states.rows import hash_of_mixed, home_slot, mixed_with
+from highwater.explorer.kernels.states.rows import hash_of_mixed, home_slot, mixed_with, words_of
 
 _BEHIND_CUT = np.uint64(BEHIND_CUT)
 _ZERO, _ONE, _BYTE, _WIDTH, _TOP = np.uint64(0), np.uint64(1), np.uint64(8), np.uint64(64), np.uint64(63)
@@ -108,10 +108,10 @@ def _put_piece(rows: Any, number: int, place: int, words: Any, at: int) -> None:
 
 
 @inlined
-def unfold(rows: Any, row: int, words: Any, at: int, units: Any) -> None:
+def unfold(rows: Any, row: int, words: Any, at: int, units: int) -> None:
     """Unpack a row into `words[at]`."""
     key = key_at(rows, row)
-    for word in range((len(units) + 1) // 2):
+    for word in range(words_of(units)):
         words[at, word] = _ZERO
     for place in range(len(rows.plan)):
         if rows.plan[place, WORDS]:
@@ -119,7 +119,7 @@ def unfold(rows: Any, row: int, words: Any, at: int, units: Any) -> None:
 
 
 @inlined
-def unfold_batch(rows: Any, first: int, states: int, words: Any, numbers: Any, units: Any) -> None:
+def unfold_batch(rows: Any, first: int, states: int, words: Any, numbers: Any, units: int) -> None:
     """Unpack rows from `first` on, and note the numbers of all their parts: place by place, from the last one on."""
     root = len(rows.plan) - 1
     left, right = rows.plan[root, LEFT], rows.plan[root, RIGHT]
@@ -128,7 +128,7 @@ def unfold_batch(rows: Any, first: int, states: int, words: Any, numbers: Any, u
         prefetch_at(rows.parts, key & _LOW)
         prefetch_at(rows.parts, key >> _HALF)
         numbers[left, at], numbers[right, at] = np.uint32(key & _LOW), np.uint32(key >> _HALF)
-        for word in range((len(units) + 1) // 2):
+        for word in range(words_of(units)):
             words[at, word] = _ZERO
     for place in range(root - 1, -1, -1):
         if rows.plan[place, WORDS]:
@@ -153,7 +153,7 @@ def note_numbers(rows: Any, row: int, numbers: Any, at: int) -> None:
 
 
 @inlined
-def _note_changes(rows: Any, states: int, words: Any, keys: Any, sources: Any, source_words: Any, units: Any) -> None:
+def _note_changes(rows: Any, states: int, words: Any, keys: Any, sources: Any, source_words: Any, units: int) -> None:
     """Put the words in which a batch's states are not as their sources into `keys`, a bit each. There are no branches,
     since which words these are is hard to predict.
     """
@@ -161,7 +161,7 @@ def _note_changes(rows: Any, states: int, words: Any, keys: Any, sources: Any, s
     cut, before, own = whole[FIRST_WORD], whole[LOWEST], whole[HELD]
     for at in range(states):
         source, changed = sources[at], _ZERO
-        for word in range((len(units) + 1) // 2):
+        for word in range(words_of(units)):
             changed |= np.uint64(words[at, word] != source_words[source, word]) << np.uint64(word)
         differ = words[at, cut] ^ source_words[source, cut]
         changed = changed & ~own | (own if differ & before else _ZERO)
@@ -204,7 +204,7 @@ def _look_up_listed(rows: Any, place: int, shape: Any, count: int, listed: Any, 
 
 
 @inlined
-def fold_batch(rows: Any, states: int, batch: Any, like: Any, units: Any, enters: bool, chained: bool) -> None:
+def fold_batch(rows: Any, states: int, batch: Any, like: Any, units: int, enters: bool, chained: bool) -> None:
     """Find the numbers of the parts of a batch of states, and of their halves, their keys.
 
     Args:

@@ -23,6 +23,7 @@ from highwater.explorer.kernels.states.rows import (
     read_row,
     row_at,
     row_bits,
+    words_of,
     write_row,
 )
 
@@ -34,10 +35,10 @@ _MULTIPLIER = np.uint64(0xFF51AFD7ED558CCD)  # of MurmurHash3's finalizer
 
 
 @inlined
-def owner_hash(words: Any, at: int, units: Any) -> int:
+def owner_hash(words: Any, at: int, units: int) -> int:
     """The hash of `words[at]`: its lower half says who owns the state, its upper half where the owner looks for it."""
     mixed = np.uint64(0)
-    for word in range((len(units) + 1) // 2):
+    for word in range(words_of(units)):
         mixed = (mixed ^ words[at, word]) * _MULTIPLIER
         mixed ^= mixed >> _SHIFT
     mixed *= _MULTIPLIER
@@ -64,7 +65,7 @@ def tag_of(hashed: int) -> int:
 
 
 @inlined
-def _read(rows: Any, row: int, words: Any, at: int, units: Any) -> None:
+def _read(rows: Any, row: int, words: Any, at: int, units: int) -> None:
     """Unpack an owner's row into `words[at]`."""
     if row < rows.folded:
         stored.read_state(rows.older, row, words, at, units)
@@ -73,12 +74,12 @@ def _read(rows: Any, row: int, words: Any, at: int, units: Any) -> None:
 
 
 @inlined_by_type
-def _prefetch_row(rows: Any, row: int, units: Any) -> Any:
+def _prefetch_row(rows: Any, row: int, units: int) -> Any:
     """Ask for the memory of a row."""
     if rows.instance_class is FlatRows:
         return lambda rows, row, units: stored.ask_for_row(rows, row, units)
 
-    def ask(rows: Any, row: int, units: Any) -> None:
+    def ask(rows: Any, row: int, units: int) -> None:
         if row < rows.folded:
             stored.ask_for_row(rows.older, row, units)
         else:
@@ -88,17 +89,17 @@ def _prefetch_row(rows: Any, row: int, units: Any) -> Any:
 
 
 @inlined_by_type
-def _is_state(rows: Any, row: int, words: Any, at: int, units: Any) -> Any:
+def _is_state(rows: Any, row: int, words: Any, at: int, units: int) -> Any:
     """Whether a row holds `words[at]`. The last of `words` is room for an owner's row."""
     if rows.instance_class is FlatRows:
         return lambda rows, row, words, at, units: is_row(rows.flat, row, words, at, units)
 
-    def is_state(rows: Any, row: int, words: Any, at: int, units: Any) -> bool:
+    def is_state(rows: Any, row: int, words: Any, at: int, units: int) -> bool:
         if row >= rows.folded:
             return is_row(rows.newer.flat, row - rows.folded, words, at, units)
         room, same = len(words) - 1, True
         stored.read_state(rows.older, row, words, room, units)
-        for word in range((len(units) + 1) // 2):
+        for word in range(words_of(units)):
             same &= words[room, word] == words[at, word]
         return same
 
@@ -109,7 +110,7 @@ def _is_state(rows: Any, row: int, words: Any, at: int, units: Any) -> Any:
 
 
 @inlined
-def ask_for_row(rows: Any, table: Any, hashed: int, units: Any) -> None:
+def ask_for_row(rows: Any, table: Any, hashed: int, units: int) -> None:
     """Ask for the memory of the first row that a state of this hash may be."""
     slot, bits, tag = slot_of(hashed, len(table)), row_bits(len(table)), tag_of(hashed)
     entry = table[slot]
@@ -121,7 +122,7 @@ def ask_for_row(rows: Any, table: Any, hashed: int, units: Any) -> None:
 
 
 @inlined
-def find_slot(rows: Any, table: Any, words: Any, at: int, hashed: int, units: Any) -> int:
+def find_slot(rows: Any, table: Any, words: Any, at: int, hashed: int, units: int) -> int:
     """The slot that holds `words[at]`, which has this hash, or else the free one where it would be."""
     slot, bits, tag = slot_of(hashed, len(table)), row_bits(len(table)), tag_of(hashed)
     entry = table[slot]
@@ -137,9 +138,9 @@ def entry_for(row: int, hashed: int, table: Any) -> int:
 
 
 @inlined
-def read_batch(records: Any, first: int, batch: int, table: Any, words: Any, hashes: Any, units: Any) -> None:
+def read_batch(records: Any, first: int, batch: int, table: Any, words: Any, hashes: Any, units: int) -> None:
     """Read records and hash them, and ask for the slots where the search for each begins."""
-    width = len(units) + RECORD_EXTRA
+    width = units + RECORD_EXTRA
     for number in range(batch):
         read_row(records[(first + number) * width :], 0, words, number, units)
         hashes[number] = owner_hash(words, number, units)
@@ -147,7 +148,7 @@ def read_batch(records: Any, first: int, batch: int, table: Any, words: Any, has
 
 
 @kernel
-def find_records(records: Any, rows: Any, table: Any, found: Any, words: Any, hashes: Any, units: Any) -> int:
+def find_records(records: Any, rows: Any, table: Any, found: Any, words: Any, hashes: Any, units: int) -> int:
     """Find the row of each record; how many have none, for which `found` gets -1. `words` is room for a batch and one
     more, `hashes` for a batch.
     """
@@ -163,7 +164,7 @@ def find_records(records: Any, rows: Any, table: Any, found: Any, words: Any, ha
 
 
 @kernel
-def admit(records: Any, source: int, visited: Any, end: int, new: Any, admitted: int, room: Any, units: Any) -> int:
+def admit(records: Any, source: int, visited: Any, end: int, new: Any, admitted: int, room: Any, units: int) -> int:
     """Enter records that are not known yet behind the rows 0..end; the table and the rows must have room for all of
     them.
 
@@ -175,7 +176,7 @@ def admit(records: Any, source: int, visited: Any, end: int, new: Any, admitted:
         How many are there then.
     """
     rows, table, words, hashes = visited.rows, visited.table, room.words, room.hashes
-    width = len(units) + RECORD_EXTRA
+    width = units + RECORD_EXTRA
     count = len(records) // width
     for first in range(0, count, len(hashes)):
         batch = min(count - first, len(hashes))
@@ -188,7 +189,7 @@ def admit(records: Any, source: int, visited: Any, end: int, new: Any, admitted:
                 write_row(rows.newer.flat, end - rows.folded, words, number, units)
                 table[slot] = entry_for(end, hashes[number], table)
                 end += 1
-                at = (first + number) * width + len(units)
+                at = (first + number) * width + units
                 new.parents[admitted] = (np.int64(source) << np.int64(32)) | np.int64(records[at])
                 new.actions[admitted] = records[at + 1]
                 admitted += 1
@@ -196,7 +197,7 @@ def admit(records: Any, source: int, visited: Any, end: int, new: Any, admitted:
 
 
 @kernel
-def enter(rows: Any, begin: int, end: int, table: Any, words: Any, hashes: Any, units: Any) -> None:
+def enter(rows: Any, begin: int, end: int, table: Any, words: Any, hashes: Any, units: int) -> None:
     """Enter rows that are known to differ into a table with room for them."""
     for first in range(begin, end, len(hashes)):
         batch = min(end - first, len(hashes))
@@ -223,7 +224,7 @@ def remove_after(end: int, table: Any) -> None:
 
 
 @kernel
-def keep_owned(rows: Any, count: int, mine: int, owners: int, words: Any, units: Any) -> int:
+def keep_owned(rows: Any, count: int, mine: int, owners: int, words: Any, units: int) -> int:
     """Move the rows of one owner to the front; how many there are."""
     kept = 0
     for row in range(count):

@@ -15,19 +15,20 @@ from typing import Any
 import numpy as np
 
 from highwater.explorer.kernels.making.compiling import inlined
+from highwater.explorer.kernels.states.rows import words_of
 
 _SHIFT, _ONE = np.uint64(20), np.uint64(1)
 
 
 @inlined
-def moved_unless_recent(number: int, kept: int, work: Any, units: Any) -> bool:
+def moved_unless_recent(number: int, kept: int, work: Any, units: int) -> bool:
     """Move a successor, and its hash, to the place of those that are kept, and remember it. False if it was among those
     met just before.
     """
     hashed = work.hashes[number]
     place = hashed >> _SHIFT & np.uint64(len(work.recent)) - _ONE
     known = True
-    for word in range((len(units) + 1) // 2):
+    for word in range(words_of(units)):
         value = work.made[number, word]
         known &= work.recent[place, word] == value
         work.recent[place, word] = work.made[kept, word] = value
@@ -36,7 +37,7 @@ def moved_unless_recent(number: int, kept: int, work: Any, units: Any) -> bool:
 
 
 @inlined
-def drop_recent(successors: int, work: Any, units: Any) -> int:
+def drop_recent(successors: int, work: Any, units: int) -> int:
     """Keep the successors that are not among those met just before, and the steps that lead to them; how many."""
     kept = 0
     for number in range(successors):

@@ -10,14 +10,22 @@ from highwater.explorer.kernels.arrays import NUMBER_BITS, ROW_BYTES, Likenesses
 from highwater.explorer.kernels.making.compiling import kernel
 from highwater.explorer.kernels.states.folding import fold_batch, key_at, put_key
 from highwater.explorer.kernels.states.parts import hash_of_part
-from highwater.explorer.kernels.states.rows import entry_of, home_slot, next_slot, read_row, row_bits, write_row
+from highwater.explorer.kernels.states.rows import (
+    entry_of,
+    home_slot,
+    next_slot,
+    read_row,
+    row_bits,
+    words_of,
+    write_row,
+)
 from highwater.explorer.kernels.states.stored import read_state
 
 _FREE = np.uint32(0)
 
 
 @kernel
-def fold_rows(flat: Any, begin: int, end: int, rows: Any, first: int, batch: Any, sources: Any, units: Any) -> None:
+def fold_rows(flat: Any, begin: int, end: int, rows: Any, first: int, batch: Any, sources: Any, units: int) -> None:
     """Fold the flat rows begin..end into the rows from `first` on, while other threads may fold others.
 
     Args:
@@ -33,14 +41,14 @@ def fold_rows(flat: Any, begin: int, end: int, rows: Any, first: int, batch: Any
         fold_batch(rows, states, batch, Likenesses(sources, words, numbers), units, enters=True, chained=True)
         for at in range(states):
             put_key(rows, first + done + at, batch.keys[at], rows.sizes[ROW_BYTES])
-        for word in range((len(units) + 1) // 2):
+        for word in range(words_of(units)):
             words[size, word] = words[states - 1, word]
         for place in range(len(rows.plan) - 1):
             numbers[place, size] = numbers[place, states - 1]
 
 
 @kernel
-def copy_rows(rows: Any, numbers: Any, flat: Any, words: Any, units: Any) -> None:
+def copy_rows(rows: Any, numbers: Any, flat: Any, words: Any, units: int) -> None:
     """Write the rows with some numbers into flat ones, one after the other."""
     for place in range(len(numbers)):
         read_state(rows, numbers[place], words, 0, units)

@@ -24,30 +24,42 @@ _FREE = np.uint32(0)
 
 
 @inlined
-def read_row(rows: Any, row: int, words: Any, at: int, units: Any) -> None:
+def words_of(units: int) -> int:
+    """How many words a state takes whose row has so many units."""
+    return units + 1 >> 1
+
+
+@inlined
+def read_row(rows: Any, row: int, words: Any, at: int, units: int) -> None:
     """Unpack a row into `words[at]`."""
-    first = row * len(units)
-    for word in range(len(units) // 2):
+    first, whole = row * units, units >> 1
+    for word in range(whole):
         words[at, word] = np.uint64(rows[first + 2 * word]) | np.uint64(rows[first + 2 * word + 1]) << _HALF
-    if len(units) % 2:
-        words[at, len(units) // 2] = np.uint64(rows[first + len(units) - 1])
+    if units & 1:
+        words[at, whole] = np.uint64(rows[first + units - 1])
 
 
 @inlined
-def write_row(rows: Any, row: int, words: Any, at: int, units: Any) -> None:
+def write_row(rows: Any, row: int, words: Any, at: int, units: int) -> None:
     """Pack `words[at]` into a row."""
-    first = row * len(units)
-    for unit in range(len(units)):
-        rows[first + unit] = np.uint32((words[at, unit // 2] >> (_HALF * np.uint64(unit % 2))) & _LOW)
+    first, whole = row * units, units >> 1
+    for word in range(whole):
+        rows[first + 2 * word] = np.uint32(words[at, word] & _LOW)
+        rows[first + 2 * word + 1] = np.uint32(words[at, word] >> _HALF)
+    if units & 1:
+        rows[first + units - 1] = np.uint32(words[at, whole] & _LOW)
 
 
 @inlined
-def is_row(rows: Any, row: int, words: Any, at: int, units: Any) -> bool:
+def is_row(rows: Any, row: int, words: Any, at: int, units: int) -> bool:
     """Whether a row holds `words[at]`."""
-    first = row * len(units)
+    first, whole = row * units, units >> 1
     same = True
-    for unit in range(len(units)):
-        same &= rows[first + unit] == np.uint32((words[at, unit // 2] >> (_HALF * np.uint64(unit % 2))) & _LOW)
+    for word in range(whole):
+        same &= rows[first + 2 * word] == np.uint32(words[at, word] & _LOW)
+        same &= rows[first + 2 * word + 1] == np.uint32(words[at, word] >> _HALF)
+    if units & 1:
+        same &= rows[first + units - 1] == np.uint32(words[at, whole] & _LOW)
     return same
 
 
@@ -65,10 +77,10 @@ def hash_of_mixed(mixed: int) -> int:
 
 
 @inlined
-def hash_of(words: Any, at: int, units: Any) -> int:
+def hash_of(words: Any, at: int, units: int) -> int:
     """The hash of `words[at]`."""
     mixed = np.uint64(0)
-    for word in range((len(units) + 1) // 2):
+    for word in range(words_of(units)):
         mixed = mixed_with(mixed, words[at, word])
     return hash_of_mixed(mixed)
 

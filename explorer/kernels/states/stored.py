@@ -32,7 +32,7 @@ def _is_flat(rows: Any) -> bool:
 
 
 @inlined_by_type
-def read_state(rows: Any, row: int, words: Any, at: int, units: Any) -> Any:
+def read_state(rows: Any, row: int, words: Any, at: int, units: int) -> Any:
     """Unpack a row into `words[at]`."""
     if _is_flat(rows):
         return lambda rows, row, words, at, units: read_row(rows.flat, row, words, at, units)
@@ -40,11 +40,11 @@ def read_state(rows: Any, row: int, words: Any, at: int, units: Any) -> Any:
 
 
 @inlined_by_type
-def read_states(rows: Any, first: int, states: int, words: Any, numbers: Any, units: Any) -> Any:
+def read_states(rows: Any, first: int, states: int, words: Any, numbers: Any, units: int) -> Any:
     """Unpack so many rows from `first` on into `words`, and note the numbers of the parts of folded ones."""
     if _is_flat(rows):
 
-        def read(rows: Any, first: int, states: int, words: Any, numbers: Any, units: Any) -> None:
+        def read(rows: Any, first: int, states: int, words: Any, numbers: Any, units: int) -> None:
             for at in range(states):
                 read_row(rows.flat, first + at, words, at, units)
 
@@ -63,7 +63,7 @@ def note_parts(rows: Any, row: int, work: Any, at: int) -> Any:
 
 
 @inlined_by_type
-def write_state(rows: Any, row: int, words: Any, at: int, key: int, units: Any) -> Any:
+def write_state(rows: Any, row: int, words: Any, at: int, key: int, units: int) -> Any:
     """Pack `words[at]` into a row; a folded one takes its key only."""
     if _is_flat(rows):
         return lambda rows, row, words, at, key, units: write_row(rows.flat, row, words, at, units)
@@ -71,7 +71,7 @@ def write_state(rows: Any, row: int, words: Any, at: int, key: int, units: Any) 
 
 
 @inlined_by_type
-def holds(rows: Any, row: int, words: Any, at: int, key: int, units: Any) -> Any:
+def holds(rows: Any, row: int, words: Any, at: int, key: int, units: int) -> Any:
     """Whether a row holds `words[at]`; a folded one goes by its key."""
     if _is_flat(rows):
         return lambda rows, row, words, at, key, units: is_row(rows.flat, row, words, at, units)
@@ -79,10 +79,10 @@ def holds(rows: Any, row: int, words: Any, at: int, key: int, units: Any) -> Any
 
 
 @inlined_by_type
-def ask_for_row(rows: Any, row: int, units: Any) -> Any:
+def ask_for_row(rows: Any, row: int, units: int) -> Any:
     """Ask for the memory of a row."""
     if _is_flat(rows):
-        return lambda rows, row, units: prefetch(rows.flat, np.uint64(row * len(units)))
+        return lambda rows, row, units: prefetch(rows.flat, np.uint64(row * units))
     return lambda rows, row, units: prefetch(rows.folded, np.uint64(row * rows.sizes[ROW_BYTES]))
 
 
@@ -95,12 +95,12 @@ def room_for_parts(rows: Any, states: int) -> Any:
 
 
 @inlined_by_type
-def fold_successors(rows: Any, successors: int, work: Any, units: Any, enters: bool) -> Any:
+def fold_successors(rows: Any, successors: int, work: Any, units: int, enters: bool) -> Any:
     """Find the keys of successors, and by these their hashes; flat rows have no keys."""
     if _is_flat(rows):
         return lambda rows, successors, work, units, enters: None
 
-    def fold(rows: Any, successors: int, work: Any, units: Any, enters: bool) -> None:
+    def fold(rows: Any, successors: int, work: Any, units: int, enters: bool) -> None:
         batch = Batch(work.made, work.made_numbers, work.keys, work.hashes)
         like = Likenesses(work.hit_state, work.words, work.numbers)
         folding.fold_batch(rows, successors, batch, like, units, enters=enters, chained=False)
@@ -111,11 +111,11 @@ def fold_successors(rows: Any, successors: int, work: Any, units: Any, enters: b
 
 
 @inlined_by_type
-def _hash_of_row(rows: Any, row: int, words: Any, units: Any) -> Any:
+def _hash_of_row(rows: Any, row: int, words: Any, units: int) -> Any:
     """The hash of a row; `words` is room for a state."""
     if _is_flat(rows):
 
-        def unpacked(rows: Any, row: int, words: Any, units: Any) -> int:
+        def unpacked(rows: Any, row: int, words: Any, units: int) -> int:
             read_row(rows.flat, row, words, 0, units)
             return hash_of(words, 0, units)
 
@@ -124,12 +124,12 @@ def _hash_of_row(rows: Any, row: int, words: Any, units: Any) -> Any:
 
 
 @inlined_by_type
-def _known_by(rows: Any, words: Any, numbers: Any, units: Any) -> Any:
+def _known_by(rows: Any, words: Any, numbers: Any, units: int) -> Any:
     """The hash and the key of `words[0]`; `numbers` is room for those of parts."""
     if _is_flat(rows):
         return lambda rows, words, numbers, units: (hash_of(words, 0, units), np.uint64(0))
 
-    def folded(rows: Any, words: Any, numbers: Any, units: Any) -> tuple[int, int]:
+    def folded(rows: Any, words: Any, numbers: Any, units: int) -> tuple[int, int]:
         key = folding.key_of(rows, words, numbers, 0)
         return folding.hash_of_key(key), key
 
@@ -137,11 +137,11 @@ def _known_by(rows: Any, words: Any, numbers: Any, units: Any) -> Any:
 
 
 @inlined_by_type
-def _copy_row(rows: Any, source: int, target: int, words: Any, units: Any) -> Any:
+def _copy_row(rows: Any, source: int, target: int, words: Any, units: int) -> Any:
     """Write a row to another place; `words` is room for a state."""
     if _is_flat(rows):
 
-        def copy(rows: Any, source: int, target: int, words: Any, units: Any) -> None:
+        def copy(rows: Any, source: int, target: int, words: Any, units: int) -> None:
             read_row(rows.flat, source, words, 0, units)
             write_row(rows.flat, target, words, 0, units)
 
@@ -155,7 +155,7 @@ def _copy_row(rows: Any, source: int, target: int, words: Any, units: Any) -> An
 
 
 @inlined
-def find_row(rows: Any, table: Any, words: Any, numbers: Any, units: Any) -> int:
+def find_row(rows: Any, table: Any, words: Any, numbers: Any, units: int) -> int:
     """The row that holds `words[0]`, or -1; `numbers` is room for those of parts."""
     bits, (hashed, key) = row_bits(len(table)), _known_by(rows, words, numbers, units)
     slot = home_slot(hashed, len(table))
@@ -169,13 +169,13 @@ def find_row(rows: Any, table: Any, words: Any, numbers: Any, units: Any) -> int
 
 
 @kernel
-def find(rows: Any, table: Any, words: Any, numbers: Any, units: Any) -> int:
+def find(rows: Any, table: Any, words: Any, numbers: Any, units: int) -> int:
     """The row that holds `words[0]`, or -1; `numbers` is room for those of parts."""
     return find_row(rows, table, words, numbers, units)
 
 
 @kernel
-def enter_rows(rows: Any, begin: int, end: int, table: Any, words: Any, hashes: Any, units: Any) -> None:
+def enter_rows(rows: Any, begin: int, end: int, table: Any, words: Any, hashes: Any, units: int) -> None:
     """Enter rows that are known to differ into a table, while other threads may enter other rows.
 
     `hashes` is room for a batch, whose memory is asked for before it is used.
@@ -194,7 +194,7 @@ def enter_rows(rows: Any, begin: int, end: int, table: Any, words: Any, hashes: 
 
 
 @kernel
-def move_row(rows: Any, source: int, target: int, table: Any, words: Any, units: Any) -> None:
+def move_row(rows: Any, source: int, target: int, table: Any, words: Any, units: int) -> None:
     """Move a row to another place, and change its entry in the table."""
     _copy_row(rows, source, target, words, units)
     bits, hashed = row_bits(len(table)), _hash_of_row(rows, source, words, units)

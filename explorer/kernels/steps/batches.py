@@ -29,7 +29,7 @@ _FIRST_EFFECT = np.uint32(FIRST_EFFECT)
 
 
 @inlined
-def filter_all(states: int, words: Any, trees: Any, left: Any, units: Any) -> None:
+def filter_all(states: int, words: Any, trees: Any, left: Any, units: int) -> None:
     """Put the trees that may lead to something for `words[at]` into `left[at]`, one bit each: chunk by chunk, each for
     all states.
     """
@@ -45,7 +45,7 @@ def filter_all(states: int, words: Any, trees: Any, left: Any, units: Any) -> No
 
 
 @inlined
-def begin_walks(states: int, trees: Any, work: Any, units: Any) -> tuple[int, int]:
+def begin_walks(states: int, trees: Any, work: Any, units: int) -> tuple[int, int]:
     """List the trees that the filter leaves, state by state, and make the first step of each walk: how many there are,
     and how many go on through wide nodes.
     """
@@ -67,7 +67,7 @@ def begin_walks(states: int, trees: Any, work: Any, units: Any) -> tuple[int, in
 
 
 @inlined
-def walk_all(listed: int, walking: int, trees: Any, work: Any, units: Any) -> None:
+def walk_all(listed: int, walking: int, trees: Any, work: Any, units: int) -> None:
     """Walk on: first all walks go through wide nodes, one step of each at a time; then those that jump go on through
     the trees.
     """
@@ -100,7 +100,7 @@ def is_known(branch: int) -> bool:
 
 
 @inlined
-def list_hits(first: int, states: int, trees: Any, work: Any, units: Any, alone: bool) -> tuple[int, bool]:
+def list_hits(first: int, states: int, trees: Any, work: Any, units: int, alone: bool) -> tuple[int, bool]:
     """Walk the trees for the batch's states: the number of hits, and whether every walk ended.
 
     A thread that is not alone leaves branches that another one has asked for to that one.

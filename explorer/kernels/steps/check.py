@@ -24,7 +24,7 @@ def check(
     violations: Any,
     trees: Any,
     room: Any,
-    units: Any,
+    units: int,
 ) -> int:
     """Walk the wanted invariants' trees for the rows begin..end, and count in `violations` the rows that violate each.
 
@@ -61,7 +61,7 @@ def check(
 
 
 @inlined
-def violates(words: Any, wanted: Any, trees: Any, units: Any) -> tuple[bool, bool]:
+def violates(words: Any, wanted: Any, trees: Any, units: int) -> tuple[bool, bool]:
     """Whether `words[0]` violates any of the wanted invariants, and whether all walks are known that say so."""
     found, known = False, True
     for group in range(len(wanted)):
@@ -76,7 +76,7 @@ def violates(words: Any, wanted: Any, trees: Any, units: Any) -> tuple[bool, boo
 
 
 @kernel
-def mark_violating(rows: Any, begin: int, end: int, wanted: Any, marks: Any, trees: Any, words: Any, units: Any) -> int:
+def mark_violating(rows: Any, begin: int, end: int, wanted: Any, marks: Any, trees: Any, words: Any, units: int) -> int:
     """Mark the rows begin..end that violate any of the wanted invariants.
 
     Returns:

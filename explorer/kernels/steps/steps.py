@@ -8,6 +8,7 @@ import numpy as np
 
 from highwater.explorer.encoding import FIRST_EFFECT, NOTHING, PENDING
 from highwater.explorer.kernels.making.compiling import inlined
+from highwater.explorer.kernels.states.rows import words_of
 from highwater.explorer.kernels.steps.trees import (
     ANY_LENGTH,
     apply,
@@ -22,17 +23,17 @@ _NOTHING, _PENDING, _FIRST_EFFECT = np.uint64(NOTHING), np.uint64(PENDING), np.u
 
 
 @inlined
-def put_step(words: Any, at: int, effect: int, effects: Any, made: Any, pair: Any, units: Any) -> None:
+def put_step(words: Any, at: int, effect: int, effects: Any, made: Any, pair: Any, units: int) -> None:
     """Put a state and its successor by an effect side by side into `pair[0]`."""
     apply(words, at, effect, effects, made, 0, units)
-    half = (len(units) + 1) // 2
+    half = words_of(units)
     for word in range(half):
         pair[0, word] = words[at, word]
         pair[0, half + word] = made[0, word]
 
 
 @inlined
-def check_steps(first: int, hits: int, effects: Any, trees: Any, work: Any, units: Any) -> int:
+def check_steps(first: int, hits: int, effects: Any, trees: Any, work: Any, units: int) -> int:
     """Walk the step properties' trees for the batch's steps, and note in `work.broken` which are violated.
 
     Returns:
@@ -68,7 +69,7 @@ def check_steps(first: int, hits: int, effects: Any, trees: Any, work: Any, unit
 
 
 @inlined
-def breaks(hit: int, wanted: Any, effects: Any, trees: Any, work: Any, units: Any) -> int:
+def breaks(hit: int, wanted: Any, effects: Any, trees: Any, work: Any, units: int) -> int:
     """1 if one step of the batch violates any of the wanted step properties, 0 if not. Negative if that is not known:
     -1 less the number of a tree whose walk is unknown.
     """

@@ -22,6 +22,7 @@ from highwater.explorer.encoding import (
 )
 from highwater.explorer.kernels.making.compiling import inlined
 from highwater.explorer.kernels.making.intrinsics import lowest_bit, pext, swap_if
+from highwater.explorer.kernels.states.rows import words_of
 
 _WORD_MASK = np.uint64((1 << WORD_FIELD) - 1)
 _SHIFT_MASK = np.uint64((1 << SHIFT_FIELD) - 1)
@@ -41,7 +42,7 @@ _HALF, _64, _LOW, _ALL = np.uint64(32), np.uint64(64), np.uint64(2**32 - 1), np.
 _ZERO, _ONE = np.uint64(0), np.uint64(1)
 _UNKNOWN, _PENDING = np.uint64(UNKNOWN), np.uint64(PENDING)
 
-ANY_LENGTH = (0,) * 5
+ANY_LENGTH = 5
 """In place of a row's units, for words that may be of any number."""
 
 
@@ -69,18 +70,18 @@ def inside(entry: int) -> int:
 
 
 @inlined
-def gather(words: Any, at: int, low: int, high: int, where: int, units: Any) -> int:
+def gather(words: Any, at: int, low: int, high: int, where: int, units: int) -> int:
     """An index made of bits of a state, see `highwater.explorer.compiler.prefilter.gathering`."""
-    if len(units) <= 2:
+    if units <= 2:
         return pext(words[at, 0], low)
-    if len(units) <= 4:
+    if units <= 4:
         return pext(words[at, 0], low) | pext(words[at, 1], high) << (where & _GATHER_MASK)
     below = pext(words[at, where >> _GATHER & _GATHER_MASK], low)
     return below | pext(words[at, where >> _2_GATHER], high) << (where & _GATHER_MASK)
 
 
 @inlined
-def follow_wide(words: Any, at: int, node: int, trees: Any, units: Any) -> int:
+def follow_wide(words: Any, at: int, node: int, trees: Any, units: int) -> int:
     """The entry that a state takes at a wide node."""
     index = gather(words, at, trees.nodes[node, 0], trees.nodes[node, 1], trees.nodes[node, 2], units)
     return trees.entries[trees.nodes[node, 3] + index]
@@ -113,7 +114,7 @@ def ask_for(branches: Any, position: int) -> bool:
 
 
 @inlined
-def candidates_of(words: Any, at: int, group: int, trees: Any, units: Any) -> int:
+def candidates_of(words: Any, at: int, group: int, trees: Any, units: int) -> int:
     """The trees 64 * group .. 64 * group + 63 that may lead to something for a state, one bit each."""
     last = len(trees.chunks)
     left = trees.candidates[last, 0, group]
@@ -134,9 +135,9 @@ def without_first(candidates: int) -> int:
 
 
 @inlined
-def apply(words: Any, at: int, effect: int, effects: Any, made: Any, into: int, units: Any) -> None:
+def apply(words: Any, at: int, effect: int, effects: Any, made: Any, into: int, units: int) -> None:
     """Put the state after an effect on `words[at]` into `made[into]`."""
-    length = (len(units) + 1) // 2
+    length = words_of(units)
     for word in range(length):
         made[into, word] = (words[at, word] & effects.writes[effect, word]) | effects.writes[effect, length + word]
     copies = effects.writes[effect, 2 * length]

@@ -70,7 +70,7 @@ def judge_all(words: Any, count: int, trees: Any, walker: Any) -> int:
 
 
 @inlined
-def list_hits(trees: Any, walker: Any, units: Any) -> int:
+def list_hits(trees: Any, walker: Any, units: int) -> int:
     """List the steps of the walk's state, cut ones too; -1 where a branch is missing."""
     hits = 0
     for group in range(trees.candidates.shape[2]):
@@ -124,7 +124,7 @@ def choose(enabled: int, weights: Any, walker: Any) -> int:
 
 
 @kernel
-def walk_on(end: int, walks: Any, programs: Any, walker: Any, units: Any) -> int:
+def walk_on(end: int, walks: Any, programs: Any, walker: Any, units: int) -> int:
     """Go on from `walker.place` until the walks up to `end` are done, or until Python has to step in.
 
     Returns:

@@ -75,7 +75,7 @@ class Engine(Compiled, Generic[Held]):
         )
         self.pool = ThreadPoolExecutor(workers) if workers > 1 else None
         if workers > 1:
-            self.code.together = Together((0,) * layout.units, bool(system.liveness), workers)
+            self.code.together = Together(bool(system.liveness), workers)
         self.code.apart = budget is not None and budget.memory is not None
         rows = Rows(layout, self.code) if budget is None else Store(layout, budget, self.pool, self.code)
         self.store = cast("Held", rows)

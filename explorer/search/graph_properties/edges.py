@@ -36,7 +36,7 @@ class Rows:
     def __init__(
         self, rows: FlatRows | FoldedRows, table: np.ndarray, symmetry: Symmetry, layout: Layout, code: MachineCode
     ) -> None:
-        self.rows, self.table, self.symmetry, self.units = rows, table, symmetry, (0,) * layout.units
+        self.rows, self.table, self.symmetry, self.units = rows, table, symmetry, layout.units
         self.code = code
         self._room, self._no_parts = np.zeros((1, layout.words), np.uint64), np.zeros((0, 1), np.uint32)
 

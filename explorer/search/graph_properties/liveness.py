@@ -176,12 +176,12 @@ class FairRows:
         engine, state = self._engine, self._graph.state
         chosen = np.flatnonzero(state == FAIR)
         room = engine.store.room - self._graph.bytes_taken
-        if 8 * len(engine.store.units) * len(chosen) * len(engine.permutations) > room:
+        if 8 * engine.store.units * len(chosen) * len(engine.permutations) > room:
             raise Stopped("memory")
         self._unfolded = unfold(engine, chosen)
         origins = self._unfolded.origins
         relied_on = (exact.demands >= 0).astype(np.uint8)
-        room -= 4 * len(engine.store.units) * len(origins)
+        room -= 4 * engine.store.units * len(origins)
         edges = Edges(engine, self._unfolded.rows, np.ones(len(origins), np.uint8), relied_on, room)
         self._states = np.full(len(origins), OPEN, np.uint8)
         todo = np.arange(len(origins), dtype=np.uint32)

@@ -83,7 +83,7 @@ class Unfolded:
 
 def unfold(engine: Engine, chosen: np.ndarray) -> Unfolded:
     """All images of the chosen rows, each once."""
-    units, width = len(engine.store.units), engine.layout.words
+    units, width = engine.store.units, engine.layout.words
     found, origins = [], []
     for begin in range(0, len(chosen), ROWS_AT_ONCE):
         some = chosen[begin : begin + ROWS_AT_ONCE]

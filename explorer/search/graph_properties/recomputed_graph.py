@@ -97,7 +97,7 @@ class RecomputedGraph:
         may_end = (state == OPEN) & (self._notes & ENDS != 0)
         self._trim()
         self._left = np.flatnonzero(state == OPEN)
-        room = engine.store.room - self.bytes_taken - 12 * len(engine.store.units) * len(self._left)
+        room = engine.store.room - self.bytes_taken - 12 * engine.store.units * len(self._left)
         if BYTES_A_STORED_ROW * len(self._left) > room:
             raise Stopped("memory")
         rows = chosen_rows(engine, self._left)

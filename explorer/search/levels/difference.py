@@ -157,7 +157,7 @@ def _steps(engine: Engine, ids: np.ndarray, numbers: dict[str, int], expanded: i
 
 def _changing(engine: Engine) -> set[str]:
     room = np.zeros((engine.store.count, 2 * engine.layout.words), np.uint32)
-    room[:, : len(engine.store.units)] = engine.store.cells(0, engine.store.count)
+    room[:, : engine.store.units] = engine.store.cells(0, engine.store.count)
     return changing_fields(engine.layout, room.view(np.uint64))
 
 

@@ -118,7 +118,7 @@ class Folded:
         Raises:
             MemoryError: there is no room for that.
         """
-        self._plan, self._units, self._arrays, self._code = plan, (0,) * units, arrays, code
+        self._plan, self._units, self._arrays, self._code = plan, units, arrays, code
         self._columns = max(1, int(plan[:, WORDS].max()))
         self._sizes = np.zeros(SIZES, np.int64)
         self._sizes[ROW_BYTES], self._sizes[NUMBER_BITS] = FEWEST_BYTES, 4 * FEWEST_BYTES
@@ -186,13 +186,13 @@ class Folded:
         """
 
         def fold(begin: int, end: int) -> None:
-            words = np.zeros((BATCH + 1, (len(self._units) + 1) // 2), np.uint64)
+            words = np.zeros((BATCH + 1, (self._units + 1) // 2), np.uint64)
             numbers = np.zeros((len(self._plan), BATCH + 1), np.uint32)
             batch = Batch(words, numbers, np.zeros(BATCH, np.uint64), np.zeros(BATCH, np.uint64))
             sources = np.roll(np.arange(BATCH + 1, dtype=np.uint32), 1)
             self._code.fold_rows(flat, begin, end, self.rows, first + begin, batch, sources, self._units)
 
-        count = len(flat) // len(self._units)
+        count = len(flat) // self._units
         for begin in range(0, count, FOLDED_AT_ONCE):
             end = min(count, begin + FOLDED_AT_ONCE)
             self._make_room(self.parts + (end - begin) * len(self._plan), first + begin, first + end)

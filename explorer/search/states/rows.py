@@ -30,13 +30,13 @@ class Rows:
     Attributes:
         code: the kernels.
         rows: all rows as kernels read them.
-        units: a tuple as long as a flat row, whose length the kernels know when they are compiled.
+        units: how many 32-bit units a flat row has.
         shared: what threads share, see `highwater.explorer.kernels.arrays`.
         level_ends: the number of rows at the end of each level, after a first 0.
     """
 
     def __init__(self, layout: Layout, code: MachineCode = ALONE) -> None:
-        self.code, self.units = code, (0,) * layout.units
+        self.code, self.units = code, layout.units
         self.shared = np.zeros(SHARED, np.int64)
         self.level_ends = [0]
         self.rows: FlatRows | FoldedRows
@@ -83,22 +83,22 @@ class Rows:
         """The units of the rows begin..end, a row of them each; not to be written."""
         if isinstance(self.rows, FoldedRows):
             return self.chosen(np.arange(begin, end))
-        flat: np.ndarray = self.rows.flat[begin * len(self.units) : end * len(self.units)]
-        return flat.reshape(-1, len(self.units))
+        flat: np.ndarray = self.rows.flat[begin * self.units : end * self.units]
+        return flat.reshape(-1, self.units)
 
     def chosen(self, numbers: np.ndarray) -> np.ndarray:
         """The units of the rows with some numbers, a row of them each."""
         if not self.is_folded:
             found: np.ndarray = self.cells(0, self.count)[numbers]
             return found
-        flat = np.empty(len(numbers) * len(self.units), np.uint32)
-        room = np.zeros((1, (len(self.units) + 1) // 2), np.uint64)
+        flat = np.empty(len(numbers) * self.units, np.uint32)
+        room = np.zeros((1, (self.units + 1) // 2), np.uint64)
         self.code.copy_rows(self.rows, numbers, flat, room, self.units)
-        return flat.reshape(-1, len(self.units))
+        return flat.reshape(-1, self.units)
 
     def words(self, row: int) -> tuple[int, ...]:
         """The words of a row."""
-        cells = self._cells[row * len(self.units) : (row + 1) * len(self.units)]
+        cells = self._cells[row * self.units : (row + 1) * self.units]
         units = self.cells(row, row + 1)[0].tolist() if self.is_folded else cells.tolist()
         return tuple(low | high << 32 for low, high in itertools.zip_longest(units[::2], units[1::2], fillvalue=0))
 

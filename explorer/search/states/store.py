@@ -82,7 +82,7 @@ class Store(Rows):
         most = most if left is None else min(most, left // 2 // self._row)
         while True:
             try:
-                self.hold(reserve(((max(1, most) + RESERVED_ROWS) * len(self.units),), np.uint32))
+                self.hold(reserve(((max(1, most) + RESERVED_ROWS) * self.units,), np.uint32))
                 return max(1, most)
             except MemoryError as error:
                 if most * self._row < SMALLEST_BUDGET:
@@ -92,7 +92,7 @@ class Store(Rows):
     @property
     def _row(self) -> int:
         """Bytes that a row takes."""
-        return self._folded.row_bytes if self._folded else 4 * len(self.units)
+        return self._folded.row_bytes if self._folded else 4 * self.units
 
     @property
     def _memory(self) -> int:
@@ -138,7 +138,7 @@ class Store(Rows):
                 self.grow_table()
                 raise Stopped(self.what_is_full)
             self._room[0] = words
-            self._append(self._room.view(np.uint32)[0, : len(self.units)])
+            self._append(self._room.view(np.uint32)[0, : self.units])
         self.grow_table()
 
     def add(self, rows: np.ndarray) -> None:
@@ -147,7 +147,7 @@ class Store(Rows):
         Raises:
             Stopped: the budget has no room for them.
         """
-        if self.count + len(rows) // len(self.units) > self._most:
+        if self.count + len(rows) // self.units > self._most:
             raise Stopped(self.what_is_full)
         try:
             self._append(rows)
@@ -174,8 +174,8 @@ class Store(Rows):
             self._folded.fold(rows, self.count, partial(spread, self.pool))
             self.rows = self._folded.rows
         else:
-            cast("FlatRows", self.rows).flat[self.count * len(self.units) :][: len(rows)] = rows
-        self.shared[ROWS] += len(rows) // len(self.units)
+            cast("FlatRows", self.rows).flat[self.count * self.units :][: len(rows)] = rows
+        self.shared[ROWS] += len(rows) // self.units
 
     @property
     def visited(self) -> Visited:
@@ -212,7 +212,7 @@ class Store(Rows):
         arrays = Reserved(min(self._allowed, self._memory // FEWEST_BYTES), RESERVED_ROWS)
         if arrays.most < self.count + RESERVED_ROWS:
             return False
-        rows = cast("FlatRows", self.rows).flat[: self.count * len(self.units)]
+        rows = cast("FlatRows", self.rows).flat[: self.count * self.units]
         found = folded(rows, self._layout, arrays, partial(spread, self.pool), self.code)
         if found:  # an interrupt comes before all of this or after it
             self._folded, self.rows, self._most, self._cells = found, found.rows, arrays.most, memoryview(b"")
