@@ -1,4 +1,4 @@
-"""The claims in `specs`, each of which is searched once in a run of tests, whatever asks for it."""
+"""The claims in `specs`, each of which is read and searched once in a run of tests, whatever asks for it."""
 
 from __future__ import annotations
 
@@ -20,6 +20,9 @@ PICKED: dict[str, list[str]] = tomllib.loads(TOGETHER.read_text(encoding="utf-8"
 OF_ALL = {name: model for model, names in PICKED.items() for name in names}
 
 
+loaded = functools.cache(load_spec)
+
+
 def named(path: Path) -> str:
     return path.relative_to(SPECS).with_suffix("").as_posix()
 
@@ -35,4 +38,4 @@ def checked(path: Path) -> Result:
     what claims of their model have learned in this run.
     """
     anew = path.stem in OF_ALL
-    return check_spec(load_spec(path), coverage=anew, keep_trees=not anew)
+    return check_spec(loaded(path), coverage=anew, keep_trees=not anew)

@@ -15,13 +15,12 @@ import pytest
 
 from highwater.claims.checking import Result, Status, check_spec
 from highwater.claims.positions import line_of_key
-from highwater.claims.spec import load_spec
 from highwater.explorer.analysis.causes import causes, instance_of
 from highwater.explorer.system import System
 from highwater.explorer.verdict import Auditing, Outcome, Violation
 from highwater.reports.replaying import read_report, replay
 from highwater.reports.results import report, write_json
-from tests.gallery import FILES, FIRST, SPECS, checked, named, process_of
+from tests.gallery import FILES, FIRST, SPECS, checked, loaded, named, process_of
 from tests.outcomes import findings
 
 SMALL = 30_000  # states of a claim that is explored once more, without symmetry
@@ -80,7 +79,7 @@ def test_symmetry_changes_nothing_that_a_claim_reports(path: Path) -> None:
     if checked(path).outcome.distinct_states > SMALL:
         pytest.skip("there are smaller claims of the same model")
     # the same states are judged again with it
-    alone = check_spec(load_spec(path), symmetry=False, audit=Auditing.NONE, keep_trees=True)
+    alone = check_spec(loaded(path), symmetry=False, audit=Auditing.NONE, keep_trees=True)
     assert comparable(alone.outcome) == comparable(checked(path).outcome)
 
 
@@ -139,7 +138,7 @@ def test_every_spec_is_written_as_specs_are(path: Path) -> None:
     lines = path.read_text(encoding="utf-8").splitlines()
     comment = list(itertools.takewhile(lambda line: line.startswith("#"), lines))
     assert len(" ".join(comment).replace("#", " ").split()) >= 5, "the claim is not explained"
-    spec = load_spec(path)
+    spec = loaded(path)
     assert spec.file.source.strip()
     expect = spec.file.expect
     for count in ("distinct_states", "generated"):

@@ -15,6 +15,7 @@ from highwater.claims.repairing import Attempt, Ending, repair
 from highwater.claims.resolving import toggles_of
 from highwater.claims.spec import Spec, SpecError, load_spec
 from highwater.explorer.verdict import Verdict
+from tests.gallery import FILES, loaded
 
 SPECS = Path(__file__).parents[2] / "specs"
 MOST_STATES = 1_000
@@ -63,7 +64,7 @@ def repairs(spec: Spec, twin: list[Change]) -> list[Attempt]:
 
 def gallery() -> tuple[list[Spec], list[Spec]]:
     """The claims that are violated, and those that hold."""
-    every = [load_spec(path) for path in sorted(SPECS.rglob("*.toml"))]
+    every = [*map(loaded, FILES)]
     violated = [each for each in every if each.file.expect.verdict is Verdict.VIOLATED]
     return violated, [each for each in every if each not in violated]
 

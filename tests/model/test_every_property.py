@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from highwater.claims.building import build_system
 from highwater.claims.resolving import resolve_model, variants, with_preset
-from highwater.claims.spec import find_specs, load_spec
 from highwater.explorer.system import System, judge
 from highwater.explorer.verdict import Verdict
 from highwater.model.catalogue import MODELS
@@ -26,9 +24,10 @@ from highwater.model.quorum_reference.kip_853.entries import Entry as Written
 from highwater.model.quorum_reference.kip_853.state import Role as Part
 from highwater.model.quorum_reference.kip_853.state import ServerRole as Place
 from highwater.model.quorum_reference.state import Entry, ServerRole
+from tests.gallery import FILES, loaded
 from tests.model.controller.test_properties import FALSE as FALSE_OF_CONTROLLER
 
-SPECS = [load_spec(path) for path in find_specs([Path(__file__).parents[2] / "specs"])]
+SPECS = [*map(loaded, FILES)]
 
 Model = tuple[str, Mapping[str, Any], Mapping[str, int]]
 """A model, its protocol and its bounds, as a claim writes them."""

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import attrs
 import pytest
 
 from highwater.claims.resolving import choices, spelt, toggles_of
-from highwater.claims.spec import find_specs, load_spec
 from highwater.model.catalogue import MODELS
+from tests.gallery import FILES, loaded
 
-SPECS = [load_spec(path) for path in find_specs([Path(__file__).parents[2] / "specs"])]
+SPECS = [*map(loaded, FILES)]
 
 UNMET = {
     ("quorum-reference", "committed_epoch", "false"): "TLC's smallest answer has 178,010 states: it is a slow test",

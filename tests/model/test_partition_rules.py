@@ -11,13 +11,14 @@ import attrs
 import pytest
 
 from highwater.claims.resolving import toggles_of
-from highwater.claims.spec import Spec, find_specs, load_spec
+from highwater.claims.spec import Spec, find_specs
 from highwater.invariants.partition.catalogue import PARTITION
 from highwater.model.language.declarations import Invariant, StepProperty
 from highwater.model.language.graph_properties import Liveness
 from highwater.model.partition.definition import define
 from highwater.model.partition.protocol import PartitionProtocol
 from highwater.model.partition.releases import PRESETS, REPAIRED
+from tests.gallery import loaded
 from tests.model.partition_story import STEPS
 
 ROOT = Path(__file__).parents[2]
@@ -84,7 +85,7 @@ def test_steps_that_a_protocol_cannot_take_are_left_out() -> None:
 SPECS = [
     spec
     for path in find_specs([ROOT / "specs" / "partition"])
-    if (spec := load_spec(path)).path.parent.name != "releases" and not path.stem.startswith("kafka_")
+    if (spec := loaded(path)).path.parent.name != "releases" and not path.stem.startswith("kafka_")
 ]
 VIOLATED = [spec for spec in SPECS if spec.file.expect.verdict.value == "violated"]
 

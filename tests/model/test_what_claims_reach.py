@@ -19,10 +19,9 @@ import pytest
 import tomlkit
 
 from highwater.claims.checking import check_spec
-from highwater.claims.spec import load_spec
 from highwater.explorer.search.levels.coverage import never_ran, together
 from highwater.explorer.verdict import Called
-from tests.gallery import FILES, PICKED, TOGETHER, checked
+from tests.gallery import FILES, PICKED, TOGETHER, checked, loaded
 from tests.mutations import ROOT, files_of
 from tests.mutations import functions as functions_in
 
@@ -82,7 +81,7 @@ def named(path: str | Path) -> str:
 
 def pick(model: str) -> list[str]:
     """Claims that reach what all do, those first that reach the most new lines for their time."""
-    specs = [spec for spec in map(load_spec, FILES) if spec.file.model == model]
+    specs = [spec for spec in map(loaded, FILES) if spec.file.model == model]
     small = [each for each in specs if (each.file.expect.distinct_states or 0) <= LARGEST]
     ran, seconds = {}, {}
     for spec in small:
