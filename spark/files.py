@@ -44,6 +44,11 @@ class Folder:
         except (pa.ArrowException, ValueError, OSError) as error:
             raise CheckpointError(f"{uri}: cannot be used: {_first_line(error)}") from None
 
+    @property
+    def everywhere(self) -> str:
+        """The path or URI for processes that work in another folder, too."""
+        return self._base if isinstance(self._files, fs.LocalFileSystem) else self.uri
+
     def holds(self, name: str) -> bool:
         """Whether there is such a file."""
         return self.sizes([name])[0] is not None

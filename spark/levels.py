@@ -112,7 +112,7 @@ class Levels:
         self._lock: Lock | RemoteLock | None = None
 
     def __reduce__(self) -> Any:
-        return functools.partial(Levels, self.uri, temporary=self.temporary), ()
+        return functools.partial(Levels, self._folder.everywhere, temporary=self.temporary), ()
 
     # The whole folder
 

@@ -6,6 +6,7 @@ import functools
 import itertools
 import json
 import os
+import pickle
 import shutil
 import subprocess
 import sys
@@ -46,6 +47,15 @@ def refusal(folder: Path, make: Callable[..., Any] = KIP_320, **how: Any) -> str
     with pytest.raises(CheckpointError) as raised:
         resumed(folder, make, **how)
     return str(raised.value)
+
+
+def test_executors_find_a_folder_named_from_where_the_driver_works(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder.parent)
+    sent = pickle.dumps(Levels(folder.name))
+    monkeypatch.chdir("/")
+    assert len(pickle.loads(sent).read()) == 7
 
 
 @pytest.mark.parametrize("depth", [0, 1, 6, 14])
