@@ -250,6 +250,7 @@ class Outcome:
         restored: how many of the distinct states a search that went on from a snapshot had found before.
         warnings: what else there is to say, such as that the disk was full.
         audit: what was judged twice; None if nothing was.
+        work: on Spark, where and how each level was made that this run made, in their order.
         settings_read: the toggles and bounds on which what was found depends, besides which states and instances there
             are, such as protocol.acks, or protocol where it may be any of them; None if that is not known.
     """
@@ -279,6 +280,7 @@ class Outcome:
     compile_seconds: float = 0.0
     functions: tuple[Called, ...] = ()
     audit: Audit | None = None
+    work: tuple[LevelWork, ...] = ()
     settings_read: frozenset[str] | None = None
 
     def __repr__(self) -> str:
@@ -302,6 +304,33 @@ class Outcome:
     def depth(self) -> int:
         """The depth of the deepest state, in actions."""
         return len(self.levels) - 1
+
+
+@attrs.frozen(kw_only=True)
+class LevelWork:
+    """Where a level was made, and what that took.
+
+    Attributes:
+        level: its depth.
+        expanded: the rows of the level before.
+        rows: its own; 0 where the search found no more.
+        seconds: until it was whole, on the wall's clock.
+        tasks: how many made it; 0 if the driver did by itself.
+        executors: on how many executors these ran.
+        shuffled, spilled: bytes that Spark moved between tasks, and wrote to disks for want of memory; None where Spark
+            does not know any more.
+        skew: the rows of the largest partition, as a multiple of the mean of all; 0 where there are no rows.
+    """
+
+    level: int
+    expanded: int
+    rows: int
+    seconds: float
+    tasks: int = 0
+    executors: int = 0
+    shuffled: int | None = 0
+    spilled: int | None = 0
+    skew: float = 1.0
 
 
 @attrs.frozen

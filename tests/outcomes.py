@@ -12,7 +12,7 @@ AGREED = (
     *("verdict", "reason", "levels", "generated", "enabled", "bounds_cut", "deadlocks", "stopped_at_bound"),
     "violations",
 )
-OF_THE_WAY = {"seconds", "compile_seconds", "memory", "compiled_paths", "settings_read"}
+OF_THE_WAY = {"seconds", "compile_seconds", "memory", "compiled_paths", "settings_read", "work"}
 
 
 def findings(outcome: Outcome, *but: str) -> dict[str, Any]:

@@ -18,13 +18,13 @@ from pyspark import RDD
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import col
 
-from highwater.explorer.memory import in_bytes
 from highwater.explorer.partitioned.worker import PartitionWorker
 from highwater.explorer.search.keeping.fingerprint import Fingerprint
 from highwater.explorer.system import System
 from highwater.spark.driver.audit import Found, as_words
 from highwater.spark.driver.exchange import exchanged, homes_of, numbers_at_home
 from highwater.spark.driver.session import SPARK_ERRORS, ClusterError, reason_of
+from highwater.spark.driver.work import Moved
 from highwater.spark.levels import Level, Levels
 from highwater.spark.worker.graph import (
     STEPS_IN_SPARK,
@@ -99,7 +99,7 @@ class Cluster:
 
     def run(
         self, levels: Sequence[Level], known: Sequence[str], on_progress: Callable[[str], None]
-    ) -> tuple[list[Expanded], list[Admitted], str]:
+    ) -> tuple[list[Expanded], list[Admitted], Moved]:
         """Expand the last level and write the files of the next one.
 
         Args:
@@ -108,7 +108,7 @@ class Cluster:
             on_progress: called from time to time with the progress, in words.
 
         Returns:
-            The reports of the tasks, and Spark's figures on shuffle and spill, in words.
+            The reports of the tasks, and what Spark moved between them.
 
         Raises:
             ModelError, CheckpointError: a task has raised it.
@@ -122,8 +122,7 @@ class Cluster:
         reports = [read_report(text) for text in texts]
         expanded = sorted((each for each in reports if isinstance(each, Expanded)), key=lambda each: each.source)
         admitted = sorted((each for each in reports if isinstance(each, Admitted)), key=lambda each: each.partition)
-        behind = sum(each.caught_up for each in admitted)
-        return expanded, admitted, self._exchanged() + (f", {behind:,} visited rows read again" if behind else "")
+        return expanded, admitted, self._moved()
 
     def do(self, job: Callable[[], Result], on_progress: Callable[[str], None]) -> Result:
         """Run what makes tables, and says by `begin` what each of its jobs does.
@@ -304,17 +303,24 @@ class Cluster:
         numbers = sorted(job.stageIds) if job else []
         stages = [tracker.getStageInfo(stage) for stage in numbers if stage in active]
         phases = [("admit" if stage.stageId == numbers[-1] else "expand", stage) for stage in stages if stage]
-        return "".join(f", {phase} {stage.numCompletedTasks} of {stage.numTasks} tasks" for phase, stage in phases)
+        done = "".join(f", {phase} {stage.numCompletedTasks} of {stage.numTasks} tasks" for phase, stage in phases)
+        return done or self._missing()
 
-    def _exchanged(self) -> str:
-        """The bytes that the last job's stages have shuffled and spilled, in words."""
+    def _missing(self) -> str:
+        """That there is no executor, if there is none."""
+        context = self._spark.sparkContext
+        if cast("str", context.master).startswith("local") or context._jsc.sc().getExecutorMemoryStatus().size() > 1:
+            return ""  # the driver counts as one
+        return ", awaiting executors: none has come yet"
+
+    def _moved(self) -> Moved:
+        """What the stages of the last job have moved."""
         try:
             context = self._spark.sparkContext
             job = context.statusTracker().getJobInfo(max(context.statusTracker().getJobIdsForGroup(self._group)))
             store = context._jsc.sc().statusStore()
             stages = [store.lastStageAttempt(stage) for stage in cast("Any", job).stageIds]
             shuffled = sum(stage.shuffleWriteBytes() for stage in stages)
-            spilled = sum(stage.diskBytesSpilled() for stage in stages)
+            return Moved(shuffled, sum(stage.diskBytesSpilled() for stage in stages))
         except Exception:  # what Spark keeps for its web pages may be gone, or have another name in another version
-            return ""
-        return f", shuffle {in_bytes(shuffled)}, spill {in_bytes(spilled)}"
+            return Moved()

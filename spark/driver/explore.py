@@ -26,12 +26,23 @@ from highwater.explorer.search.keeping.durable import CheckpointError
 from highwater.explorer.search.keeping.snapshots import deeper_than
 from highwater.explorer.search.states.counts import Counts, by_bound, by_bound_alone
 from highwater.explorer.system import System
-from highwater.explorer.verdict import Audit, Auditing, Budget, Outcome, Progress, SearchOptions, Verdict, Violation
+from highwater.explorer.verdict import (
+    Audit,
+    Auditing,
+    Budget,
+    LevelWork,
+    Outcome,
+    Progress,
+    SearchOptions,
+    Verdict,
+    Violation,
+)
 from highwater.spark.driver.audit import Found
 from highwater.spark.driver.audit import audit as audit_of
 from highwater.spark.driver.cluster import Cluster, Made
 from highwater.spark.driver.liveness import NoRoom, lassos_on
 from highwater.spark.driver.traces import Traces, Violations
+from highwater.spark.driver.work import in_words, measured
 from highwater.spark.levels import Level, Levels
 from highwater.spark.worker.level import Admitted, Expanded, admit_blocks, expand_file, write_rows
 from highwater.spark.worker.tasks import prints_of
@@ -48,6 +59,7 @@ def explore(
     spark: SparkSession,
     name: str = "search",
     partitions: int | None = None,
+    rows_worth_a_job: int | None = None,
     check_deadlock: bool = False,
 ) -> Outcome:
     """Explore every reachable state of the system, level by level, on a Spark cluster, and check the invariants there.
@@ -64,6 +76,7 @@ def explore(
         spark: the session.
         name: the search's name in manifests and in Spark's web pages.
         partitions: the number of partitions; the number of the cluster's cores if None.
+        rows_worth_a_job: the driver expands levels of fewer rows by itself; 262,144 if None.
         check_deadlock: see `highwater.explorer.search.levels.breadth_first.explore`.
 
     Raises:
@@ -72,7 +85,8 @@ def explore(
         CheckpointError: the folder cannot be used, or belongs to another search.
         ClusterError: Spark failed.
     """
-    job = Job(spark, name, partitions, check_deadlock)
+    worth_a_job = ROWS_WORTH_A_JOB if rows_worth_a_job is None else rows_worth_a_job
+    job = Job(spark, name, partitions, worth_a_job, check_deadlock)
     if options.checkpoint is not None:
         return _Search(make_system, budget, options, Levels(str(options.checkpoint)), job).run()
     if not cast("str", spark.sparkContext.master).startswith("local"):
@@ -91,6 +105,7 @@ class Job:
     spark: SparkSession
     name: str
     partitions: int | None
+    rows_worth_a_job: int
     check_deadlock: bool
 
 
@@ -124,6 +139,7 @@ class _Search:
         self.audit: Audit | None = None
         self.counts = Counts.none(len(self.system.actions))
         self.took = ""
+        self.work: list[LevelWork] = []
         self.visited: Visited | None = None
         self.store = store
         self.violations = Violations(Traces(self.worker, self.store))
@@ -156,7 +172,7 @@ class _Search:
             raise deeper
         self.counts, self.paths_known = last.counts, max(last.paths, self.worker.paths)
         self.violations.restore(last.found, self.levels)
-        if last.rows < ROWS_WORTH_A_JOB and sum(level.rows for level in self.levels) < ROWS_IN_THE_DRIVER:
+        if last.rows < self.job.rows_worth_a_job and sum(level.rows for level in self.levels) < ROWS_IN_THE_DRIVER:
             self.visited = Visited(self.worker.layout)
             for level in self.levels:
                 for file in filter(None, level.files):
@@ -255,14 +271,17 @@ class _Search:
         """Expand the last level; False if there are no new states."""
         level, started = self.levels[-1], time.perf_counter()
         known = [found.property for found in self.violations.found]
-        if self.visited is not None and level.rows < ROWS_WORTH_A_JOB and self.visited.end < ROWS_IN_THE_DRIVER:
+        moved, small = None, level.rows < self.job.rows_worth_a_job
+        if self.visited is not None and small and self.visited.end < ROWS_IN_THE_DRIVER:
             expanded, admitted = self._in_driver(level, known)
-            partitions, more = 1, ""
+            partitions = 1
         else:
             self.visited = None
-            expanded, admitted, more = self.cluster.run(self.levels, known, self._report)
+            expanded, admitted, moved = self.cluster.run(self.levels, known, self._report)
             partitions = self.cluster.partitions
-        self.took = f"level {len(self.levels)} took {time.perf_counter() - started:.2f} s{more}"
+        seconds = time.perf_counter() - started
+        self.work.append(measured(len(self.levels), expanded, admitted, moved, level.rows, seconds))
+        self.took = in_words(self.work[-1], sum(each.caught_up for each in admitted))
         return self._end_level(expanded, admitted, partitions)
 
     def _in_driver(self, level: Level, known: Sequence[str]) -> tuple[list[Expanded], list[Admitted]]:
@@ -347,6 +366,7 @@ class _Search:
             vacuous=self.vacuous if verdict is Verdict.HOLDS else {},
             warnings=self.warnings,
             audit=self.audit,
+            work=tuple(self.work),
             levels=tuple(level.states for level in self.levels),
             generated=self.counts.generated,
             enabled=dict(enabled),

@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from pyspark.sql import SparkSession
 OLDEST_JAVA = 17
 MASTERS = ("local", "spark://", "yarn", "k8s://")
 SECONDS_TO_ANSWER = 10
+SECONDS_TO_START = 6  # on a machine that has nothing else to do
 ATTEMPTS = 4  # of a task, as many as on a cluster
 
 # The search relies on these, for its own session only: a task's number is its partition's, and blocks are large.
@@ -61,12 +63,19 @@ class ClusterError(Exception):
     """Spark, or something that it needs, is missing or has failed. The message says what to do."""
 
 
-def session(master: str | None = None, name: str = "highwater", **more: str) -> SparkSession:
+def session(
+    master: str | None = None,
+    name: str = "highwater",
+    *,
+    on_waiting: Callable[[str], None] = lambda what: None,
+    **more: str,
+) -> SparkSession:
     """The running Spark session or a new one, with its own settings, so that other sessions keep theirs.
 
     Args:
         master: such as `local[2]` or `spark://host:7077`. If None, the one of spark-submit or spark-defaults.conf, or
             else `local[*]`.
+        on_waiting: called with what is awaited before a new application starts.
         more: settings for a new application.
 
     Raises:
@@ -76,7 +85,7 @@ def session(master: str | None = None, name: str = "highwater", **more: str) -> 
     logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
     found = SparkSession.getActiveSession()
     if found is None:
-        found = _start(master, name, more)
+        found = _start(master, name, more, on_waiting)
     elif master is not None and found.sparkContext.master not in (master, with_attempts(master)):
         raise ClusterError(
             f"a Spark session runs on {found.sparkContext.master} already; stop it, or leave --master {master} out"
@@ -95,7 +104,7 @@ def with_attempts(master: str) -> str:
     return f"local[{local[1] or 1},{ATTEMPTS}]" if local else master
 
 
-def _start(master: str | None, name: str, more: dict[str, str]) -> SparkSession:
+def _start(master: str | None, name: str, more: dict[str, str], on_waiting: Callable[[str], None]) -> SparkSession:
     # spark-submit has started a Java machine already, and knows the master
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ
     settings = ALWAYS | more
@@ -116,6 +125,9 @@ def _start(master: str | None, name: str, more: dict[str, str]) -> SparkSession:
         SparkContext._ensure_initialized()
         given = SparkConf().get("spark.master")
         master = given and with_attempts(given)
+    on_waiting(
+        f"Spark starts{' on ' + master if master else ''}: awaiting Java and a session, some {SECONDS_TO_START} s"
+    )
     settings |= {"spark.app.name": name} | ({"spark.master": master} if master is not None else {})
     try:
         if submitted or SparkContext._gateway is not None:  # this process has had a Java machine before

@@ -36,6 +36,7 @@ class Expanded:
         at_rest: the first row at rest, or -1.
         broken: by step property, the first row with a step that violates it.
         learned: the paths of functions that were learned meanwhile, by their examples.
+        executor: the name of the executor where it ran; empty in the driver.
     """
 
     source: int
@@ -44,6 +45,7 @@ class Expanded:
     broken: dict[str, int]
     learned: list[Example]
     seconds: float
+    executor: str = ""
 
 
 @attrs.frozen
@@ -57,6 +59,7 @@ class Admitted:
         learned: the paths of functions that were learned meanwhile, by their examples.
         visited: bytes of the visited set.
         caught_up: how many rows the visited set had to read from storage first.
+        executor: the name of the executor where it ran; empty in the driver.
     """
 
     partition: int
@@ -67,6 +70,7 @@ class Admitted:
     visited: int
     caught_up: int
     seconds: float
+    executor: str = ""
 
 
 def expand_file(

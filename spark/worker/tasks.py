@@ -28,7 +28,7 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import attrs
 import numpy as np
@@ -48,6 +48,7 @@ LONG = struct.Struct("!q")  # as Java reads an owner
 PLACE = struct.Struct("=iiI")  # the source of a block, its number there, and the checksum of what follows
 REPORT = -1  # as the number of a block: the block is the report of the task that has expanded
 Task = Callable[..., Iterator[Any]]
+Report = TypeVar("Report", Expanded, Admitted)
 
 
 class DamagedBlock(Exception):
@@ -87,7 +88,7 @@ def expand_task(shared: Any, sources: Sequence[tuple[int, LevelFile]], owners: i
             rows = worker.rows_of(search.levels.words_of(file, worker.layout.words))
             for found in expand_file(worker, rows, source, owners, known):
                 if isinstance(found, Expanded):
-                    yield from sent(source % owners, source, REPORT, _as_json(found).encode())
+                    yield from sent(source % owners, source, REPORT, _as_json(_signed(found)).encode())
                 else:
                     yield from sent(found.owner, source, found.number, found.records.data.cast("B"))
         except ModelError as error:
@@ -131,7 +132,7 @@ def admit_task(shared: Any, depth: int, digests: Sequence[str], known: Sequence[
             else:
                 blocks.append(Block(partition, source, number, np.frombuffer(content, np.uint32)))
         try:
-            yield _as_json(_admit(shared.value, blocks, depth, partition, digests, known))
+            yield _as_json(_signed(_admit(shared.value, blocks, depth, partition, digests, known)))
         except (ModelError, OverflowError) as error:  # Spark may attempt all other errors again
             yield _as_json(error)
 
@@ -248,9 +249,19 @@ def settle() -> None:
         del sys.path_importer_cache[path]
 
 
+def executors_folder() -> Path:
+    """The folder of this executor's shuffle files, which Spark removes. No other executor has one of this name."""
+    return Path(os.environ["SPARK_LOCAL_DIRS"].partition(",")[0])
+
+
+def _signed(report: Report) -> Report:
+    """A report that names its executor."""
+    return attrs.evolve(report, executor=executors_folder().name)
+
+
 def shard_of(search: Search, partition: int) -> Shard:
-    """A partition's shard, in the folder of this executor's shuffle files, which Spark removes."""
-    shards = Path(os.environ["SPARK_LOCAL_DIRS"].partition(",")[0]) / "highwater-shards"
+    """A partition's shard, on this executor's disk."""
+    shards = executors_folder() / "highwater-shards"
     return Shard(shards / search.name / f"{partition:05d}", worker_of(search).layout)
 
 

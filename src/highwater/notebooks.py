@@ -78,7 +78,7 @@ class Result(checking.Result):
             mark=self.status.value,
             name=self.spec.name,
             lines=[verdict_line(self), *self.mismatches, bounds_line(self), counts_line(outcome)],
-            plots=plots_of(outcome.levels, outcome.enabled),
+            plots=plots_of(outcome.levels, outcome.enabled, [attrs.asdict(each) for each in outcome.work]),
             steps=trace_rows(self.spec.system(), violation.trace, violation.back_to) if violation else [],
             property=violation.property if violation else "",
             witness=(violation.witness or "no reason given") if violation else "",

@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 from click.testing import Result
 
 from highwater.claims import on_spark, own
 from highwater.explorer.blame import ModelError
+from highwater.viewer.pages import search_page
 
 pytest.importorskip("pyspark")
+from pyspark.errors import PySparkRuntimeError
+from pyspark.sql import SparkSession
+
+from highwater.spark.driver import session
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -29,6 +38,7 @@ ROOT = Path(__file__).parents[2]
         ),
         (["--master", "local[2]"], "--master has no meaning with --engine local; add --engine spark"),
         (["--partitions", "2", "--engine", "python"], "--partitions has no meaning with --engine python"),
+        (["--rows-worth-a-job", "2"], "--rows-worth-a-job has no meaning with --engine local; add --engine spark"),
         (["--engine", "spark", "--resume"], "--resume needs --checkpoint"),
     ],
 )
@@ -43,14 +53,30 @@ def test_an_option_of_another_engine_is_refused(
 def test_spark_without_java_is_explained_in_one_line(
     highwater: Callable[..., Result], write_spec: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from pyspark.sql import SparkSession
-
     monkeypatch.setattr(SparkSession, "getActiveSession", lambda: None)
     monkeypatch.setenv("PATH", "/nowhere")
     monkeypatch.delenv("JAVA_HOME", raising=False)
     result = highwater("check", write_spec(), "--engine", "spark")
     assert result.exit_code == 2
     assert result.output.strip().splitlines()[-1].endswith("apt-get install openjdk-17-jre-headless (or set JAVA_HOME)")
+
+
+def test_what_is_awaited_is_shown_before_spark_starts(
+    highwater: Callable[..., Result], write_spec: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_java(conf: Any) -> None:
+        raise PySparkRuntimeError(errorClass="JAVA_GATEWAY_EXITED", messageParameters={})
+
+    monkeypatch.setattr("highwater.reports.progress.SECONDS_BETWEEN_LINES", 10.0)
+    monkeypatch.setattr(os, "environ", dict(os.environ))
+    monkeypatch.setattr(SparkSession, "getActiveSession", lambda: None)
+    monkeypatch.setattr(session.SparkContext, "_gateway", None)
+    monkeypatch.setattr(session, "refuse_without_java", lambda: None)
+    monkeypatch.setattr(session, "_launch", no_java)
+    result = highwater("check", write_spec(), "--engine", "spark", "--master", "local[1]")
+    first, second = result.stderr.splitlines()
+    assert first == "claim: Spark starts on local[1,4]: awaiting Java and a session, some 6 s"
+    assert "Spark does not start" in second
 
 
 def test_spark_without_pyspark_is_explained_in_one_line(
@@ -80,7 +106,8 @@ def test_a_check_on_spark_is_one_by_the_local_engine_and_its_states_are_a_table(
     assert on_spark.exit_code == whole.exit_code == 0
     found = json.loads(report.read_text())["results"][0]
     differ = {key for key in expected if found[key] != expected[key]}
-    assert differ <= {"seconds", "compile_seconds", "compiled_paths", "memory_bytes", "restored_states"}
+    assert differ <= {"seconds", "compile_seconds", "compiled_paths", "memory_bytes", "restored_states", "work"}
+    assert [each["level"] for each in found["work"]] == list(range(4, expected["depth"] + 2))
 
     result = highwater(
         "states", spec, "--checkpoint", levels, "--sql", "SELECT sum(orbit) AS n, max(depth) AS deepest FROM states"
@@ -199,21 +226,25 @@ def test_a_lasso_on_spark_is_reported_as_by_the_local_engine(
     assert "after 9 steps, then a cycle of 2 for ever (as claimed)" in shown["spark"].stdout
     entries = {engine: json.loads(at.read_text())["results"][0] for engine, at in reports.items()}
     differ = {key for key, value in entries["local"].items() if entries["spark"][key] != value}
-    assert differ <= {"seconds", "compile_seconds", "compiled_paths", "memory_bytes"}
+    assert differ <= {"seconds", "compile_seconds", "compiled_paths", "memory_bytes", "work"}
     assert highwater("trace", reports["spark"], "--replay").exit_code == 0
 
 
 @pytest.mark.slow
-def test_executors_explore_models_of_ones_own(
-    highwater: Callable[..., Result], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spark: Any
-) -> None:
-    monkeypatch.setattr("highwater.spark.driver.explore.ROWS_WORTH_A_JOB", 40)
+def test_executors_explore_models_of_ones_own(highwater: Callable[..., Result], tmp_path: Path, spark: Any) -> None:
     assert highwater("init", tmp_path).exit_code == 0
     spec = tmp_path / "specs" / "fencing_keeps_late_writers_out.toml"
-    result = highwater("check", spec, "--engine", "spark", "--model-path", tmp_path)
+    options = ["--model-path", tmp_path, "--rows-worth-a-job", 40, "--json", tmp_path / "found"]
+    result = highwater("check", spec, "--engine", "spark", *options)
     assert result.exit_code == 0
     del sys.modules["lock_service"]
     assert "831 distinct" in result.stdout
+    assert re.search(
+        r"spark  explored by the driver up to level \d+; \d+ rows by \d+ tasks on 1 executor", result.stdout
+    )
+    data = json.loads((tmp_path / "found").read_text())
+    jsonschema.validate(data, json.loads((ROOT / "tests" / "highwater" / "results.schema.json").read_text()))
+    assert "on 1 executor; shuffled " in search_page(data["results"][0])
 
 
 def test_an_executor_without_a_model_of_ones_own_names_the_missing_module() -> None:

@@ -84,21 +84,32 @@ def test_the_same_is_reported_where_shards_fold_their_rows(
 
 
 def test_levels_move_from_the_driver_to_the_cluster_when_they_have_grown(
-    spark: Any, comparable: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+    spark: Any, comparable: Callable[..., Any]
 ) -> None:
     """With a violation at the end, whose trace leads back through both."""
-    monkeypatch.setattr("highwater.spark.driver.explore.ROWS_WORTH_A_JOB", 300)
     seen: list[Progress] = []
-    outcome = explore(KIP_101, options=SearchOptions(on_progress=seen.append), spark=spark, partitions=2)
+    options = SearchOptions(on_progress=seen.append)
+    outcome = explore(KIP_101, options=options, spark=spark, partitions=2, rows_worth_a_job=300)
     expected = breadth_first.explore(KIP_101())
     assert comparable(outcome) == comparable(expected)
     assert outcome.violations[0].witness
     jobs = [progress.more for progress in seen if progress.level_ended]
     assert ["shuffle" in job for job in jobs] == [False] * 9 + [True] * 3
     assert re.fullmatch(
-        r"level 9 took [\d.]+ s, shuffle [\d.]+ KiB, spill 0 B, 869 visited rows read again; 2,713 distinct", jobs[9]
+        r"level 9 took [\d.]+ s by 3 tasks on 1 executor, shuffle [\d.]+ KiB, spill 0 B, 869 visited rows read again; "
+        "2,713 distinct",
+        jobs[9],
     )
-    assert re.fullmatch(r"level 11 took [\d.]+ s, shuffle [\d.]+ KiB, spill 0 B; [\d,]+ distinct", jobs[11])
+    assert re.fullmatch(
+        r"level 11 took [\d.]+ s by 4 tasks on 1 executor, shuffle [\d.]+ KiB, spill 0 B; [\d,]+ distinct", jobs[11]
+    )
+    assert re.fullmatch(r"level 8 took [\d.]+ s by the driver; [\d,]+ distinct", jobs[8])
+    assert [(each.level, each.tasks, each.executors) for each in outcome.work] == [
+        *((level, 0, 0) for level in range(1, 9)), (9, 3, 1), (10, 4, 1), (11, 4, 1),
+    ]  # fmt: skip
+    assert sum(each.rows for each in outcome.work) == outcome.stored_states - 1
+    assert [each.expanded for each in outcome.work[1:]] == [each.rows for each in outcome.work[:-1]]
+    assert all(each.shuffled and 1 <= each.skew < 2 for each in outcome.work if each.tasks)
 
 
 def test_paths_learned_on_any_machine_are_kept_and_shipped(

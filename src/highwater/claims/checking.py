@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import Enum
 from functools import cached_property
 from pathlib import Path
@@ -106,12 +107,14 @@ class CheckOptions(SearchOptions):
 
     Attributes:
         certificate: of the local engine, where to write what the verdict rests on.
-        master, partitions: of Spark, see `highwater.claims.on_spark.explore`.
+        master, partitions, rows_worth_a_job, on_waiting: of Spark, see `highwater.claims.on_spark.explore`.
     """
 
     certificate: Path | None = None
     master: str | None = None
     partitions: int | None = None
+    rows_worth_a_job: int | None = None
+    on_waiting: Callable[[str], None] = lambda what: None
 
     def refuse_what_is_not_of(self, engine: Engine) -> None:
         """Refuse options that would change nothing, rather than ignore them.
@@ -134,6 +137,7 @@ _OF_ENGINES = {
     "resume": (Engine.LOCAL, Engine.SPARK),
     "master": (Engine.SPARK,),
     "partitions": (Engine.SPARK,),
+    "rows_worth_a_job": (Engine.SPARK,),
 }
 
 
@@ -175,7 +179,15 @@ def _on_spark(spec: Spec, system: System, budget: Budget, options: CheckOptions)
     from highwater.claims import on_spark  # imports pyspark
 
     options = attrs.evolve(options, audit=options.audit or Auditing.QUICK)
-    return on_spark.explore(spec, budget, options, master=options.master, partitions=options.partitions)
+    return on_spark.explore(
+        spec,
+        budget,
+        options,
+        master=options.master,
+        partitions=options.partitions,
+        rows_worth_a_job=options.rows_worth_a_job,
+        on_waiting=options.on_waiting,
+    )
 
 
 _ENGINES = {Engine.LOCAL: _locally, Engine.PYTHON: _in_plain_python, Engine.SPARK: _on_spark}

@@ -86,8 +86,14 @@ def explore(
     *,
     master: str | None = None,
     partitions: int | None = None,
+    rows_worth_a_job: int | None = None,
+    on_waiting: Callable[[str], None] = lambda what: None,
 ) -> Outcome:
     """Explore a spec on the running Spark session, or on one that is started and ends with this process.
+
+    Args:
+        rows_worth_a_job: the driver expands levels of fewer rows by itself; a number of the engine's own if None.
+        on_waiting: called with what is awaited before Spark starts, which takes seconds.
 
     Raises:
         SpecError: Spark is not there, or gave up.
@@ -100,7 +106,7 @@ def explore(
     if options.audit is Auditing.FULL:
         raise SpecError("audit full has no meaning with the engine spark, which judges some states twice; use quick")
     _try_out(master, None if options.checkpoint is None else str(options.checkpoint), resume=options.resume)
-    with_spark = session(master)
+    with_spark = session(master, on_waiting)
     from highwater.spark.driver.explore import explore as explore_levels
     from highwater.spark.driver.session import ClusterError
 
@@ -112,6 +118,7 @@ def explore(
             spark=with_spark,
             name=spec.name,
             partitions=partitions,
+            rows_worth_a_job=rows_worth_a_job,
             check_deadlock=spec.check_deadlock,
         )
     except ClusterError as error:
@@ -212,8 +219,11 @@ def reported_on_one_line(what: str) -> Iterator[None]:
         raise SpecError(f"{what}: {reason_of(error)}") from error
 
 
-def session(master: str | None) -> Any:
+def session(master: str | None, on_waiting: Callable[[str], None] = lambda what: None) -> Any:
     """A Spark session.
+
+    Args:
+        on_waiting: called with what is awaited if a session has to be started.
 
     Raises:
         SpecError: Spark or Java is missing, or the master cannot be reached; says what to do.
@@ -222,7 +232,7 @@ def session(master: str | None) -> Any:
         from highwater.spark.driver.session import ClusterError
         from highwater.spark.driver.session import session as start
     try:
-        found = start(master)
+        found = start(master, on_waiting=on_waiting)
     except ClusterError as error:
         raise SpecError(str(error)) from error
     atexit.register(found.stop)

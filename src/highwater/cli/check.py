@@ -70,6 +70,13 @@ from highwater.limits import MOST_WORKERS
     help="For Spark: partitions of a level.  [default: one per core]",
 )
 @click.option(
+    "--rows-worth-a-job",
+    type=Count(0, 1_000_000_000),
+    metavar="N",
+    help="For Spark: executors explore levels of N rows or more, the driver itself the smaller ones before.  "
+    "[default: 262,144]",
+)
+@click.option(
     "--keep-trees/--no-keep-trees",
     default=True,
     show_default=True,

@@ -53,6 +53,7 @@ class Wanted:
     resume: bool
     master: str | None
     partitions: int | None
+    rows_worth_a_job: int | None
     advice: bool
     raise_bounds: bool
     update_locks: bool
@@ -141,6 +142,7 @@ class Run:
         if self._by_release and wanted.raise_bounds:
             raise SpecError("--raise-bounds has no meaning with several --preset; name one")
         spark: Mapping[str, Any] = {"--master": wanted.master, "--partitions": wanted.partitions}
+        spark = {**spark, "--rows-worth-a-job": wanted.rows_worth_a_job}
         local: Mapping[str, Any] = {"--workers": wanted.workers, "--memory": wanted.budget.memory}
         refused = [(local, SPARK_OWN)] if engine is Engine.SPARK else [(spark, "add --engine spark")]
         if engine is Engine.PYTHON:
@@ -244,13 +246,12 @@ class Run:
 
     def _checked(self, spec: Spec) -> Result:
         with Live(self._errors, spec.name) as live:
-            if self._wanted.engine is Engine.SPARK:
-                live.show("waiting for Spark")
-            return self._checked_with(spec, live, self._wanted.workers, self._wanted.budget)
+            return self._checked_with(spec, live, self._wanted.workers, self._wanted.budget, live.show_now)
 
     def _checked_with(
-        self, spec: Spec, on_progress: Callable[[Progress], None], workers: int | None, budget: Budget
-    ) -> Result:
+        self, spec: Spec, on_progress: Callable[[Progress], None], workers: int | None, budget: Budget,
+        on_waiting: Callable[[str], None] = lambda what: None,
+    ) -> Result:  # fmt: skip
         wanted = self._wanted
         with watched(lambda line: complain(SpecError(f"{spec.path}: {line}"))):
             return check_spec(
@@ -258,7 +259,7 @@ class Run:
                 checkpoint=wanted.checkpoint, resume=wanted.resume, coverage=wanted.coverage,
                 certificate=wanted.certificate,
                 keep_trees=wanted.keep_trees, audit=wanted.audit, master=wanted.master, partitions=wanted.partitions,
-                on_progress=on_progress,
+                rows_worth_a_job=wanted.rows_worth_a_job, on_waiting=on_waiting, on_progress=on_progress,
             )  # fmt: skip
 
     def _show(self, result: Result, *, alone: bool) -> None:

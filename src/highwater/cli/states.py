@@ -72,8 +72,7 @@ def states(
             _try_out(Path(parquet))
         with tempfile.TemporaryDirectory(prefix="highwater-") as folder:
             with Live(errors, loaded.name) as live:
-                live.show("waiting for Spark")
-                session = on_spark.session(master)
+                session = on_spark.session(master, live.show_now)
                 if checkpoint is None:
                     checkpoint = on_spark.explore_into(folder, loaded, session, live, symmetry=symmetry)
             session.sparkContext.setJobDescription(

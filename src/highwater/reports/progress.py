@@ -88,6 +88,11 @@ class Live:
         first, *rest = progress_lines(progress)
         self.show(f"{first}{time_left(list(self._sizes.values()), progress)}", *rest)
 
+    def show_now(self, line: str) -> None:
+        """Show what is awaited, in a log too, before the first ten seconds are over."""
+        self._last_line = -SECONDS_BETWEEN_LINES
+        self.show(line)
+
     def show(self, *lines: str) -> None:
         """Show how far it is, if it is time to."""
         title = [Text(self._name, "bold")] if self._name else []

@@ -159,6 +159,7 @@ def entry_of(result: Result) -> dict[str, Any]:
         "restored_states": outcome.restored,
         "warnings": list(outcome.warnings),
         "audit": outcome.audit and audit_as_data(outcome.audit),
+        "work": [attrs.asdict(each) | {"seconds": round(each.seconds, 6)} for each in outcome.work],
         "seconds": round(outcome.seconds, 6),
         "compile_seconds": round(outcome.compile_seconds, 6),
         "compiled_paths": outcome.compiled_paths,

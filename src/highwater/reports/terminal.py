@@ -22,7 +22,7 @@ from highwater.explorer.ranks import in_words
 from highwater.explorer.refinement import refinement_in
 from highwater.explorer.system import System
 from highwater.explorer.trace import changes
-from highwater.explorer.verdict import DEADLOCK, Audit, Outcome, Step, Unreached, Verdict, Violation
+from highwater.explorer.verdict import DEADLOCK, Audit, LevelWork, Outcome, Step, Unreached, Verdict, Violation
 from highwater.model.language.graph_properties import GraphProperty, Prospect
 from highwater.model.language.shape import Domain, Shape
 from highwater.reports.progress import short
@@ -49,6 +49,8 @@ def show_result(console: Console, result: Result, *, with_trace: bool, with_acti
         console.print(Text(f"    protocol  {protocol}", "dim"))
     console.print(Text(f"    {bounds_line(result)}", "dim"))
     console.print(Text(f"    {counts_line(outcome)}", "dim"))
+    if outcome.work:
+        console.print(Text(f"    {work_line(outcome.work)}", "dim"))
     if outcome.audit:
         console.print(Text(f"    {audit_line(outcome.audit)}", "dim"))
     for warning in outcome.warnings:
@@ -234,6 +236,18 @@ def counts_line(outcome: Outcome) -> str:
         f"{outcome.depth}{rest}{stopped}; "
         f"{outcome.search_seconds:.2f} s{rate}{compiled}{machine_code(outcome.compile_seconds)}"
     )
+
+
+def work_line(work: Sequence[LevelWork]) -> str:
+    """Where a search on Spark was done, in one line."""
+    jobs = [each for each in work if each.tasks]
+    alone = [each.level for each in work if not each.tasks]
+    driver = f"explored by the driver up to level {alone[-1]}" if alone else ""
+    if not jobs:
+        return f"spark  {driver}; no level was large enough for executors, see --rows-worth-a-job"
+    rows, tasks = sum(each.rows for each in jobs), sum(each.tasks for each in jobs)
+    on = counted(max(each.executors for each in jobs), "executor")
+    return f"spark  {driver}{'; ' if driver else ''}{counted(rows, 'row')} by {counted(tasks, 'task')} on {on}"
 
 
 def audit_line(audit: Audit) -> str:

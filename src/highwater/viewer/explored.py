@@ -22,10 +22,12 @@ class Plots:
     Attributes:
         levels: how many states were new at each depth: the frontiers.
         actions: how many successors each action gave, the most fruitful first.
+        work: of a search on Spark, how each level was made, as the report has it.
     """
 
     levels: Sequence[int]
     actions: Sequence[tuple[str, int]]
+    work: Sequence[Mapping[str, Any]] = ()
 
     @property
     def totals(self) -> list[int]:
@@ -33,12 +35,23 @@ class Plots:
         return list(itertools.accumulate(self.levels))
 
 
-def plots_of(levels: Any, actions: Any) -> Plots:
+def plots_of(levels: Any, actions: Any, work: Any = ()) -> Plots:
     """The plots of a search; without what a damaged report does not have."""
     known = levels if isinstance(levels, list | tuple) and all(isinstance(each, int) for each in levels) else ()
     counted = actions.items() if isinstance(actions, Mapping) else ()
     counts = [(name, count) for name, count in counted if isinstance(count, int)]
-    return Plots(known, sorted(counts, key=lambda each: -each[1]))
+    return Plots(known, sorted(counts, key=lambda each: -each[1]), work if _is_work(work) else ())
+
+
+def _is_work(work: Any) -> bool:
+    """Whether something is what a report has of levels on Spark."""
+    names = ("level", "rows", "seconds", "tasks", "executors", "skew")
+    rows = work if isinstance(work, list) else [None]
+    return all(isinstance(row, Mapping) and all(_is_size(row.get(name)) for name in names) for row in rows)
+
+
+def _is_size(value: Any) -> bool:
+    return isinstance(value, int | float) and 0 <= value < math.inf
 
 
 @attrs.frozen

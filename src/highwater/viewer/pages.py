@@ -18,6 +18,7 @@ from markupsafe import Markup, escape
 
 from highwater.claims import own
 from highwater.claims.positions import in_repository
+from highwater.explorer.memory import in_bytes
 from highwater.reports.replaying import Subject
 from highwater.viewer.comparison import Comparison
 from highwater.viewer.explored import plots_of, shaded
@@ -58,7 +59,7 @@ def trace_page(trace: Counterexample, index: str = "", page: str = "", *, is_fil
         steady=steady,
         needed=_needed(trace.steps),
         repeats=[step.number for step in trace.steps if trace.repeats(step)],
-        plots=plots_of(trace.entry.get("levels"), trace.entry.get("actions")),
+        plots=plots_of(trace.entry.get("levels"), trace.entry.get("actions"), trace.entry.get("work")),
         explore={"page": page, "command": " ".join(["highwater explore", page, *_model_path(trace.entry["model"])])}
         if is_file
         else None,
@@ -102,7 +103,7 @@ def search_page(entry: Mapping[str, Any], index: str = "", subject: Subject | No
         protocol=protocol,
         bounds=bounds,
         checked=[*entry["check"], *([f"refines {entry['refines']['model']}"] if entry.get("refines") else [])],
-        plots=plots_of(entry["levels"], entry["actions"]),
+        plots=plots_of(entry["levels"], entry["actions"], entry.get("work")),
         files=shaded({file: {int(line): n for line, n in of.items()} for file, of in entry["lines"].items()}),
     )
 
@@ -262,6 +263,7 @@ def _environment() -> jinja2.Environment:
     environment.filters |= {
         "breakable": _breakable,
         "by_status": _by_status,
+        "bytes": lambda number: in_bytes(number) if isinstance(number, int) else "not known",
         "counted": counted,
         "linked": _linked,
         "described": described,

@@ -265,6 +265,19 @@ def test_the_page_of_a_claim_that_holds_shows_bounds_and_counts(make_spec: Calla
     assert Reader(search_page({**entry, **hostile})).scripts == page.scripts
 
 
+def test_the_page_of_a_search_on_spark_shows_how_each_level_was_made(make_spec: Callable[..., Any]) -> None:
+    entry = entry_of(check_spec(make_spec()))
+    job = {"level": 9, "expanded": 5, "rows": 1300, "seconds": 0.5, "tasks": 3, "executors": 2, "skew": 1.25}
+    job |= {"shuffled": 2048, "spilled": None}
+    alone = {**job, "level": 8, "seconds": 0.25, "tasks": 0, "executors": 0}
+    words = Reader(search_page({**entry, "work": [alone, job]})).words
+    assert "level 8: 1,300 rows in 0.25 s by the driver" in words
+    made = "level 9: 1,300 rows in 0.50 s by 3 tasks on 2 executors; shuffled 2.0 KiB, spilled not known, skew 1.25"
+    assert made in words
+    for damaged in (None, 7, [7], [{**job, "seconds": "long"}], [{**job, "tasks": -1}]):
+        assert search_page({**entry, "work": damaged}) == search_page(entry)
+
+
 def test_the_page_of_a_counterexample_shows_bounds_and_counts(make_spec: Callable[..., Any]) -> None:
     result = check_spec(make_spec(check=["weak_isr"], protocol={"variant": "truncate-to-high-watermark"}))
     assert result.violation is not None
