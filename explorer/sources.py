@@ -114,6 +114,26 @@ def sources_of(modules: Iterable[str]) -> Sources:
     return found
 
 
+def texts_of(modules: Iterable[str]) -> dict[str, bytes]:
+    """The code of some modules, and of all that they import and so on, but what is installed: by the path at which
+    Python finds each below a folder.
+
+    Raises:
+        SourceError: a file cannot be read.
+    """
+    found = {}
+    for name in sources_of(modules).modules:
+        spec = spec_of(name)
+        if spec is None or spec.origin is None or _is_of_highwater(Path(spec.origin)):
+            continue
+        inside = name if spec.submodule_search_locations is not None else name.rpartition(".")[0]
+        try:
+            found["/".join((*filter(None, inside.split(".")), Path(spec.origin).name))] = _read(spec)
+        except OSError as error:
+            raise SourceError(f"{spec.origin}: cannot be read: {error.strerror}") from None
+    return found
+
+
 Stamp = tuple[int, int, int] | None
 _known: dict[frozenset[str], tuple[Sources, dict[str, tuple[str, Stamp]]]] = {}
 """By the modules that were asked for, what was found; and of each module its file, and when that was changed last."""

@@ -12,14 +12,16 @@ import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
+import pyspark
 from py4j.protocol import Py4JError
 from pyspark import SparkConf, SparkContext, java_gateway
 from pyspark.errors import PySparkException, PySparkRuntimeError
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
+SPARK = Path(pyspark.__file__).parent  # a whole one, which pip installs
 OLDEST_JAVA = 17
 MASTERS = ("local", "spark://", "yarn", "k8s://")
 SECONDS_TO_ANSWER = 10
@@ -55,6 +57,7 @@ IN_ONE_PROCESS = {
 # Settings of every application, that of spark-submit too: Python workers import nothing from the folder in which they
 # run.
 ALWAYS = {"spark.executorEnv.PYTHONSAFEPATH": "1"}
+WITHOUT_RDDS = "whose clients have no RDDs, by which the search sends states to the partition that owns them"
 CHAFF = "WARNING: Using incubator modules"  # what Java says of options that Spark always gives it
 SPARK_ERRORS = (PySparkException, Py4JError)  # what a query raises that is wrong, or meets files that are
 
@@ -83,6 +86,8 @@ def session(
     """
     # it prints what is raised, too, with all of Java's frames
     logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
+    if remote := os.environ.get("SPARK_REMOTE"):
+        raise ClusterError(f"SPARK_REMOTE is {remote}, a Spark Connect server, {WITHOUT_RDDS}: unset it")
     found = SparkSession.getActiveSession()
     if found is None:
         found = _start(master, name, more, on_waiting)
@@ -131,7 +136,7 @@ def _start(master: str | None, name: str, more: dict[str, str], on_waiting: Call
     settings |= {"spark.app.name": name} | ({"spark.master": master} if master is not None else {})
     try:
         if submitted or SparkContext._gateway is not None:  # this process has had a Java machine before
-            return SparkSession.builder.config(map={**settings}).getOrCreate()
+            return _with_wheels(SparkSession.builder.config(map={**settings}).getOrCreate())
         conf = SparkConf().setAll(list(settings.items()))
         SparkContext(conf=conf, gateway=_launch(conf))
         return SparkSession.builder.getOrCreate()
@@ -140,6 +145,17 @@ def _start(master: str | None, name: str, more: dict[str, str], on_waiting: Call
     except Py4JError as error:
         reason = "no master answers there" if "stopped SparkContext" in str(error) else reason_of(error)
         raise ClusterError(f"Spark does not start on {master}: {reason}") from error
+
+
+def _with_wheels(found: SparkSession) -> SparkSession:
+    """The session, whose executors import from wheels, too, that `--py-files` names: Spark sends them, and puts only
+    archives of other names on Python's path there.
+    """
+    context = found.sparkContext
+    for file in context.getConf().get("spark.submit.pyFiles", "").split(","):
+        if file.endswith(".whl"):
+            cast("list[str]", context._python_includes).append(Path(file).name)
+    return found
 
 
 def _launch(conf: SparkConf) -> Any:
@@ -194,16 +210,26 @@ def refuse_without_java() -> None:
         raise ClusterError(f"Spark needs Java {OLDEST_JAVA} or newer, and {java} is Java {version[1]}; {install}")
 
 
+def refuse_unless_master(master: str) -> None:
+    """Refuse a URL of no master.
+
+    Raises:
+        ClusterError: it is not one. The message names those that there are.
+    """
+    allowed = "allowed are local[N], spark://host:port, yarn and k8s://host:port"
+    if master.startswith("sc://"):
+        raise ClusterError(f"{master} is a Spark Connect server, {WITHOUT_RDDS}: {allowed}")
+    if not master.startswith(MASTERS):
+        raise ClusterError(f"{master} is no Spark master; {allowed}")
+
+
 def refuse_unless_reached(master: str) -> None:
     """Refuse a URL of no master, and a standalone master that does not answer. Spark itself would try for a minute.
 
     Raises:
         ClusterError: the URL is not one of a master, or no master answers there.
     """
-    if not master.startswith(MASTERS):
-        raise ClusterError(
-            f"{master} is no Spark master; allowed are local[N], spark://host:port, yarn and k8s://host:port"
-        )
+    refuse_unless_master(master)
     if not master.startswith("spark://"):
         return
     reasons = []

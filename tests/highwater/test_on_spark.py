@@ -5,17 +5,21 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import attrs
 import jsonschema
 import pytest
 from click.testing import Result
 
 from highwater.claims import on_spark, own
+from highwater.claims.spec import SpecError
 from highwater.explorer.blame import ModelError
+from highwater.explorer.sources import forget_models, texts_of
 from highwater.viewer.pages import search_page
 
 pytest.importorskip("pyspark")
@@ -206,6 +210,88 @@ def test_a_model_beside_a_script_goes_where_executors_run(tmp_path: Path, monkey
         own.folders_of(["reference", "highwater.model.catalogue:MODEL", "numpy:MODEL", "nowhere:MODEL"])
         == own.folders()
     )
+
+
+def test_a_model_travels_to_machines_that_do_not_have_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With what it imports from beside it; after an edit, the edited one."""
+    beside = tmp_path / "beside"
+    (beside / "travelled").mkdir(parents=True)
+    (beside / "travelled" / "__init__.py").write_text("")
+    (beside / "travelled" / "models.py").write_text("from travelled_steps import MODEL\n")
+    (beside / "travelled_steps.py").write_text("import attrs\nMODEL = 'first'\n")
+    monkeypatch.setenv("SPARK_LOCAL_DIRS", str(tmp_path))
+    monkeypatch.setattr(own, "_UNPACKED", {})
+    name, path = "travelled.models:MODEL", list(sys.path)
+
+    def sent() -> dict[str, bytes]:
+        forget_models()
+        with monkeypatch.context() as here:
+            here.syspath_prepend(str(beside))
+            return texts_of(own.modules_of_ones_own([name, "reference", "numpy:MODEL"]))
+
+    def found(files: dict[str, bytes]) -> str:
+        forget_models()
+        own.unpack(files, [name])
+        with own.trusting():
+            return own.load(name, "model", str)
+
+    first = sent()
+    assert sorted(first) == ["travelled/__init__.py", "travelled/models.py", "travelled_steps.py"]
+    assert found(first) == "first"
+    (beside / "travelled_steps.py").write_text("MODEL = 'second one'\n")
+    assert (found(sent()), found(first)) == ("second one", "first")
+    forget_models()
+    assert not any(each in path for each in map(str, own._UNPACKED.values()))
+    sys.path[:] = path
+
+
+def test_a_model_of_a_notebook_itself_is_refused_with_what_to_do(make_spec: Callable[..., Any]) -> None:
+    spec = make_spec()
+    spec = attrs.evolve(spec, file=attrs.evolve(spec.file, model="__main__:MODEL"))
+    with pytest.raises(
+        SpecError, match=r"__main__:MODEL is in a notebook or program itself, .* write it into a module"
+    ):
+        on_spark.recipe(spec)
+
+
+def test_the_line_for_spark_submit_works_in_any_folder(highwater: Callable[..., Result]) -> None:
+    """So it names programs by whole paths, and leaves to `check` all that is its own."""
+    mine = ["--conf", "spark.log.level=WARN", "--py-files", "a.whl", "claim.toml", "--max-depth", "3", "--json", "a b"]
+    result = highwater("submit", "--master", "spark://host:7077", "--print", *mine)
+    assert result.exit_code == 0
+    program, *line = shlex.split(result.stdout)
+    assert os.access(program, os.X_OK) and Path(program).is_absolute()
+    submit = str(ROOT / "src" / "highwater" / "submit.py")
+    assert line == [
+        *("--master", "spark://host:7077", "--conf", "spark.log.level=WARN"),
+        *("--conf", f"spark.pyspark.python={sys.executable}", "--py-files", "a.whl", submit),
+        *("claim.toml", "--max-depth", "3", "--json", "a b"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--master", "sc://host"], "sc://host is a Spark Connect server, whose clients have no RDDs"),
+        (["--master", "mesos://host"], "mesos://host is no Spark master; allowed are local[N], spark://host:port"),
+        (["--conf", "memory"], "--conf memory is no setting; it has the form KEY=VALUE"),
+    ],
+)
+def test_what_spark_submit_cannot_take_is_refused(
+    highwater: Callable[..., Result], arguments: list[str], words: str
+) -> None:
+    result = highwater("submit", *arguments, "--print", "claim.toml")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert words in result.stderr
+
+
+def test_a_session_by_spark_connect_is_refused(
+    highwater: Callable[..., Result], write_spec: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SPARK_REMOTE", "sc://host")
+    result = highwater("check", write_spec(), "--engine", "spark")
+    assert result.exit_code == 2
+    assert "SPARK_REMOTE is sc://host, a Spark Connect server, whose clients have no RDDs" in result.stderr
 
 
 def test_a_prospect_is_refused_with_what_to_do(highwater: Callable[..., Result]) -> None:

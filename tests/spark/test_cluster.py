@@ -7,7 +7,6 @@ from __future__ import annotations
 import functools
 import json
 import os
-import re
 import shutil
 import signal
 import subprocess
@@ -31,12 +30,12 @@ from highwater.explorer.kernels.making import code_cache
 from highwater.explorer.search.levels import breadth_first
 from highwater.explorer.verdict import Budget, Outcome, Progress, SearchOptions
 from highwater.spark.driver.explore import explore
+from highwater.spark.standalone import QUICK_TO_START, Standalone
 
 pytestmark = pytest.mark.slow
 HOME = Path(pyspark.__file__).parent
 ROOT = Path(__file__).parents[2]
 TOYS = os.pathsep.join(map(str, (Path(__file__).parent, ROOT / "src", ROOT)))
-QUICK_TO_START = {"JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}  # Java that lives for seconds
 TOO_LONG = 3600
 """Seconds after which something hangs. No machine is so slow."""
 
@@ -51,48 +50,10 @@ def wait_until(happened: Callable[[], Any], alive: Callable[[], bool], shown: Ca
 
 
 @attrs.define
-class Standalone:
-    """A master and workers of one core each, every one in a process group of its own, with its executors; and a driver,
-    if a test has asked for one.
-    """
+class Cluster(Standalone):
+    """A cluster of which workers are killed; and a driver, if a test has asked for one."""
 
-    folder: Path
-    url: str = ""
-    running: dict[str, subprocess.Popen] = attrs.field(factory=dict)
     driver: Driver | None = None
-
-    def start(self, name: str, kind: str, *arguments: str, ready: str) -> str:
-        """Start a master or worker, and wait for a line of its log; returns what the line's group matches."""
-        log = self.folder / f"{name}.log"
-        environment = {k: v for k, v in os.environ.items() if not k.startswith(("SPARK_", "PYSPARK_"))}
-        environment |= {
-            "SPARK_LOCAL_IP": "127.0.0.1",
-            "SPARK_LOCAL_DIRS": str(self.folder / name),
-            "PYTHONPATH": TOYS,
-        } | QUICK_TO_START
-        command = [
-            str(HOME / "bin" / "spark-class"),
-            f"org.apache.spark.deploy.{kind}",
-            "--host",
-            "127.0.0.1",
-            "--port",
-            "0",
-        ]
-        with log.open("w") as out:
-            self.running[name] = subprocess.Popen(
-                [*command, "--webui-port", "0", *arguments],
-                stdout=out,
-                stderr=out,
-                env=environment,
-                start_new_session=True,
-            )
-        process = self.running[name]
-        found = wait_until(lambda: re.search(ready, log.read_text()), lambda: process.poll() is None, log.read_text)
-        return found[found.re.groups]
-
-    def start_worker(self, name: str) -> None:
-        more = ["--cores", "1", "--memory", "1g", "--work-dir", str(self.folder / f"{name}-work"), self.url]
-        self.start(name, "worker.Worker", *more, ready="Successfully registered with master (.*)")
 
     def complete(self) -> None:
         for name in {"one", "two"} - self.running.keys():
@@ -129,15 +90,14 @@ def environment_of(pid: int) -> bytes:
 
 
 @pytest.fixture(scope="module")
-def master(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Standalone]:
-    cluster = Standalone(tmp_path_factory.mktemp("cluster"))
+def master(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    cluster = Cluster(tmp_path_factory.mktemp("cluster"), {"PYTHONPATH": TOYS})
     try:
-        cluster.url = cluster.start("master", "master.Master", ready="Starting Spark master at (spark://[^ ]*)\n")
+        cluster.start_master()
         yield cluster
     finally:
-        for name in list(cluster.running):
-            cluster.kill(name)
         cluster.end_driver()
+        cluster.end()
     mark = str(cluster.folder).encode()
     wait_until(
         lambda: not any(mark in environment_of(pid) for pid in pids()), lambda: True, lambda: "the cluster runs on"
@@ -145,7 +105,7 @@ def master(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Standalone]:
 
 
 @pytest.fixture
-def standalone(master: Standalone) -> Standalone:
+def standalone(master: Cluster) -> Cluster:
     """The master with two workers, of which a test before may have killed one, and no driver that has their cores."""
     master.end_driver()
     master.complete()
@@ -153,7 +113,7 @@ def standalone(master: Standalone) -> Standalone:
 
 
 @pytest.fixture
-def driver(master: Standalone) -> Driver:
+def driver(master: Cluster) -> Driver:
     """A driver on the master with two workers, the one of the test before if it lives."""
     master.complete()
     if master.driver is None or master.driver.process.poll() is not None:
@@ -264,7 +224,7 @@ def waiting_at(gate: Path) -> list[int]:
 
 
 def test_a_worker_killed_during_a_level_changes_nothing(
-    master: Standalone, driver: Driver, gate: Path, tmp_path: Path
+    master: Cluster, driver: Driver, gate: Path, tmp_path: Path
 ) -> None:
     """The model waits in the middle of a level until the worker whose executor is there was killed."""
     driver.begin(tmp_path / "levels", ["gated", str(gate), 4], partitions=4)
@@ -346,11 +306,9 @@ def archive_of(names: tuple[str, ...], archive: Path) -> Path:
 
 
 def test_executors_get_the_package_from_the_built_wheel_and_numba_and_numpy_from_an_archive(
-    standalone: Standalone, wheel: Path, tmp_path: Path
+    standalone: Cluster, wheel: Path, tmp_path: Path
 ) -> None:
     """Neither is where executors run; the driver has the libraries, and the package from the wheel, too."""
-    package = tmp_path / "highwater.zip"  # what Spark puts on Python's path has to be called so
-    package.write_bytes(wheel.read_bytes())
     with zipfile.ZipFile(wheel) as files:
         files.extract("highwater/submit.py", tmp_path)
     compiled = ("numba", "llvmlite", "numpy")
@@ -376,7 +334,7 @@ def test_executors_get_the_package_from_the_built_wheel_and_numba_and_numpy_from
         "--conf",
         "spark.executor.memory=512m",
         "--py-files",
-        str(package),
+        str(wheel),
     ]
     options += ["--archives", f"{libraries}#libraries", "--conf", "spark.executorEnv.PYTHONPATH=libraries"]
     submit, levels = str(tmp_path / "highwater" / "submit.py"), str(tmp_path / "levels")
@@ -397,5 +355,5 @@ def test_executors_get_the_package_from_the_built_wheel_and_numba_and_numpy_from
     assert len(list((tmp_path / "levels" / "levels" / "00013").glob("*.parquet"))) == 2, (
         "the last level was explored in two partitions"
     )
-    assert list(standalone.folder.glob("*-work/*/*/highwater.zip"))
+    assert list(standalone.folder.glob(f"*-work/*/*/{wheel.name}"))
     assert list(standalone.folder.glob("*-work/*/*/libraries/numba"))

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import atexit
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from highwater.explorer.compiler.layout import Layout
 from highwater.explorer.descriptions import Indescribable
 from highwater.explorer.search.keeping.durable import CheckpointError
 from highwater.explorer.search.keeping.fingerprint import fingerprint
+from highwater.explorer.sources import SourceError, texts_of
 from highwater.explorer.system import System
 from highwater.explorer.verdict import DEADLOCK, Auditing, Budget, Outcome, Progress, SearchOptions
 from highwater.model.language.graph_properties import Prospect
@@ -35,17 +36,21 @@ def system_of(
     check: tuple[str, ...],
     model_path: tuple[str, ...] = (),
     refines: dict[str, Any] | None = None,
+    files: Mapping[str, bytes] | None = None,
 ) -> System:
     """The system that a spec speaks of, from plain data. Executors call this.
 
     Args:
         refines: the spec's table of that name, if it has one.
         model_path: folders with models of one's own, to be searched where they exist.
+        files: the code of these, by path, for a machine that does not have them.
 
     Raises:
         ModelError: the model is not to be had on this machine.
     """
     own.search(path for path in map(Path, model_path) if path.is_dir())
+    if files:
+        own.unpack(files, (model, *check, *map(str, (refines or {}).values())))
     try:
         with own.trusting():
             also = [refinement_of(refines)] if refines else []
@@ -71,12 +76,26 @@ def refuse_prospects(spec: Spec) -> None:
 
 
 def recipe(spec: Spec, check: tuple[str, ...] | None = None) -> Callable[[], System]:
-    """How to make a spec's system on any machine, with its properties or with others."""
+    """How to make a spec's system on any machine, with its properties or with others.
+
+    Raises:
+        SpecError: the model is in a program or notebook itself, or its code cannot be read.
+    """
     check, refines = (spec.file.check, spec.file.refines) if check is None else (check, {})
     named = (spec.file.model, *check, *map(str, (refines.get("model", ""), refines.get("map", ""))))
+    for name in named:
+        if name.startswith("__main__:"):
+            raise SpecError(
+                f"{spec.path}: {name} is in a notebook or program itself, which executors cannot import; write it into "
+                "a module beside, and import it from there"
+            )
     folders = own.folders_of(named)
     toggles = toggles_of(spec.protocol)
-    return functools.partial(system_of, spec.file.model, toggles, spec.file.bounds, check, folders, refines)
+    try:
+        files = texts_of(own.modules_of_ones_own(named))
+    except SourceError as error:
+        raise SpecError(f"{spec.path}: the model cannot be sent to executors: {error}") from None
+    return functools.partial(system_of, spec.file.model, toggles, spec.file.bounds, check, folders, refines, files)
 
 
 def explore(
@@ -105,6 +124,7 @@ def explore(
         )
     if options.audit is Auditing.FULL:
         raise SpecError("audit full has no meaning with the engine spark, which judges some states twice; use quick")
+    make_system = recipe(spec)
     _try_out(master, None if options.checkpoint is None else str(options.checkpoint), resume=options.resume)
     with_spark = session(master, on_waiting)
     from highwater.spark.driver.explore import explore as explore_levels
@@ -112,7 +132,7 @@ def explore(
 
     try:
         return explore_levels(
-            recipe(spec),
+            make_system,
             budget,
             options,
             spark=with_spark,
@@ -128,7 +148,7 @@ def explore(
 def _try_out(master: str | None, checkpoint: str | None, *, resume: bool) -> None:
     """Refuse a folder for levels that is missing or cannot be used, before Spark starts, which takes seconds."""
     if checkpoint is not None:
-        with _what_is_installed():
+        with needing_spark():
             from highwater.spark.levels import Levels
 
             Levels(checkpoint).try_out(resume=resume)
@@ -137,7 +157,12 @@ def _try_out(master: str | None, checkpoint: str | None, *, resume: bool) -> Non
 
 
 @contextmanager
-def _what_is_installed() -> Iterator[None]:
+def needing_spark() -> Iterator[None]:
+    """While Spark is imported.
+
+    Raises:
+        SpecError: it is not installed; says how to.
+    """
     try:
         yield
     except ModuleNotFoundError as error:
@@ -228,7 +253,7 @@ def session(master: str | None, on_waiting: Callable[[str], None] = lambda what:
     Raises:
         SpecError: Spark or Java is missing, or the master cannot be reached; says what to do.
     """
-    with _what_is_installed():
+    with needing_spark():
         from highwater.spark.driver.session import ClusterError
         from highwater.spark.driver.session import session as start
     try:

@@ -11,7 +11,8 @@ import importlib
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from importlib.machinery import PathFinder
@@ -20,13 +21,15 @@ from typing import Any
 
 from highwater.claims.tables import Wrong, did_you_mean, shown
 from highwater.explorer.blame import line_of
-from highwater.explorer.sources import HOUSE, INSTALLED, noted, spec_of
+from highwater.explorer.sources import HOUSE, INSTALLED, digest, noted, spec_of
 
 GROUP = "highwater.models"
 _REFERENCE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")
 _GIVEN: dict[str, Any] = {}
 _FOLDERS: dict[str, None] = {}
 _BESIDE: dict[str, None] = {}
+_UNPACKED: dict[str, Path] = {}
+"""Folders of modules that came from another machine, by a hash of their code."""
 _confined: list[Path] = []
 _here: ContextVar[Path | None] = ContextVar("the folder of the spec that is being read", default=None)
 _trusted: ContextVar[bool] = ContextVar("whether names were resolved before, by another process", default=False)
@@ -93,6 +96,42 @@ def folders_of(names: Iterable[str]) -> tuple[str, ...]:
     found = [each.parent.parent if each.stem == "__init__" else each.parent for each in origins]
     own = [str(each) for each in found if each != HOUSE.parent and not INSTALLED.intersection(each.parts)]
     return tuple(dict.fromkeys((*folders(), *own)))
+
+
+def modules_of_ones_own(names: Iterable[str]) -> list[str]:
+    """The modules that some names in a spec point into, but those that are installed."""
+    specs = {module: spec_of(module) for module in _modules(names)}
+    return [
+        module
+        for module, spec in specs.items()
+        if spec is not None and spec.has_location and not INSTALLED.intersection(Path(str(spec.origin)).parts)
+    ]
+
+
+def _modules(names: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(name.partition(":")[0] for name in names if is_reference(name)))
+
+
+def unpack(files: Mapping[str, bytes], names: Iterable[str]) -> None:
+    """Let modules of another machine be imported here, where this one does not have those that some names point into.
+
+    Those of an earlier search are not found any more.
+
+    Args:
+        files: their code, by path; see `highwater.explorer.sources.texts_of`.
+    """
+    key = digest(part for path, text in sorted(files.items()) for part in (path.encode(), text))
+    for other in [folder for of, folder in _UNPACKED.items() if of != key]:
+        if str(other) in sys.path:
+            sys.path.remove(str(other))
+    if key not in _UNPACKED and any(spec_of(name.partition(".")[0]) is None for name in _modules(names)):
+        place = os.environ.get("SPARK_LOCAL_DIRS", tempfile.gettempdir()).partition(",")[0]  # which Spark removes
+        _UNPACKED[key] = Path(tempfile.mkdtemp(prefix="highwater-models-", dir=place))
+        for path, text in files.items():
+            (_UNPACKED[key] / path).parent.mkdir(parents=True, exist_ok=True)
+            (_UNPACKED[key] / path).write_bytes(text)
+    if key in _UNPACKED:
+        _add_to_path(_UNPACKED[key])
 
 
 @contextmanager

@@ -22,6 +22,7 @@ PLACES = {
     "mutate": "highwater.cli.mutate:mutate",
     "repair": "highwater.cli.repair:repair",
     "simulate": "highwater.cli.simulate:simulate",
+    "submit": "highwater.cli.submit:submit",
     "verify": "highwater.cli.verify:verify",
     "walk": "highwater.cli.walk:walk",
     "ask": "highwater.cli.ask:ask",
