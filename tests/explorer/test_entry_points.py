@@ -5,11 +5,12 @@ not to be had.
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import types
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,11 +19,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from highwater.explorer import sources
 from highwater.explorer.kernels.making import code_cache, compiling, entry_points
 from highwater.explorer.kernels.making.compiling import kernel
-from highwater.explorer.kernels.making.entry_points import EntryPoint
+from highwater.explorer.kernels.making.entry_points import EntryPoint, MachineCode
 
 ROOT = Path(__file__).parents[2]
+MODULES = {each._module for each in vars(MachineCode).values() if isinstance(each, EntryPoint)}
 SPEC = """
 model = "reference"
 protocol = { variant = "kip-320" }
@@ -278,25 +281,83 @@ def test_kernels_run_without_a_writable_folder(
     assert len(compiled) == 2
 
 
+def forget_sources() -> None:
+    for each in (code_cache._contents, code_cache._imported_by, code_cache.digest_of, code_cache._made_of):
+        each.cache_clear()
+
+
+@pytest.fixture
+def edited(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A copy of the sources that kernels are made of, to be edited."""
+    copy = tmp_path_factory.mktemp("sources") / "highwater" / "explorer"
+    shutil.copytree(ROOT / "explorer" / "kernels", copy / "kernels", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "explorer" / "encoding.py", copy)
+    monkeypatch.setattr(code_cache, "sources", lambda: sorted(copy.rglob("*.py")))
+    forget_sources()
+    yield copy
+    monkeypatch.undo()
+    forget_sources()
+
+
 def test_code_of_other_sources_is_not_loaded_and_goes_in_time(
-    folder: Path, compiled: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+    folder: Path, compiled: list[str], edited: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    source = tmp_path_factory.mktemp("sources") / "program.py"
-    monkeypatch.setattr(code_cache, "sources", lambda: [source])
-    try:
-        for change in range(code_cache.MOST_KEPT + 3):
-            source.write_text(f"NOTHING = {change}", encoding="utf-8")
-            code_cache._made_of.cache_clear()
-            code_cache.keep("probe", "entry_point", b"code")
-        assert len(list(folder.iterdir())) == code_cache.MOST_KEPT
-        for _ in range(2):
-            EntryPoint("probes", "last")(np.arange(9))
-        source.write_text("NOTHING = 'again'", encoding="utf-8")
-        code_cache._made_of.cache_clear()
+    (edited / "kernels" / "probes.py").write_text("NOTHING = 1\n", encoding="utf-8")
+    forget_sources()
+    for _ in range(2):
         EntryPoint("probes", "last")(np.arange(9))
-        assert compiled == ["last", "last"]
-    finally:
-        code_cache._made_of.cache_clear()
+    (edited / "kernels" / "probes.py").write_text("NOTHING = 2\n", encoding="utf-8")
+    forget_sources()
+    EntryPoint("probes", "last")(np.arange(9))
+    assert (compiled, len(list(folder.glob("*/*")))) == (["last"] * 2, 2)
+    monkeypatch.setattr(code_cache, "MOST_BYTES", 1)
+    code_cache.keep("probe", "entry_point", b"code")
+    assert [file.name for file in folder.glob("*/*")] == ["probe"]
+
+
+def test_code_for_other_versions_or_processors_goes_in_time(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for change in range(code_cache.MOST_KEPT + 3):
+        monkeypatch.setattr(code_cache, "_made_of", lambda change=change: f"kernels-{change}")
+        code_cache.keep("probe", "entry_point", b"code")
+    assert len(list(folder.iterdir())) == code_cache.MOST_KEPT
+
+
+@pytest.mark.parametrize(
+    ("file", "compiled_anew"),
+    [
+        ("kernels/making/entry_points.py", set()),
+        ("kernels/making/signatures.py", set()),
+        ("kernels/graphs/reach.py", {"graphs.reach"}),
+        ("kernels/steps/expand.py", {"steps.expand", "graphs.graph", "graphs.partitions"}),
+        ("kernels/making/compiling.py", MODULES),
+        ("kernels/arrays.py", MODULES),
+    ],
+)
+def test_an_edit_changes_the_code_of_the_kernels_that_use_the_file(
+    edited: Path, file: str, compiled_anew: set[str]
+) -> None:
+    before = {module: code_cache.digest_of(module) for module in MODULES}
+    with open(edited / file, "a", encoding="utf-8") as source:
+        source.write("# edited\n")
+    forget_sources()
+    assert {module for module in MODULES if code_cache.digest_of(module) != before[module]} == compiled_anew
+
+
+def test_the_code_of_a_kernel_depends_on_every_module_that_it_imports() -> None:
+    """What Python's own parser finds in the sources, and so on."""
+    files = {name: (ROOT / "explorer" / name.replace(".", "/")).with_suffix(".py") for name in code_cache._contents()}
+    imported = {
+        name: {each.removeprefix("highwater.explorer.") for each in sources._imported_by(file.read_bytes(), "")}
+        for name, file in files.items()
+        if file.is_file()
+    }
+    for module in MODULES:
+        found, todo = set(), {f"kernels.{module}", "kernels.making.compiling"}
+        while todo:
+            found |= todo
+            todo = {each for name in todo for each in imported[name] if each in imported} - found
+        assert found <= code_cache.modules_of(module)
+        assert len(found) >= 5
 
 
 def test_sources_in_an_archive_are_the_same_sources(tmp_path: Path) -> None:

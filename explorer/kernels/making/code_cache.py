@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import importlib.util
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, suppress
@@ -39,7 +40,8 @@ built.
 
 MADE_OF = "made_of"  # the file there that says of which sources
 LEAST_TO_LINK = 8 << 20  # of address space, beside what the code itself takes
-MOST_KEPT = 8  # of what code is kept for: sources, versions, processors
+MOST_KEPT = 8  # of what code is kept for: versions, processors
+MOST_BYTES = 32 << 20  # of code for each of these: some ten times that of all kernels
 
 
 def load(name: str) -> Function | None:
@@ -78,6 +80,7 @@ def keep(name: str, symbol: str, code: bytes) -> None:
     for folder in folders():
         try:
             kept_files.make_folder(folder / _made_of(), "kernels", MOST_KEPT)
+            kept_files.forget_files(folder / _made_of(), MOST_BYTES)
             kept_files.write(folder / _made_of(), name, symbol.encode("ascii") + b"\n" + code, _owners(folder))
         except OSError:
             continue
@@ -144,10 +147,9 @@ def folders() -> Iterator[Path]:
 
 @cache
 def _made_of() -> str:
-    """A name for all that code depends on besides the kernel and its arguments."""
+    """A name for all that code depends on besides the kernel, its sources and its arguments."""
     numba = Path(str(cast("ModuleSpec", importlib.util.find_spec("numba")).origin)).parent
     parts = [
-        *(file.read_bytes() for file in sources()),
         # one of them has the version; importing it takes long
         *(file.read_bytes() for file in sorted(numba.glob("_*.py"))),
         f"{llvmlite.__version__} {np.__version__} {sys.version}".encode(),
@@ -162,7 +164,50 @@ def portable_digest() -> str:
     """What code that runs on other machines depends on: how Python and numpy lay out objects, which one number says,
     and the sources. Whatever made it is not asked for when it runs.
     """
-    return digest([*(file.read_bytes() for file in sources()), f"{object.__basicsize__}".encode()])
+    return digest([*_contents().values(), f"{object.__basicsize__}".encode()])
+
+
+@cache
+def digest_of(module: str) -> str:
+    """What the code of a module's kernels depends on: its source, those that make machine code, and those that these
+    import. So an edit of one file leaves the code of kernels that do not use it as it is.
+    """
+    return digest(_contents()[name] for name in sorted(modules_of(module)))
+
+
+def modules_of(module: str) -> set[str]:
+    """The modules that the machine code of a module's kernels is made of, by their names in `highwater.explorer`."""
+    found: set[str] = set()
+    todo = {f"kernels.{module}", "kernels.making.compiling"}
+    while todo:
+        found |= todo
+        todo = {name for each in todo for name in _imported_by(each)} - found
+    return found & _contents().keys()
+
+
+_IMPORT = re.compile(rb"^[ \t]*from highwater\.explorer\.(\S+) import (?:\(([^)]*)\)|(.*))", re.MULTILINE)
+
+
+@cache
+def _imported_by(module: str) -> set[str]:
+    """The modules among these that one of them imports."""
+    found = set()
+    for origin, several, some in _IMPORT.findall(_contents().get(module, b"")):
+        found |= {
+            origin.decode(),
+            *(f"{origin.decode()}.{name.decode()}" for name in re.findall(rb"\w+", several or some)),
+        }
+    return found & _contents().keys()
+
+
+@cache
+def _contents() -> dict[str, bytes]:
+    """The sources by the names of their modules in `highwater.explorer`."""
+    found = {}
+    for file in sources():
+        path = str(file).replace(os.sep, "/").rpartition("highwater/explorer/")[2]
+        found[path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")] = file.read_bytes()
+    return found
 
 
 def _processor() -> str:

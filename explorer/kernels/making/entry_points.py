@@ -128,7 +128,8 @@ def name_of(module: str, name: str, arguments: tuple[Any, ...]) -> str:
 
 def _kept_as(module: str, name: str, kinds: Iterable[Any]) -> str:
     spelled = " ".join(each.__name__ if isinstance(each, type) else str(each) for each in kinds)
-    return f"{module}.{name}-{sha256(spelled.encode()).hexdigest()[:16]}"
+    made_of = f"{spelled} {code_cache.digest_of(module)}"
+    return f"{module}.{name}-{sha256(made_of.encode()).hexdigest()[:16]}"
 
 
 _made: dict[str, compilers.Made] = {}
