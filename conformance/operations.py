@@ -325,7 +325,9 @@ UNMAPPED: Mapping[str, str] = {
     "find_in_sync": "a moment in the middle of Partition#maybeExpandIsr",
     "ask_where_to_truncate": "gone from all releases with KRaft",
     "expand_isr": "gone with ZooKeeper",
+    "propose_joint_shrink": "one follower at a time is made to lag",
     "shrink_isr": "gone with ZooKeeper",
+    "shrink_isr_jointly": "gone with ZooKeeper",
     "lose_written_isr": "gone with ZooKeeper",
 }
 """Actions that no call stands for, and why."""

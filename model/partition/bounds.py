@@ -45,6 +45,7 @@ class PartitionBounds:
     )
     failures_without_leader: int = bound(0, 1, "1: brokers crash and lose sessions only while nobody leads", 0)
     isr_shrinks: int = budget("followers that a leader finds lagging")
+    joint_shrinks: int = budget("times that a leader finds several followers lagging at once")
     reassignments: int = budget("replicas taken from the assignment and added again")
     retentions: int = budget("records deleted from the start of a leader's log")
     alter_failures: int = budget("ISR changes whose outcome the leader does not learn")

@@ -74,12 +74,18 @@ FAILURES = (failures.crash, failures.end_controlled_shutdown, failures.restart, 
 BY_CONTROLLER = (
     in_sync_replicas.propose_expansion,
     in_sync_replicas.propose_shrink,
+    in_sync_replicas.propose_joint_shrink,
     alter_partition.alter_partition,
     in_sync_replicas.receive_isr_answer,
     in_sync_replicas.lose_isr_answer,
     alter_partition.ask_deposed_controller,
 )
-BY_ZOOKEEPER = (zookeeper_isr.expand_isr, zookeeper_isr.lose_written_isr, zookeeper_isr.shrink_isr)
+BY_ZOOKEEPER = (
+    zookeeper_isr.expand_isr,
+    zookeeper_isr.lose_written_isr,
+    zookeeper_isr.shrink_isr,
+    zookeeper_isr.shrink_isr_jointly,
+)
 
 
 def initial_states(bounds: PartitionBounds, protocol: PartitionProtocol) -> list[Partition]:

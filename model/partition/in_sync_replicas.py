@@ -11,6 +11,7 @@ from highwater.model.partition.alter_partition import is_done_already
 from highwater.model.partition.bounds import PartitionBounds
 from highwater.model.partition.high_watermark import with_leader
 from highwater.model.partition.membership import (
+    all_shrinkable,
     commits_move_high_watermark,
     committed,
     may_join,
@@ -166,6 +167,26 @@ def propose_shrink(
         return None
     after = proposed(partition, leader, replica, replica.leadership.isr - {follower}, protocol, bounds)
     return None if after is None else evolve(after, used=partition.spent("isr_shrinks"))
+
+
+@action(actor="leader", needs=lambda bounds: bounds.joint_shrinks, leader=brokers)
+def propose_joint_shrink(
+    partition: Partition, leader: int, protocol: PartitionProtocol, bounds: PartitionBounds
+) -> Partition | None:
+    """A leader asks the controller to remove several lagging followers from the ISR at once.
+
+    Actor: the leader.
+    Enabled: as `propose_shrink`, for several followers; the budget allows it.
+    Effect: one request is in flight, for all of them.
+    Abstracts: that some of them may lag and others not.
+    Source: kafka.cluster.Partition#maybeShrinkIsr, #shrinkIsr (2.7 to 3.0), #prepareIsrShrink (3.1 to 3.8).
+    """
+    replica = partition.presumed_leader(leader)
+    lagging = None if replica is None else all_shrinkable(replica, leader, protocol)
+    if replica is None or lagging is None:
+        return None
+    after = proposed(partition, leader, replica, replica.leadership.isr - lagging, protocol, bounds)
+    return None if after is None else evolve(after, used=partition.spent("joint_shrinks"))
 
 
 @action(actor="leader", leader=brokers)

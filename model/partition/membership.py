@@ -74,6 +74,14 @@ def shrinkable(replica: Leader, leader: int, follower: int, protocol: PartitionP
     return not protocol.shrink_spares_caught_up or replica.followers[follower].log_end_offset != replica.log_end_offset
 
 
+def all_shrinkable(replica: Leader, leader: int, protocol: PartitionProtocol) -> frozenset[int] | None:
+    """The followers that a leader may find lagging, if there are several."""
+    found = frozenset(
+        follower for follower in range(len(replica.followers)) if shrinkable(replica, leader, follower, protocol)
+    )
+    return found if len(found) > 1 else None
+
+
 def judged_epoch(partition_epoch: int, quorum: Quorum, protocol: PartitionProtocol) -> int:
     """The partition epoch that a change of the ISR is judged by: the one that it was made for, or the present one if
     versions are not compared.

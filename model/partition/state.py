@@ -220,6 +220,7 @@ class Used:
     process_crashes: int = times("process_crashes")
     lossy_crashes: int = times("lossy_crashes")
     isr_shrinks: int = times("isr_shrinks", order="isr_shrinks")
+    joint_shrinks: int = times("joint_shrinks")
     reassignments: int = times("reassignments")
     retentions: int = times("retentions")
     alter_failures: int = times("alter_failures")

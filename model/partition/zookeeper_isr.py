@@ -8,7 +8,7 @@ from highwater.model.language.declarations import action
 from highwater.model.language.records import evolve
 from highwater.model.log import brokers
 from highwater.model.partition.bounds import PartitionBounds
-from highwater.model.partition.membership import committed, is_outdated, may_join, shrinkable
+from highwater.model.partition.membership import all_shrinkable, committed, is_outdated, may_join, shrinkable
 from highwater.model.partition.protocol import CasConflict, PartitionProtocol
 from highwater.model.partition.state import Leader, Partition
 
@@ -123,3 +123,23 @@ def shrink_isr(
         return None
     after = written(partition, leader, replica, replica.leadership.isr - {follower}, protocol, bounds)
     return None if after is None else evolve(after, used=partition.spent("isr_shrinks"))
+
+
+@action(actor="leader", needs=lambda bounds: bounds.joint_shrinks, leader=brokers)
+def shrink_isr_jointly(
+    partition: Partition, leader: int, protocol: PartitionProtocol, bounds: PartitionBounds
+) -> Partition | None:
+    """A leader removes several lagging followers from the ISR in ZooKeeper, with one write.
+
+    Actor: the leader.
+    Enabled: as `shrink_isr`, for several followers; the budget allows it.
+    Effect: see `written`.
+    Abstracts: that some of them may lag and others not.
+    Source: kafka.cluster.Partition#maybeShrinkIsr (0.8 to 2.6).
+    """
+    replica = partition.presumed_leader(leader)
+    lagging = None if replica is None else all_shrinkable(replica, leader, protocol)
+    if replica is None or lagging is None:
+        return None
+    after = written(partition, leader, replica, replica.leadership.isr - lagging, protocol, bounds)
+    return None if after is None else evolve(after, used=partition.spent("joint_shrinks"))

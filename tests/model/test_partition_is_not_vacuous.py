@@ -54,6 +54,8 @@ TAKEN = {
     "isr_expansion/the_high_watermark_waits_for_replicas_that_keep_up": "outlast_lag_time",
     "isr_expansion/reading_a_follower_twice_mixes_two_incarnations": "find_in_sync",
     "releases/retention_keeps_the_high_watermark_inside_the_log": "delete_old_records",
+    "isr_agreement/followers_that_leave_the_isr_together_stay_eligible_together": "propose_joint_shrink",
+    "isr_agreement/followers_that_leave_the_isr_with_one_write_are_waited_for_until_then": "shrink_isr_jointly",
 }
 
 # For each rule without a pair, a small claim whose states are others under another value of the rule.
