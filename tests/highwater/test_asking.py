@@ -305,8 +305,9 @@ def answers_that(
 
     def ask(claim: Claim, settings: Settings, *_: Any, **__: Any) -> Part:
         searched.append((settings.release, claim.harm))
-        outcome = SimpleNamespace(stored_states=stored, settings_read=None, reason=reason)
-        result = SimpleNamespace(outcome=outcome, found=None, spec=spec_of(claim, settings))
+        outcome = SimpleNamespace(stored_states=stored, reason=reason)
+        spec = spec_of(claim, settings)
+        result = SimpleNamespace(outcome=outcome, found=None, spec=spec, stands_for=lambda spec: False)
         return Part(claim, says(claim, settings), result)  # type: ignore[arg-type]
 
     for module in (asked, answering):

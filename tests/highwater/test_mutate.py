@@ -12,12 +12,14 @@ import pytest
 from click.testing import Result
 
 from highwater import SpecError, Verdict, api
-from highwater.claims.mutation import Fate, Mutation, mutate
+from highwater.claims.mutation import Fate, Mutation, changed, changes_of, mutate, unjudged
+from highwater.claims.spec import load_spec
 from highwater.explorer.verdict import Budget
 from highwater.model.language.declarations import action, invariant
 from highwater.model.language.definition import Definition, Model, NoToggles
 from highwater.model.language.domain import Integers
 from highwater.model.language.records import evolve, within
+from tests.outcomes import findings
 
 Run = Callable[..., Result]
 Write = Callable[..., Path]
@@ -115,6 +117,19 @@ def test_the_property_is_the_one_of_the_changed_protocol() -> None:
     for every in (False, True):
         (found,) = mutate(spec, workers=1, rules=["ignored"], every_property=every)[1]
         assert (found.fate, found.why) == (Fate.CAUGHT, "stays_small after 2 steps")
+
+
+def test_a_rule_that_no_path_reads_is_not_switched_off_in_a_search_and_one_would_find_the_same() -> None:
+    (unread,) = (each for each in fates() if each.key == "ignored=true")
+    assert unread.why == "nothing that runs within these bounds reads it"
+    spec = load_spec(Path("gallery:truncating_on_fetch_keeps_committed_records"))
+    base, found = mutate(spec, workers=1)
+    outcomes = {each.key: each.outcome for each in found}
+    unsearched = [change for change in changes_of(spec) if outcomes[change.key] is base.outcome]
+    assert len(unsearched) > 40
+    for change in unsearched[::8]:
+        again = unjudged(spec.under(changed(spec.protocol, [change])), workers=1)
+        assert findings(again.outcome, "audit") == findings(base.outcome, "audit"), change.key
 
 
 def test_a_wrongly_declared_fate_is_not_ok() -> None:

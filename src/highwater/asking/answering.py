@@ -16,7 +16,6 @@ from highwater.asking.questions import FIRST, Claim, Question, Seen, findings
 from highwater.asking.settings import Settings, others
 from highwater.claims.counterexamples import KnownCounterexamples
 from highwater.claims.spec import Spec
-from highwater.explorer.system import look_alike
 from highwater.explorer.verdict import Progress
 from highwater.model.catalogue import MODELS
 from highwater.model.language.definition import release_number
@@ -192,10 +191,10 @@ def _holds_for(part: Part, spec: Spec) -> bool:
     """
     if part.result is None:
         return False
-    asked, read = part.result.spec, part.result.outcome.settings_read
+    asked = part.result.spec
     if (asked.protocol, asked.bounds) == (spec.protocol, spec.bounds):
         return True
-    return read is not None and not part.claim.against and look_alike(asked.system(), spec.system(), read)
+    return not part.claim.against and part.result.stands_for(spec)
 
 
 def _pairs(settings: Settings) -> Iterator[tuple[str, Settings, Mapping[str, int | str]]]:

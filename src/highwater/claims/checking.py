@@ -15,7 +15,7 @@ from highwater.claims.spec import Spec, SpecError
 from highwater.explorer.blame import JudgedOtherwise, ModelError, blaming_the_model
 from highwater.explorer.ranks import Ranks, in_words
 from highwater.explorer.search.keeping.durable import CheckpointError
-from highwater.explorer.system import System
+from highwater.explorer.system import System, look_alike
 from highwater.explorer.verdict import Auditing, Budget, Found, Outcome, SearchOptions, Verdict, Violation
 
 
@@ -92,6 +92,15 @@ class Result:
         violations = self.outcome.violations
         named = [violation for violation in violations if violation.property == self.spec.file.expect.property]
         return next(iter([*named, *violations]), None)
+
+    def stands_for(self, spec: Spec) -> bool:
+        """Whether a search of another spec would find the same: it differs only in what no path of a function reads.
+
+        What a refinement reads of the other model is not known.
+        """
+        read = self.outcome.settings_read
+        refines = self.spec.file.refines or spec.file.refines
+        return read is not None and not refines and look_alike(self.spec.system(), spec.system(), read)
 
     @cached_property
     def violation(self) -> Violation | None:

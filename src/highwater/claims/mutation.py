@@ -175,7 +175,7 @@ def mutate(
         raise SpecError(f"{spec.path}: rules are switched off in a spec that holds; its verdict is violated")
     if base.verdict not in _COMPLETE:
         return base, iter(())
-    return base, (_explored(spec, base.outcome, change, search) for change in changes)
+    return base, (_explored(spec, base, change, search) for change in changes)
 
 
 def unjudged(spec: Spec, **options: Any) -> Result:
@@ -209,7 +209,7 @@ def _with_every_property(spec: Spec, search: Callable[..., Result]) -> Spec:
     return attrs.evolve(spec, properties=tuple(of for of in every.properties if of.name not in violated))
 
 
-def _explored(spec: Spec, base: Outcome, change: Change, search: Callable[..., Result]) -> Mutation:
+def _explored(spec: Spec, base: Result, change: Change, search: Callable[..., Result]) -> Mutation:
     became = functools.partial(
         Mutation, change.rule, change.before, change.after, declared=change.key in spec.file.mutate.undefended
     )
@@ -219,6 +219,8 @@ def _explored(spec: Spec, base: Outcome, change: Change, search: Callable[..., R
         return became(Fate.OTHER, str(other))
     except (Wrong, *RAISED) as error:
         return became(Fate.REFUSED, f"the model refuses it: {error}".splitlines()[0])
+    if base.stands_for(mutant):
+        return became(Fate.NO_EFFECT, "nothing that runs within these bounds reads it", outcome=base.outcome)
     try:
         result = search(mutant)
     except SpecError as error:
@@ -229,9 +231,9 @@ def _explored(spec: Spec, base: Outcome, change: Change, search: Callable[..., R
         return became(Fate.CAUGHT, why, violation=violation, outcome=outcome)
     if outcome.verdict not in _COMPLETE:
         return became(Fate.UNKNOWN, f"ran out of {outcome.reason}", outcome=outcome)
-    if _same(base, outcome):
+    if _same(base.outcome, outcome):
         return became(Fate.NO_EFFECT, "the same number of states and steps at every depth", outcome=outcome)
-    why = f"{outcome.distinct_states:,} states instead of {base.distinct_states:,}, and no property is violated"
+    why = f"{outcome.distinct_states:,} states instead of {base.outcome.distinct_states:,}, and no property is violated"
     return became(Fate.UNDEFENDED, why, outcome=outcome)
 
 

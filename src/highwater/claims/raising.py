@@ -100,7 +100,7 @@ def with_bounds_raised(
             found = explore(
                 system,
                 budget,
-                SearchOptions(workers=workers, symmetry=symmetry, audit=audit or Auditing.QUICK),
+                SearchOptions(workers=workers, symmetry=symmetry, audit=audit or Auditing.QUICK, keep_trees=True),
                 check_deadlock=spec.check_deadlock,
             )
         except (ModelError, SpecError):  # nobody asked for these bounds, and the model need not make sense within them
