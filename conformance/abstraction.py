@@ -5,23 +5,24 @@ replica.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from typing import Any
 
 import attrs
 
 from highwater.conformance import controller_side
 from highwater.model.partition.messages import Answer, Fetch, IsrChange, Stage
-from highwater.model.partition.protocol import HighWatermarkCheckpoint
+from highwater.model.partition.protocol import Acks, HighWatermarkCheckpoint
 from highwater.model.partition.state import Leadership, Partition, Replica
 
 NOT_SHOWN: Mapping[str, str] = {
-    "clients": "what producers and consumers saw: no broker remembers it",
+    "clients": "what consumers saw: no broker remembers it",
     "quorum.registrations.since": "what a broker may not have heard yet: its metadata are as old as the model says",
     "elections": "what the controller published before: each was compared when it was new",
     "used": "budgets of the bounds",
     "next_record_id": "names records only",
     "replicas.truncating": "no release with KRaft asks where to truncate before it fetches",
-    "replicas.leadership.waiting_from": "of producers that wait, which are not part of the harness",
+    "replicas.leadership.waiting_from": "which producers wait: the answers to them are compared",
     "replicas.leadership.candidate": "inside one call of Partition#maybeExpandIsr",
     "replicas.followers.for_high_watermark": "a fetch in another epoch is refused as a whole",
     "replicas.followers.for_isr": "a fetch in another epoch is refused as a whole",
@@ -31,6 +32,16 @@ NOT_SHOWN: Mapping[str, str] = {
     "replicas.clean": "the file that says so is read at the next start, and then gone",
 }
 """Fields of the model that the real objects do not show, and why."""
+
+
+ANSWERS: dict[str, str] = {
+    "NONE": "acknowledged",
+    "NOT_ENOUGH_REPLICAS_AFTER_APPEND": "refused",
+    "REQUEST_TIMED_OUT": "refused",
+    "NOT_LEADER_OR_FOLLOWER": "unanswered",
+    "waits": "unanswered",
+}
+"""Kafka's answers to a producer, by what the model remembers of them."""
 
 
 @attrs.frozen
@@ -70,7 +81,33 @@ def _fields(
             yield name, controller_side.compared(partition, real, protocol)
         else:
             replica = partition.replicas[int(name)]
-            yield f"b{name}", _compared(replica, int(name), real, protocol, bounds)
+            of_replica = _compared(replica, int(name), real, protocol, bounds)
+            yield f"b{name}", chain(of_replica, _of_producers(partition, real, protocol), _of_consumer(replica, real))
+
+
+def _of_producers(partition: Partition, real: Mapping[str, Any], protocol: Any) -> Iterator[tuple[str, Any, Any]]:
+    """What producers were answered whose records a broker has appended. One that got no answer, or that a broker
+    which led no more sent elsewhere, knows nothing of its record.
+    """
+    if not real["up"] or protocol.acks is Acks.NONE:
+        return
+    for record, answer in real.get("answers", {}).items():
+        yield f"producer of r{record}", producer_of(partition, int(record)), ANSWERS.get(answer, answer)
+
+
+def _of_consumer(replica: Replica, real: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
+    """What a consumer that has waited for the record at an offset gets: nothing before the high watermark is above."""
+    if replica.is_up and "consumer" in real:
+        offset, record = real["consumer"]
+        readable = replica.log_start <= offset < min(replica.high_watermark, replica.log_end_offset)
+        yield f"record at {offset} of a waiting consumer", replica.log[offset].id if readable else None, record
+
+
+def producer_of(partition: Partition, record: int) -> str:
+    """What became of a record, as its producer knows it."""
+    if record in partition.clients.acked:
+        return "acknowledged"
+    return "refused" if record in partition.clients.rejected else "unanswered"
 
 
 def _shown(value: Any) -> str:

@@ -13,13 +13,17 @@ from typing import Any
 import attrs
 
 from highwater.explorer.system import System
+from highwater.model.partition.alter_partition import error_of
 from highwater.model.partition.controlling import elects_without, may_lead
 from highwater.model.partition.elections import may_lead_again
 from highwater.model.partition.messages import Answer
 from highwater.model.partition.state import Partition, Standing
+from highwater.model.partition_rules import AlterPartitionError
 
 NAME = "controller"
 NOBODY = -1
+OF_AN_EARLIER_INCARNATION = "STALE_BROKER_EPOCH"
+"""What Kafka answers a broker that has registered again since it asked; in the model its epochs are old, too."""
 
 Operation = dict[str, Any]
 Step = Callable[..., list[Operation] | None]
@@ -134,10 +138,13 @@ def add_replica(before: Partition, broker: int) -> list[Operation] | None:
     return _call("reassign", replicas=sorted(before.quorum.assignment | {broker}))
 
 
-def alter_partition(before: Partition, leader: int) -> list[Operation] | None:
+def alter_partition(before: Partition, leader: int, protocol: Any) -> list[Operation] | None:
     changes = before.replicas[leader].changes
     number = next((number for number, change in enumerate(changes) if change.answer is Answer.NONE), None)
-    return None if number is None else _call("alter partition", broker=leader, number=number)
+    if number is None:
+        return None
+    error = error_of(before, leader, changes[number], protocol)
+    return _call("alter partition", broker=leader, number=number, error=error.value)
 
 
 def register(before: Partition, broker: int) -> Operation:
@@ -209,12 +216,10 @@ def _broker(broker: int | None) -> str:
 
 
 def _of_answer(partition: Partition, real: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
-    answered = [each for each in partition.replicas[real["broker"]].changes if each.answer is not Answer.NONE]
-    change = answered[-1]
-    kinds = {"NONE": Answer.SUCCESS, "INELIGIBLE_REPLICA": Answer.INELIGIBLE}
-    kind = kinds.get(real["error"], Answer.STALE)
-    yield "answer", change.answer.value, kind.value if kind is change.answer else f"{kind.value} ({real['error']})"
-    if kind is change.answer is Answer.SUCCESS:
+    earlier = real["error"] == OF_AN_EARLIER_INCARNATION and real["expected"] != AlterPartitionError.NONE.value
+    yield "answer", real["error"] if earlier else real["expected"], real["error"]
+    if real["expected"] == real["error"] == AlterPartitionError.NONE.value:
+        change = [each for each in partition.replicas[real["broker"]].changes if each.answer is not Answer.NONE][-1]
         yield "answer's leader epoch", change.leader_epoch, real["leaderEpoch"]
         yield "answer's partition epoch", change.partition_epoch, real["partitionEpoch"]
         yield "answer's ISR", sorted(change.isr), sorted(real["isr"])

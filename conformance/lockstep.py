@@ -11,7 +11,7 @@ import attrs
 
 from highwater.conformance.abstraction import Difference, differences
 from highwater.conformance.distribution import KafkaError
-from highwater.conformance.operations import MAPPED, answer_of, answered, beginning, between_looks
+from highwater.conformance.operations import MAPPED, beginning, between_looks
 from highwater.conformance.process import Harness, Operation
 from highwater.explorer.analysis.paths import Move, Run, Words
 from highwater.explorer.compiler.layout import Layout
@@ -167,7 +167,6 @@ class LockStep:
             before = self._state(move.before)
             idle = move.refused and between_looks(before)
             called = [] if idle else operations_of(self._actions[move.number], before, self._protocol, self._bounds)
-            called += answered(before, self._state(move.after), self._protocol) if called and not move.refused else []
             sizes.append(len(called))
             operations += called
         return _Planned(run, tuple(sizes), tuple(operations), opening)
@@ -189,16 +188,14 @@ class LockStep:
             at += size
             self.findings.steps += 1
             self.findings.refused += move.refused
-            found = self._compare_step(move, operations, answers)
+            found = self._compare_step(move, answers)
             if found:
                 self._diverged(planned.run, position, found, operations, answers)
                 return
             if not move.refused:
                 self.findings.executed.add(move.path)
 
-    def _compare_step(
-        self, move: Move, operations: Sequence[Operation], answers: Sequence[dict[str, Any]]
-    ) -> list[Difference]:
+    def _compare_step(self, move: Move, answers: Sequence[dict[str, Any]]) -> list[Difference]:
         if not answers:
             return []
         after, instance = self._state(move.after), self._actions[move.number]
@@ -216,7 +213,7 @@ class LockStep:
             wanted = after.clients.consumed[offset]
             if wanted != value:
                 found.append(Difference(f"record at {offset}", f"r{wanted}", f"r{value}"))
-        return found + list(_other_answers(operations, answers, after))
+        return found
 
     def _diverged(
         self,
@@ -242,16 +239,6 @@ class LockStep:
         self.findings.counts[divergence.kind] += 1
         if self.findings.counts[divergence.kind] == 1:
             self.findings.divergences.append(divergence)
-
-
-def _other_answers(
-    operations: Sequence[Operation], answers: Sequence[dict[str, Any]], after: Any
-) -> Iterator[Difference]:
-    """Where a producer gets another answer than in the model."""
-    for operation, answer in zip(operations, answers, strict=True):
-        if operation["do"] == "answer" and (wanted := answer_of(operation, after)) != answer.get("value"):
-            offset, of = operation["offset"] - 1, operation["broker"]
-            yield Difference(f"answer of b{of} to the producer at {offset}", wanted, str(answer.get("value")))
 
 
 def _seen(answers: Sequence[dict[str, Any]]) -> dict[str, Any]:

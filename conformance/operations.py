@@ -110,27 +110,8 @@ def refuse_record(before: Partition, leader: int, protocol: Any) -> list[Operati
     return produce(before, leader, protocol)
 
 
-def answered(before: Partition, after: Partition, protocol: Any) -> list[Operation]:
-    """Questions to leaders after a step by which producers with acks=all learned what became of their records.
-
-    Source: kafka.server.DelayedProduce#tryComplete (3.5 to 4.2), org.apache.kafka.server.purgatory.DelayedProduce
-    #tryComplete (4.3 to 4.4), which ask Partition#checkEnoughReplicasReachOffset.
-    """
-    if protocol.acks is not Acks.ALL:
-        return []
-    learned = (after.clients.acked | after.clients.rejected) - before.clients.acked - before.clients.rejected
-    return [
-        {"do": "answer", "broker": leader, "offset": offset + 1, "see": []}
-        for leader, (old, new) in enumerate(zip(before.replicas, after.replicas, strict=True))
-        for offset in range(old.high_watermark, new.high_watermark)
-        if after.leads(leader) and new.log[offset].id in learned
-    ]
-
-
-def answer_of(operation: Operation, after: Partition) -> str:
-    """What the model has in answer to such a question, by Kafka's name."""
-    record = after.replicas[operation["broker"]].log[operation["offset"] - 1].id
-    return "NOT_ENOUGH_REPLICAS_AFTER_APPEND" if record in after.clients.rejected else "NONE"
+def give_up(before: Partition, leader: int, offset: int) -> list[Operation]:
+    return [{"do": "expire", "broker": leader, "record": before.replicas[leader].log[offset].id, "see": [leader]}]
 
 
 def _fetching(what: str) -> Step:
@@ -234,8 +215,7 @@ def receive_isr_answer(before: Partition, leader: int) -> list[Operation] | None
             "isr": sorted(change.isr),
         }
         return [{"do": "granted", **granted, **answer}]
-    error = "INELIGIBLE_REPLICA" if change.answer is Answer.INELIGIBLE else "INVALID_UPDATE_VERSION"
-    return [{"do": "refused", "error": error, **answer}]
+    return [{"do": "refused", **answer}]
 
 
 def lose_isr_answer(before: Partition, leader: int) -> list[Operation]:
@@ -256,7 +236,23 @@ def learn_isr(before: Partition, leader: int, protocol: Any) -> list[Operation] 
     if repeats and metadata_end_proposals(protocol) and (known.pending is None or not known.ahead_of_metadata):
         return None  # the metadata log says it once; the model reads it where it ends a proposal
     election = Election(quorum.leader, quorum.isr, quorum.assignment, quorum.partition_epoch)
-    return _learn(before, leader, before.leader_epoch, election)
+    learning = [leader, *_followers(before, leader)]
+    return [each for broker in learning for each in _learn(before, broker, before.leader_epoch, election)]
+
+
+def _followers(partition: Partition, leader: int) -> list[int]:
+    """Assigned brokers that follow the leader in its epoch: another ISR changes nothing for them.
+
+    Source: kafka.cluster.Partition#makeFollower, of a leader epoch that is known already.
+    """
+    return [
+        broker
+        for broker, replica in enumerate(partition.replicas)
+        if replica.is_up
+        and replica.leader == leader != broker
+        and replica.leader_epoch == partition.leader_epoch
+        and broker in partition.quorum.assignment
+    ]
 
 
 def crash(before: Partition, broker: int) -> list[Operation]:
@@ -300,7 +296,7 @@ def between_looks(partition: Partition) -> bool:
 MAPPED: Mapping[str, Step] = {
     **controller_side.STEPS,
     **{step.__name__: step for step in (
-        produce, refuse_record, send_fetch, receive_fetch, lose_fetch, handle_out_of_range, propose_expansion,
+        produce, refuse_record, give_up, send_fetch, receive_fetch, lose_fetch, handle_out_of_range, propose_expansion,
         propose_shrink,
         outlast_lag_time, receive_isr_answer, lose_isr_answer, learn_leadership, learn_isr, crash, crash_with_loss,
         end_controlled_shutdown, restart, checkpoint_high_watermark, delete_old_records, consume,
@@ -320,7 +316,6 @@ may be wrong.
 
 UNMAPPED: Mapping[str, str] = {
     "ask_deposed_controller": "one controller runs, which is the active one",
-    "give_up": "a producer's timeout, which no broker remembers",
     "ask_end_offset": "asks, and changes nothing",
     "find_in_sync": "a moment in the middle of Partition#maybeExpandIsr",
     "ask_where_to_truncate": "gone from all releases with KRaft",

@@ -23,6 +23,7 @@ import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.Uuid;
 import org.apache.kafka.common.errors.OperationNotAttemptedException;
 import org.apache.kafka.common.metrics.Metrics;
+import org.apache.kafka.common.protocol.Errors;
 import org.apache.kafka.common.requests.FetchRequest;
 
 /** One broker: a real LogManager over a folder, a real metadata cache, and the real Partition once it has learned of the partition. */
@@ -32,6 +33,8 @@ final class Broker {
         final Object leaderAndIsr;
         final long brokerEpoch;
         final CompletableFuture<Object> future = new CompletableFuture<>();
+        /** The error that the controller has answered, by its name; of a request that was sent again, what it will answer. */
+        String answered = Errors.INVALID_UPDATE_VERSION.name();
 
         Proposal(Object leaderAndIsr, long brokerEpoch) {
             this.leaderAndIsr = leaderAndIsr;
@@ -39,7 +42,6 @@ final class Broker {
         }
     }
 
-    private static final Class<?> PARTITION = Reflect.type("kafka.cluster.Partition");
     private static final Class<?> REPLICA_MANAGER = Reflect.type("kafka.server.ReplicaManager");
     private static final Metrics METRICS = new Metrics();
     // 4.3 has a class of the newer name, too, and 4.4 one of the older: neither is the log manager
@@ -53,7 +55,6 @@ final class Broker {
     private static final Class<?> CONFIGS = Reflect.type("kafka.server.metadata.ConfigRepository", "org.apache.kafka.metadata.ConfigRepository");
     private static final Class<?> CACHE = Reflect.type("kafka.server.metadata.KRaftMetadataCache", "org.apache.kafka.metadata.KRaftMetadataCache");
     private static final Class<?> QUOTA_FACTORY = Reflect.type("kafka.server.QuotaFactory", "org.apache.kafka.server.quota.QuotaFactory");
-    private static final Class<?> PURGATORY = Reflect.type("kafka.server.DelayedOperationPurgatory", "org.apache.kafka.server.purgatory.DelayedOperationPurgatory");
     private static final Class<?> REPLICA_STATE = Reflect.type("kafka.cluster.ReplicaState", "org.apache.kafka.server.replica.ReplicaState");
 
     static final TopicPartition TOPIC_PARTITION = new TopicPartition("t", 0);
@@ -80,6 +81,7 @@ final class Broker {
     Object partition;
     final Deque<Proposal> proposals = new ArrayDeque<>();
     final Follower follower = new Follower(this);
+    final Requests requests = new Requests();
 
     Broker(int id, Clock clock, File folder, Properties topicConfig) {
         this.id = id;
@@ -181,6 +183,7 @@ final class Broker {
             start();
         follower.lose();
         follower.stop();
+        requests.reset();
         Object log = Scala.unwrap(Reflect.call(logManager, "getLog", TOPIC_PARTITION, false));
         if (log != null && reconfigured)
             deleteLog();
@@ -270,6 +273,7 @@ final class Broker {
         up = false;
         leaves = false;
         partition = null;
+        requests.stopped();
         logManager = null;
         follower.reset();
     }
@@ -314,7 +318,7 @@ final class Broker {
         for (int number = 0; number < types.length; number++) {
             Class<?> type = types[number];
             boolean purgatory = generic[number].getTypeName().contains("DelayedOperationPurgatory");
-            arguments[number] = purgatory ? scala.Option.apply(purgatory()) : forReplicaManager(type);
+            arguments[number] = purgatory ? scala.Option.apply(requests.purgatory()) : forReplicaManager(type);
         }
         return Reflect.make(longest, arguments);
     }
@@ -341,6 +345,8 @@ final class Broker {
                 return Reflect.proxy(type, (name, arguments) -> name.equals("submit") ? submitted(arguments[1]) : null);
             case "BrokerTopicStats":
                 return stats();
+            case "ActionQueue":
+                return Reflect.construct(Reflect.type("org.apache.kafka.server.DelayedActionQueue"), p -> null);
             case "AtomicBoolean":
                 return new AtomicBoolean();
             case "Function0":
@@ -394,11 +400,6 @@ final class Broker {
         return replicaManager;
     }
 
-    private Object purgatory() {
-        return Reflect.construct(PURGATORY, p -> p == String.class ? "none" : p == int.class ? (Object) 1 : p == boolean.class
-            ? (Object) false : Reflect.proxy(p, (name, arguments) -> null));
-    }
-
     /**
      * As DefaultAlterPartitionManager#submit does, it attempts nothing while an earlier request waits; nor during a fetch, whose expansion
      * of the ISR is a step of its own: Partition then takes its proposal back.
@@ -435,44 +436,19 @@ final class Broker {
             Reflect.call(each instanceof Map.Entry ? ((Map.Entry<?, ?>) each).getKey() : Reflect.call(each, "_1"), "delete");
     }
 
+    /** A produce request with one record. */
     void append(int record, int acks) {
-        Method append = Reflect.byName(PARTITION, "appendRecordsToLeader");
-        Reflect.invoke(partition, append, Reflect.supply(append.getParameterTypes(), type -> {
-            if (type == Kafka.RECORDS)
-                return Kafka.record(record, clock.milliseconds());
-            if (type.getSimpleName().equals("AppendOrigin"))
-                return Reflect.enumOf(type, "CLIENT");
-            if (type.getSimpleName().equals("RequestLocal"))
-                return noCaching(type);
-            if (type.getSimpleName().equals("VerificationGuard"))
-                return Reflect.constant(type, "SENTINEL");
-            return type == int.class ? (Object) acks : (Object) (short) 0;
-        }));
-    }
-
-    /** What a producer with acks=all that waits for an offset is answered: the name of an error, or that it waits on. */
-    String answer(long offset) {
-        Object found = Reflect.call(partition, "checkEnoughReplicasReachOffset", offset);
-        return (boolean) Reflect.call(found, "_1") ? String.valueOf(Reflect.call(found, "_2")) : "waits";
-    }
-
-    private static Object noCaching(Class<?> requestLocal) {
-        for (String name : new String[] {"NoCaching", "noCaching"})
-            for (Method each : requestLocal.getMethods())
-                if (each.getName().equals(name) && each.getParameterCount() == 0)
-                    return Reflect.invoke(null, each);
-        throw new Reflect.Missing("no noCaching in " + requestLocal.getName());
+        if (partition == null)
+            throw new org.apache.kafka.common.errors.NotLeaderOrFollowerException("the broker knows no such partition");
+        requests.append(replicaManager, record, Kafka.record(record, clock.milliseconds()), acks);
     }
 
     /** A fetch by a follower (or a consumer, replica -1), as the leader handles it. */
-    Object fetch(int replica, long brokerEpoch, long offset, int leaderEpoch, int lastFetchedEpoch, boolean update) {
-        if (partition == null)
-            throw new org.apache.kafka.common.errors.NotLeaderOrFollowerException("the broker knows no such partition");
-        FetchRequest.PartitionData data = new FetchRequest.PartitionData(TOPIC_ID, offset, 0, 1,
-            leaderEpoch < 0 ? Optional.empty() : Optional.of(leaderEpoch), lastFetchedEpoch < 0 ? Optional.empty() : Optional.of(lastFetchedEpoch));
+    Object fetch(int replica, long brokerEpoch, long offset, int leaderEpoch, int lastFetchedEpoch) {
         serving = true;
         try {
-            return Reflect.call(partition, "fetchRecords", Kafka.fetchParams(replica, brokerEpoch), data, clock.milliseconds(), 1, true, update);
+            return requests.fetch(replicaManager, replica, brokerEpoch, new FetchRequest.PartitionData(TOPIC_ID, offset, 0, 1,
+                leaderEpoch < 0 ? Optional.empty() : Optional.of(leaderEpoch), lastFetchedEpoch < 0 ? Optional.empty() : Optional.of(lastFetchedEpoch)));
         } finally {
             serving = false;
         }
@@ -499,7 +475,7 @@ final class Broker {
             before.put(other, states(replica).get());
             lastCaughtUp(other, other == laggard ? 0 : clock.milliseconds());
         }
-        Reflect.call(partition, "maybeShrinkIsr");
+        Reflect.call(replicaManager, "maybeShrinkIsr");
         for (Map.Entry<Integer, Object> each : before.entrySet())
             states(replica(each.getKey())).set(each.getValue());
     }
@@ -556,17 +532,17 @@ final class Broker {
         proposals.removeFirst().future.complete(answer);
     }
 
-    /** The controller has refused the oldest request, or it is not known what became of it. */
+    /** The controller has refused the oldest request, or `error` says why it is not known what became of it. */
     void refused(String error) {
         if (proposals.isEmpty())
             return;
-        Object thrown = Reflect.call(Reflect.enumOf(org.apache.kafka.common.protocol.Errors.class, error), "exception");
-        proposals.removeFirst().future.completeExceptionally((Throwable) thrown);
+        Proposal proposal = proposals.removeFirst();
+        proposal.future.completeExceptionally(Errors.valueOf(error == null ? proposal.answered : error).exception());
     }
 
     /** DeleteRecords, or retention: the log starts at the offset. */
     void deleteRecordsBelow(long offset) {
-        Reflect.call(partition, "deleteRecordsOnLeader", offset);
+        requests.deleteRecords(replicaManager, offset);
     }
 
     private static Object records(Object log) {
@@ -594,7 +570,19 @@ final class Broker {
         if (partition != null)
             ofPartition(seen);
         seen.put("fetch", follower.shown());
+        seen.put("answers", requests.answers());
+        ofConsumer(seen);
         return seen;
+    }
+
+    /** What a consumer has read that has waited since the broker was looked at last; and then the next one waits. */
+    private void ofConsumer(Map<String, Object> seen) {
+        if (log() == null)
+            return;
+        Object[] read = requests.consumer();
+        if (read != null)
+            seen.put("consumer", read);
+        requests.consume(replicaManager, (Long) Reflect.call(log(), "highWatermark"));
     }
 
     private void ofPartition(Map<String, Object> seen) {

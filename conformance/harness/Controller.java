@@ -79,6 +79,7 @@ final class Controller {
                 return null;
             case "alter partition":
                 answer = alterPartition(brokers.get(broker), o.get("number").asInt());
+                answer.put("expected", o.get("error").asText());
                 return null;
             case "reassign":
                 managers.replay(managers.reassign(ints(o.get("replicas"))));
@@ -152,6 +153,7 @@ final class Controller {
             .setLeaderRecoveryState((Byte) Reflect.call(Reflect.call(sent, "leaderRecoveryState"), "value"))
             .setNewIsrWithEpochs(isr);
         Map<String, Object> shown = managers.alterPartition(leader.id, proposal.brokerEpoch, asked);
+        proposal.answered = (String) shown.get("error");
         shown.put("broker", leader.id);
         return shown;
     }

@@ -9,13 +9,10 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.SynchronousQueue;
 import java.util.concurrent.TimeUnit;
 import org.apache.kafka.common.TopicPartition;
-import org.apache.kafka.common.errors.FencedLeaderEpochException;
-import org.apache.kafka.common.errors.NotLeaderOrFollowerException;
-import org.apache.kafka.common.errors.OffsetOutOfRangeException;
-import org.apache.kafka.common.errors.UnknownLeaderEpochException;
 import org.apache.kafka.common.message.FetchResponseData;
 import org.apache.kafka.common.protocol.Errors;
 import org.apache.kafka.common.requests.FetchRequest;
+import org.apache.kafka.common.requests.ListOffsetsRequest;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
@@ -175,10 +172,11 @@ final class Follower {
             case "fetch":
                 return exchange();
             case "fetchLatestOffset":
-                return lookedUp((Integer) arguments[1], "logEndOffset");
+                return lookedUp((Integer) arguments[1], ListOffsetsRequest.LATEST_TIMESTAMP);
             case "fetchEarliestOffset":
+                return lookedUp((Integer) arguments[1], ListOffsetsRequest.EARLIEST_TIMESTAMP);
             case "fetchEarliestLocalOffset":
-                return lookedUp((Integer) arguments[1], "logStartOffset");
+                return lookedUp((Integer) arguments[1], ListOffsetsRequest.EARLIEST_LOCAL_TIMESTAMP);
             default:
                 throw new UnsupportedOperationException(name);
         }
@@ -232,11 +230,8 @@ final class Follower {
     }
 
     /** ListOffsets of the leader that is asked where its log begins or ends, in the follower's leader epoch. */
-    private Object lookedUp(int epoch, String offset) {
-        Object error = Reflect.call(Reflect.call(looksUp.partition, "lastOffsetForLeaderEpoch", Optional.of(epoch), 0, true), "errorCode");
-        if ((Short) error != 0)
-            throw Errors.forCode((Short) error).exception();
-        long found = (Long) Reflect.call(looksUp.log(), offset);
+    private Object lookedUp(int epoch, long timestamp) {
+        long found = Requests.offset(looksUp.replicaManager(), timestamp, epoch);
         return Reflect.construct(OFFSET_AND_EPOCH, type -> type == long.class ? (Object) found : (Object) epoch);
     }
 
@@ -289,39 +284,42 @@ final class Follower {
         Map<String, Object> shown = new LinkedHashMap<>(request);
         shown.put("epoch", -1);
         answer = new FetchResponseData.PartitionData().setPartitionIndex(0);
-        try {
-            Object read = asked.fetch(broker.id, broker.epoch, offset, epoch, last, true);
-            Object diverging = ((Optional<?>) Reflect.get(read, "divergingEpoch")).orElse(null);
-            Object data = Reflect.get(Reflect.get(read, "fetchedData"), "records");
-            List<long[]> found = Kafka.read(data);
-            if (diverging != null) {
-                shown.put("stage", "diverging");
-                shown.put("epoch", Reflect.call(diverging, "epoch"));
-                shown.put("endOffset", Reflect.call(diverging, "endOffset"));
-                answer.setDivergingEpoch((FetchResponseData.EpochEndOffset) diverging);
-            } else if (found.isEmpty()) {
-                // with nothing new the request waits; kafka.server.DelayedFetch#onComplete reads once more when it is woken
-                shown.put("stage", "nothing new");
-                read = asked.fetch(broker.id, broker.epoch, offset, epoch, last, false);
-            } else {
-                shown.put("stage", "record");
-                shown.put("record", new long[] {found.get(0)[1], found.get(0)[2]});
-            }
-            shown.put("highWatermark", Reflect.get(read, "highWatermark"));
-            shown.put("logStart", Reflect.get(read, "logStartOffset"));
-            answer.setHighWatermark((Long) Reflect.get(read, "highWatermark")).setLogStartOffset((Long) Reflect.get(read, "logStartOffset"));
-            Reflect.call(answer, "setRecords", Kafka.copied(data));
-        } catch (OffsetOutOfRangeException e) {
+        Object read = asked.fetch(broker.id, broker.epoch, offset, epoch, last);
+        Errors error = (Errors) Reflect.get(read, "error");
+        answer.setErrorCode(error.code());
+        if (error == Errors.OFFSET_OUT_OF_RANGE) {
             shown.put("stage", "out of range");
-            answer.setErrorCode(Errors.OFFSET_OUT_OF_RANGE.code());
-        } catch (NotLeaderOrFollowerException | FencedLeaderEpochException | UnknownLeaderEpochException e) {
-            answer.setErrorCode(Errors.forException(e).code());
+        } else if (error != Errors.NONE) {
             if (waiting != null)
                 receive();  // the follower backs off and asks again
             fetch = null;
             return;
+        } else {
+            answered(read, shown);
         }
         fetch = shown;
+    }
+
+    /** Show an answer without an error, and keep it for the fetcher. */
+    private void answered(Object read, Map<String, Object> shown) {
+        Object diverging = ((Optional<?>) Reflect.get(read, "divergingEpoch")).orElse(null);
+        Object data = Reflect.get(read, "records");
+        List<long[]> found = Kafka.read(data);
+        if (diverging != null) {
+            shown.put("stage", "diverging");
+            shown.put("epoch", Reflect.call(diverging, "epoch"));
+            shown.put("endOffset", Reflect.call(diverging, "endOffset"));
+            answer.setDivergingEpoch((FetchResponseData.EpochEndOffset) diverging);
+        } else if (found.isEmpty()) {
+            shown.put("stage", "nothing new");
+        } else {
+            shown.put("stage", "record");
+            shown.put("record", new long[] {found.get(0)[1], found.get(0)[2]});
+        }
+        shown.put("highWatermark", Reflect.get(read, "highWatermark"));
+        shown.put("logStart", Reflect.get(read, "logStartOffset"));
+        answer.setHighWatermark((Long) Reflect.get(read, "highWatermark")).setLogStartOffset((Long) Reflect.get(read, "logStartOffset"));
+        Reflect.call(answer, "setRecords", Kafka.copied(data));
     }
 
     /** Hand the answer over, and let the fetcher do with it what it does. */

@@ -129,8 +129,9 @@ public final class Harness {
             case "append":
                 broker.append(o.get("record").asInt(), o.get("acks").asInt());
                 return null;
-            case "answer":
-                return broker.answer(o.get("offset").asLong());
+            case "expire":
+                broker.requests.expire(o.get("record").asInt());
+                return null;
             case "fetch":
                 broker.follower.fetch(broker(o, "leader", null));
                 return null;
@@ -165,13 +166,13 @@ public final class Harness {
                 broker.granted(o.get("leader_epoch").asInt(), o.get("partition_epoch").asInt(), ids(o.get("isr")));
                 return null;
             case "refused":
-                broker.refused(o.get("error").asText());
+                broker.refused(o.path("error").textValue());
                 return null;
             case "trim":
                 broker.deleteRecordsBelow(o.get("offset").asLong());
                 return null;
             case "consume":
-                List<long[]> read = Kafka.read(Reflect.get(Reflect.get(broker.fetch(-1, -1, o.get("offset").asLong(), -1, -1, false), "fetchedData"), "records"));
+                List<long[]> read = Kafka.read(Reflect.get(broker.fetch(-1, -1, o.get("offset").asLong(), -1, -1), "records"));
                 return read.isEmpty() ? null : read.get(0)[1];
             case "begin_shutdown":
                 broker.beginShutdown();

@@ -200,11 +200,11 @@ final class Kafka {
     }
 
     /** The parameters of a fetch by a follower, or by a consumer (replica -1). */
-    static Object fetchParams(int replica, long brokerEpoch) {
+    static Object fetchParams(int replica, long brokerEpoch, long maxWaitMs) {
         Class<?> type = Reflect.type("org.apache.kafka.server.storage.log.FetchParams", "org.apache.kafka.storage.internals.log.FetchParams");
         Class<?> isolation = Reflect.type("org.apache.kafka.server.storage.log.FetchIsolation", "org.apache.kafka.storage.internals.log.FetchIsolation");
         int[] ints = {replica, 1, 1};
-        long[] longs = {brokerEpoch, 0};
+        long[] longs = {brokerEpoch, maxWaitMs};
         int[] used = {0, 0};
         return Reflect.construct(type, p -> {
             if (p == short.class)

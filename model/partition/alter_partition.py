@@ -15,7 +15,17 @@ from highwater.model.partition_rules import AheadOfController, AlterPartitionErr
 
 
 def answer_to(partition: Partition, leader: int, change: IsrChange, protocol: PartitionProtocol) -> Answer:
-    """The controller's answer to a leader that asks for another ISR.
+    """The controller's answer to a leader that asks for another ISR, as far as the leader acts on it."""
+    match error_of(partition, leader, change, protocol):
+        case AlterPartitionError.NONE:
+            return Answer.SUCCESS
+        case AlterPartitionError.INELIGIBLE_REPLICA:
+            return Answer.INELIGIBLE
+    return Answer.STALE
+
+
+def error_of(partition: Partition, leader: int, change: IsrChange, protocol: PartitionProtocol) -> AlterPartitionError:
+    """The error in the controller's answer to a leader that asks for another ISR.
 
     Every member of that ISR has to be eligible, new or not. A member that has not fetched from this leader has no
     broker epoch to compare.
@@ -24,19 +34,13 @@ def answer_to(partition: Partition, leader: int, change: IsrChange, protocol: Pa
         #tryProcessAlterPartition (3.5.1).
     """
     quorum = partition.quorum
-    error = alter_partition_error(
+    return alter_partition_error(
         Led(leader, change.leader_epoch, judged_epoch(change.partition_epoch, quorum, protocol)),
         Led(quorum.leader, partition.leader_epoch, quorum.partition_epoch),
         is_done_already=lambda: is_done_already(partition, change, protocol),
         is_valid=lambda: change.isr <= quorum.assignment and leader in change.isr,
         is_eligible=lambda: all(_is_eligible(member, change, quorum, protocol) for member in change.isr),
     )
-    match error:
-        case AlterPartitionError.NONE:
-            return Answer.SUCCESS
-        case AlterPartitionError.INELIGIBLE_REPLICA:
-            return Answer.INELIGIBLE
-    return Answer.STALE
 
 
 def _is_eligible(member: int, change: IsrChange, quorum: Quorum, protocol: PartitionProtocol) -> bool:

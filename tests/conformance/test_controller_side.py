@@ -75,7 +75,7 @@ def test_an_answer_is_compared_by_its_code_and_epochs(claim: Claim) -> None:
         ("propose_shrink", {"leader": 0, "follower": 1}),
         ("alter_partition", {"leader": 0}),
     )
-    answer = {"broker": 0, "error": "NONE", "leaderEpoch": 0, "partitionEpoch": 1, "isr": [0]}
+    answer = {"broker": 0, "expected": "NONE", "error": "NONE", "leaderEpoch": 0, "partitionEpoch": 1, "isr": [0]}
     seen = {**SHOWN, "partitionEpoch": 1, "isr": [0], "answer": answer}
     assert not differences(state, {"controller": seen}, spec.protocol, spec.bounds)
     for key, value in (("error", "FENCED_LEADER_EPOCH"), ("leaderEpoch", 1), ("partitionEpoch", 2), ("isr", [0, 1])):

@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from highwater.claims.conformance import Session, Wanted
 from highwater.claims.spec import Spec
 from highwater.cli.main import main
-from highwater.conformance import lockstep
+from highwater.conformance import abstraction
 from highwater.conformance.distribution import KafkaError, find
 from highwater.conformance.process import Harness
 from tests.conformance.conftest import NEWEST, harness_of
@@ -66,10 +66,25 @@ def test_a_record_is_refused_as_by_kafka_after_the_append(claim: Claim, monkeypa
     with harness_of("3.6.2") as harness:
         found = Session(harness).conform(claim("kafka-3.6", **PRODUCERS), Wanted())
         assert found.agrees and found.executed == found.reachable
-        monkeypatch.setattr(lockstep, "answer_of", lambda *_: "NONE")
+        monkeypatch.setitem(abstraction.ANSWERS, "NOT_ENOUGH_REPLICAS_AFTER_APPEND", "acknowledged")
         found = Session(harness).conform(claim("kafka-3.6", **PRODUCERS), Wanted())
     said = {(each.field, each.model, each.kafka) for one in found.divergences for each in one.differences}
-    assert said == {("answer of b0 to the producer at 0", "NONE", "NOT_ENOUGH_REPLICAS_AFTER_APPEND")}
+    assert said == {("b0.producer of r0", "refused", "acknowledged")}
+
+
+def test_a_producer_that_gives_up_is_answered_that_its_request_timed_out(claim: Claim, session: Session) -> None:
+    found = session.conform(claim(produce_timeouts=1), Wanted())
+    assert found.agrees and found.executed == found.reachable
+    assert "give_up" in found.executed
+
+
+def test_a_record_that_counts_as_acknowledged_too_early_is_noticed(
+    claim: Claim, session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(abstraction, "producer_of", lambda *_: "acknowledged")
+    found = session.conform(claim(), Wanted())
+    said = {(each.field, each.model, each.kafka) for one in found.divergences for each in one.differences}
+    assert said == {("b0.producer of r0", "acknowledged", "unanswered")}
 
 
 @pytest.mark.slow

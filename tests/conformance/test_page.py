@@ -56,7 +56,7 @@ def test_the_last_step_has_a_lane_of_both_sides_and_the_fields_that_differ(claim
         assert f'<span class="name">ISR</span> {isr}</span>' in lane
         assert '<span class="name">log end offset</span>' not in lane
         assert "r0" in lane
-    assert "Partition#appendRecordsToLeader" in html
+    assert "ReplicaManager#appendRecords" in html
     assert "no exception" in html
 
 

@@ -1,0 +1,231 @@
+import java.lang.reflect.Method;
+import java.lang.reflect.Type;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import org.apache.kafka.common.TopicIdPartition;
+import org.apache.kafka.common.protocol.Errors;
+import org.apache.kafka.common.requests.FetchRequest;
+import scala.jdk.javaapi.CollectionConverters;
+import scala.runtime.BoxedUnit;
+
+/**
+ * Produce and fetch requests to one broker, as KafkaApis hands them to ReplicaManager#appendRecords and #fetchMessages. What cannot be answered
+ * at once waits in the purgatories of one ReplicaManager: DelayedProduce and DelayedFetch. They expire only when the checker says so.
+ */
+final class Requests {
+    private static final Class<?> PURGATORY = Reflect.type("kafka.server.DelayedOperationPurgatory", "org.apache.kafka.server.purgatory.DelayedOperationPurgatory");
+    private static final Class<?> KEY = Reflect.type("kafka.server.TopicPartitionOperationKey", "org.apache.kafka.server.purgatory.TopicPartitionOperationKey");
+    private static final TopicIdPartition PARTITION = new TopicIdPartition(Broker.TOPIC_ID, Broker.TOPIC_PARTITION);
+    private static final long SOME_MS = 500;
+
+    private final List<Object> purgatories = new ArrayList<>();
+    private Object last;
+
+    /** By record, what its producer was answered: the name of an error, NONE, or "waits". Whoever waits at a broker that stops waits on. */
+    private Map<Integer, String> answers = new LinkedHashMap<>();
+    private final Map<Integer, Object> waiting = new HashMap<>();
+
+    /** The answer to a consumer that waits for the record at an offset. */
+    private Object[] consumed;
+    private long offset;
+
+    /** A purgatory of the ReplicaManager that is about to be made. */
+    Object purgatory() {
+        boolean[] reaper = {true};
+        Object made = Reflect.construct(PURGATORY, type -> {
+            if (type == boolean.class) {
+                boolean timer = !reaper[0];
+                reaper[0] = false;
+                return timer;
+            }
+            return type == String.class ? "none" : type == int.class ? (Object) 1 : Reflect.proxy(type, (name, arguments) -> timed(name, arguments));
+        });
+        purgatories.add(made);
+        return made;
+    }
+
+    private Object timed(String name, Object[] arguments) {
+        if (name.equals("add"))
+            last = arguments[0];
+        return null;
+    }
+
+    /** The process is gone, and all that waited in it. */
+    void stopped() {
+        purgatories.clear();
+        waiting.clear();
+        consumed = null;
+    }
+
+    /** Begin anew: nobody waits any more. */
+    void reset() {
+        Object key = Reflect.make(Reflect.constructor(KEY, String.class, int.class), Broker.TOPIC_PARTITION.topic(), Broker.TOPIC_PARTITION.partition());
+        for (Object each : purgatories)
+            Reflect.call(each, "cancelForKey", key);
+        answers = new LinkedHashMap<>();
+        waiting.clear();
+        consumed = null;
+    }
+
+    Map<Integer, String> answers() {
+        return new LinkedHashMap<>(answers);
+    }
+
+    /** A produce request with one record. An error that the broker answers before it appends is thrown. */
+    void append(Object replicaManager, int record, Object records, int acks) {
+        Map<Integer, String> mine = answers;
+        mine.put(record, "waits");
+        last = null;
+        Method append = Reflect.byName(replicaManager.getClass(), "appendRecords");
+        Reflect.invoke(replicaManager, append, ofAppend(replicaManager, append, records, acks, errors -> mine.put(record, errors.name())));
+        Reflect.call(replicaManager, "tryCompleteActions");
+        if (last != null)
+            waiting.put(record, last);
+        Errors answered = mine.get(record).equals("waits") ? Errors.NONE : Errors.valueOf(mine.get(record));
+        if (answered != Errors.NONE && answered != Errors.NOT_ENOUGH_REPLICAS_AFTER_APPEND) {
+            mine.remove(record);
+            throw answered.exception();
+        }
+    }
+
+    private static Object[] ofAppend(Object replicaManager, Method append, Object records, int acks, java.util.function.Consumer<Errors> answer) {
+        Class<?>[] types = append.getParameterTypes();
+        Type[] generic = append.getGenericParameterTypes();
+        Object[] arguments = new Object[types.length];
+        List<Class<?>> seen = new ArrayList<>();
+        for (int number = 0; number < types.length; number++) {
+            boolean first = !seen.contains(types[number]);
+            seen.add(types[number]);
+            Object key = generic[number].getTypeName().contains("TopicIdPartition") ? PARTITION : Broker.TOPIC_PARTITION;
+            arguments[number] = ofAppend(types[number], first, key, records, acks, answer);
+            if (arguments[number] == null)
+                arguments[number] = Reflect.call(replicaManager, "appendRecords$default$" + (number + 1));
+        }
+        return arguments;
+    }
+
+    /** An argument by its type, and by whether it is the first of that type; null for what has a default. */
+    private static Object ofAppend(Class<?> type, boolean first, Object key, Object records, int acks, java.util.function.Consumer<Errors> answer) {
+        switch (type.getSimpleName()) {
+            case "long":
+                return SOME_MS;
+            case "boolean":
+                return false;
+            case "short":
+                return first ? (Object) (short) acks : (Object) (short) 0;
+            case "AppendOrigin":
+                return Reflect.enumOf(type, "CLIENT");
+            case "Map":
+                return first ? CollectionConverters.asScala(Map.of(key, records)) : null;
+            case "RequestLocal":
+                return noCaching(type);
+            case "Function1":
+                return first ? (scala.Function1<Object, Object>) answered -> {
+                    answer.accept((Errors) Reflect.get(values(answered).iterator().next(), "error"));
+                    return BoxedUnit.UNIT;
+                } : null;
+            default:
+                return null;
+        }
+    }
+
+    private static Iterable<?> values(Object map) {
+        return (map instanceof Map ? (Map<?, ?>) map : CollectionConverters.asJava((scala.collection.Map<?, ?>) map)).values();
+    }
+
+    private static Object noCaching(Class<?> requestLocal) {
+        for (String name : new String[] {"NoCaching", "noCaching"})
+            for (Method each : requestLocal.getMethods())
+                if (each.getName().equals(name) && each.getParameterCount() == 0)
+                    return Reflect.invoke(null, each);
+        throw new Reflect.Missing("no noCaching in " + requestLocal.getName());
+    }
+
+    /** The producer of a record has waited for too long. */
+    void expire(int record) {
+        Object delayed = waiting.remove(record);
+        if (delayed == null)
+            throw new IllegalStateException("no producer waits for r" + record);
+        Reflect.call(delayed, "run");
+    }
+
+    /** DeleteRecords up to an offset; it waits until the followers have moved their log start, too. An error is thrown. */
+    void deleteRecords(Object replicaManager, long offset) {
+        Object[] answer = {null};
+        scala.Function1<Object, Object> callback = answered -> {
+            answer[0] = values(answered).iterator().next();
+            return BoxedUnit.UNIT;
+        };
+        Method delete = Reflect.byName(replicaManager.getClass(), "deleteRecords");
+        Object offsets = CollectionConverters.asScala(Map.of(Broker.TOPIC_PARTITION, offset));
+        Reflect.invoke(replicaManager, delete, Reflect.supply(delete.getParameterTypes(), type ->
+            type == long.class ? (Object) SOME_MS : type == boolean.class ? (Object) false : type == scala.Function1.class ? callback : offsets));
+        Errors error = answer[0] == null ? Errors.NONE : Errors.forCode((Short) Reflect.call(answer[0], "errorCode"));
+        if (error != Errors.NONE)
+            throw error.exception();
+    }
+
+    /** The offset that ListOffsets finds for a follower by one of its special timestamps. An error is thrown. */
+    static long offset(Object replicaManager, long timestamp, int leaderEpoch) {
+        Object found = Reflect.call(replicaManager, "fetchOffsetForTimestamp", Broker.TOPIC_PARTITION, timestamp, scala.Option.empty(),
+            Optional.of(leaderEpoch), true);
+        Object held = Scala.unwrap(found);
+        if (held.getClass().getSimpleName().equals("OffsetResultHolder"))
+            held = Scala.unwrap(Reflect.call(held, "timestampAndOffsetOpt"));
+        return (Long) Reflect.get(held, "offset");
+    }
+
+    /** A fetch by a follower, or by a consumer (replica -1), and its FetchPartitionData. One that finds nothing waits for as long as it may. */
+    Object fetch(Object replicaManager, int replica, long brokerEpoch, FetchRequest.PartitionData asked) {
+        last = null;
+        Object[] answer = fetched(replicaManager, replica, brokerEpoch, asked);
+        if (answer[0] == null)
+            Reflect.call(last, "run");
+        Reflect.call(replicaManager, "tryCompleteActions");
+        return answer[0];
+    }
+
+    /** A consumer waits for the record behind the high watermark, until something wakes it; unless one waits already. */
+    void consume(Object replicaManager, long highWatermark) {
+        if (consumed != null)
+            return;
+        offset = highWatermark;
+        consumed = fetched(replicaManager, -1, -1, new FetchRequest.PartitionData(Broker.TOPIC_ID, offset, 0, 1, Optional.empty(), Optional.empty()));
+    }
+
+    /** The offset for which a consumer waits, and the record that it got, or null; shown once. Null if it was woken for nothing. */
+    Object[] consumer() {
+        if (consumed == null || consumed[0] == null)
+            return consumed == null ? null : new Object[] {offset, null};
+        List<long[]> read = Kafka.read(Reflect.get(consumed[0], "records"));
+        consumed = null;
+        return read.isEmpty() ? null : new Object[] {offset, read.get(0)[1]};
+    }
+
+    /** The answer to a fetch, once there is one. */
+    private static Object[] fetched(Object replicaManager, int replica, long brokerEpoch, FetchRequest.PartitionData asked) {
+        Object[] answer = {null};
+        scala.Function1<Object, Object> callback = answered -> {
+            answer[0] = ((scala.Tuple2<?, ?>) Scala.collection(answered).iterator().next())._2();
+            return BoxedUnit.UNIT;
+        };
+        Method fetch = Reflect.byName(replicaManager.getClass(), "fetchMessages");
+        Reflect.invoke(replicaManager, fetch, Reflect.supply(fetch.getParameterTypes(), type -> {
+            switch (type.getSimpleName()) {
+                case "FetchParams":
+                    return Kafka.fetchParams(replica, brokerEpoch, SOME_MS);
+                case "Seq":
+                    return Scala.list(List.of(new scala.Tuple2<>(PARTITION, asked)));
+                case "Function1":
+                    return callback;
+                default:
+                    return Reflect.proxy(type, (name, arguments) -> null);  // nothing is throttled
+            }
+        }));
+        return answer;
+    }
+}
