@@ -37,4 +37,5 @@ PARTITION: tuple[Property, ...] = (
     liveness.a_leader_is_elected,
     liveness.truncation_ends,
     liveness.lagging_followers_stay_out_of_the_isr,
+    liveness.low_watermark_reaches_the_log_start,
 )

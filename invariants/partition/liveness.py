@@ -169,6 +169,30 @@ def replicas_join_the_isr(partition: Partition) -> Truth:
     return True
 
 
+@always_eventually(fair=FAIR, strongly_fair=STRONGLY_FAIR, needs=lambda bounds: bounds.retentions)
+def low_watermark_reaches_the_log_start(partition: Partition) -> Truth:
+    """L8: every running follower deletes sooner or later what the leader has deleted from the start of its log.
+
+    Kind: always eventually.
+    When violated: a client that has asked to delete records waits until its request times out, as the low watermark
+        stays where it is.
+    Abstracts: that the leader knows a follower's log start offset by its fetches; brokers that are not alive do not
+        count, as in Kafka.
+    Source: kafka.cluster.Partition#lowWatermarkIfLeader (0.11.0.0 to 3.5), KIP-107.
+    """
+    for leader, ours in _leaders(partition):
+        for follower, theirs in _followers(partition, leader):
+            if theirs.log_start < ours.log_start:
+                return Witness(
+                    "b{follower}'s log starts at {theirs}, and that of b{leader} at {ours}, for ever",
+                    follower=follower,
+                    theirs=theirs.log_start,
+                    leader=leader,
+                    ours=ours.log_start,
+                )
+    return True
+
+
 @eventually_always(fair=FAIR)
 def lagging_followers_stay_out_of_the_isr(partition: Partition) -> Truth:
     """L7: sooner or later the ISR has no running follower that lacks records, and never gets one again.

@@ -54,6 +54,7 @@ PARTITION: Model = (
     {"brokers": 2, "log_length_max": 2, "records_max": 2, "leader_epoch_max": 2},
 )
 CHECKPOINTS: Model = (*PARTITION[:2], {**PARTITION[2], "checkpoints": 1})
+RETENTION: Model = (*PARTITION[:2], {**PARTITION[2], "retentions": 1})
 KRAFT: Model = (
     "kraft",
     {"preset": "kafka-4.3"},
@@ -149,6 +150,11 @@ FALSE: list[tuple[Model, str, Mapping[str, Any]]] = [
     (PARTITION, "replicas_join_the_isr", {"quorum.isr": frozenset({0})}),
     (PARTITION, "a_leader_is_elected", {"quorum.leader": None}),
     (PARTITION, "truncation_ends", {"replicas.1.truncating": True}),
+    (
+        RETENTION,
+        "low_watermark_reaches_the_log_start",
+        {"replicas.0.log": (R0,), "replicas.0.high_watermark": 1, "replicas.0.log_start": 1},
+    ),
     (CLIENT_LOG, "acknowledged_records_are_in_the_log", {"acknowledged": {0}}),
     (KRAFT, "leaders_are_in_the_isr", {"partitions.0.isr": frozenset({1})}),
 ]
