@@ -373,7 +373,7 @@ class SearchOptions:
             `highwater.explorer.search.audit`; nothing if None.
         workers: threads to explore with; as many as there are processors if None. Spark has workers of its own.
         coverage: find the statements of actions, too, that ran on no reached state, and which functions were called.
-            What earlier searches have learned is not used then. Spark does not.
+            What earlier searches have learned is not used then.
     """
 
     keep_going: bool = False

@@ -46,7 +46,7 @@ class PartitionWorker:
         self.search = Engine(system, None, audit, workers=1, symmetry=symmetry)
         refuse_while_it_lives(self, system)
         self._audit = audit
-        self._told = [0] * len(self.search.programs)
+        self._told = self._taken = [0] * len(self.search.programs)
         self.layout = self.search.layout
         self.units = self.search.store.units
         self._work = self.search.works[0]
@@ -101,6 +101,7 @@ class PartitionWorker:
         for which, found in trees.items():
             restore(self.search, which, found)
         self.new_examples()
+        self._taken = self._told
 
     def new_examples(self) -> list[Example]:
         """For each path that was learned here since this was asked last, the program, the instance and the state."""
@@ -111,6 +112,10 @@ class PartitionWorker:
         ]
         self._told = [len(program.examples) for program in self.search.programs]
         return found
+
+    def tell_again(self) -> None:
+        """Let `new_examples` give again all that was learned here. What gave it before may have been lost."""
+        self._told = list(self._taken)
 
     def take_kept(self) -> KeptTrees:
         """Begin with what earlier searches have kept; returns what keeps for later ones what is known then."""

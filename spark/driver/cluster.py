@@ -53,12 +53,14 @@ class Made:
     Attributes:
         options: those of the search that its results depend on.
         prints: what must be equal in every process.
+        every_path: see `highwater.spark.worker.tasks.Search`.
     """
 
     make_system: Callable[[], System]
     symmetry: bool
     options: dict[str, Any]
     prints: Fingerprint
+    every_path: bool
 
 
 class Cluster:
@@ -240,6 +242,7 @@ class Cluster:
                 versions(),
                 self._worker.trees(),
                 self._levels,
+                self._made.every_path,
             )
             self._shared = self._spark.sparkContext.broadcast(search)
             self._digests = [""] * self.partitions

@@ -20,10 +20,12 @@ import numpy as np
 from pyspark.sql import SparkSession
 
 from highwater.explorer.blame import JudgedOtherwise
+from highwater.explorer.compiler.programs import Program
 from highwater.explorer.partitioned.visited import Visited
 from highwater.explorer.partitioned.worker import Example, PartitionWorker
 from highwater.explorer.search.keeping.durable import CheckpointError
 from highwater.explorer.search.keeping.snapshots import deeper_than
+from highwater.explorer.search.levels.coverage import functions_run, unreached
 from highwater.explorer.search.states.counts import Counts, by_bound, by_bound_alone
 from highwater.explorer.system import System
 from highwater.explorer.verdict import (
@@ -40,7 +42,7 @@ from highwater.explorer.verdict import (
 from highwater.spark.driver.audit import Found
 from highwater.spark.driver.audit import audit as audit_of
 from highwater.spark.driver.cluster import Cluster, Made
-from highwater.spark.driver.liveness import NoRoom, lassos_on
+from highwater.spark.driver.liveness import NoRoom, is_judged_by_executors, judged_on
 from highwater.spark.driver.traces import Traces, Violations
 from highwater.spark.driver.work import in_words, measured
 from highwater.spark.levels import Level, Levels
@@ -49,6 +51,7 @@ from highwater.spark.worker.tasks import prints_of
 
 ROWS_WORTH_A_JOB = 1 << 18
 ROWS_IN_THE_DRIVER = 1 << 22
+JUDGED_BY_LEVELS = 3  # programs: actions, invariants and step properties
 
 
 def explore(
@@ -66,13 +69,12 @@ def explore(
 
     Verdict, counts and the lengths of traces are those of `highwater.explorer.search.levels.breadth_first.explore`,
     for any number of executors and partitions. The traces themselves are the same for the same number of partitions.
-    Prospects are not judged: they need the graph of all states. Liveness is, and its lassos are those of the local
-    search.
+    Prospects and liveness are judged once every state is known, with the counterexamples of the local search.
 
     Args:
         make_system: makes the system. It runs on every machine, so it must be picklable and return the same everywhere.
         budget: when to stop early. `max_states` ends the search after the level that exceeds it; `memory` is ignored.
-        options: how to go about it, but for `workers` and `coverage`. An audit never judges every state.
+        options: how to go about it, but for `workers`. An audit never judges every state.
         spark: the session.
         name: the search's name in manifests and in Spark's web pages.
         partitions: the number of partitions; the number of the cluster's cores if None.
@@ -128,11 +130,11 @@ class _Search:
         self.worker = PartitionWorker(self.system, symmetry=options.symmetry)
         known = {"check_deadlock": job.check_deadlock, "keep_going": options.keep_going}
         self.prints = prints_of(self.worker, known)  # of what was imported, whatever becomes of the files from now on
-        self.kept = self.worker.take_kept() if options.keep_trees else None
+        self.kept = self.worker.take_kept() if options.keep_trees and not options.coverage else None
         self.paths_known = self.worker.paths
         self.learned: dict[Example, None] = {}
         self.levels: list[Level] = []
-        self.lassos: list[Violation] = []
+        self.of_graph: list[Violation] = []
         self.held_back: dict[str, int] = {}
         self.vacuous: dict[str, str] = {}
         self.warnings: tuple[str, ...] = ()
@@ -143,7 +145,7 @@ class _Search:
         self.visited: Visited | None = None
         self.store = store
         self.violations = Violations(Traces(self.worker, self.store))
-        made = Made(make_system, options.symmetry, known, self.prints)
+        made = Made(make_system, options.symmetry, known, self.prints, options.coverage)
         self.cluster = Cluster(job.spark, job.name, made, self.worker, self.store, job.partitions)
         try:
             header = {
@@ -182,7 +184,7 @@ class _Search:
         try:
             reason = self._explore()
             if not reason and (self.options.keep_going or not self.violations.all):  # every state is known
-                reason = self._judge_liveness()
+                reason = self._judge_graph()
             self._judge_twice(reason)
         except KeyboardInterrupt:
             reason = "interrupted"
@@ -193,8 +195,9 @@ class _Search:
         finally:
             self.cluster.close()
             self.store.release()
-        if self.kept is not None:
+        if self.kept is not None or self.options.coverage:
             self.worker.learn_again(self.learned)
+        if self.kept is not None:
             self.kept.keep()
         return self._outcome(reason)
 
@@ -218,8 +221,8 @@ class _Search:
                 self.store.note_end(depth)
                 return ""
 
-    def _judge_liveness(self) -> str:
-        """Look for lassos.
+    def _judge_graph(self) -> str:
+        """Judge prospects and liveness.
 
         Returns:
             What kept it from doing so, if anything did.
@@ -227,9 +230,12 @@ class _Search:
         known = {violation.property for violation in self.violations.all}
         self.took = ""
         try:
-            self.lassos, self.held_back, self.vacuous = lassos_on(
-                self.worker, self.store, self.levels, self.cluster, known, self._report
-            )
+            for found, held_back, vacuous in judged_on(
+                self.worker, self.store, self.levels, self.cluster, known, self._report, teach=self.options.coverage
+            ):
+                self.of_graph += found
+                self.held_back |= held_back
+                self.vacuous |= vacuous
         except NoRoom as missing:
             self.warnings += (f"liveness is not judged: the driver has no room for {missing.what}",)
             return str(missing)
@@ -237,7 +243,7 @@ class _Search:
 
     def _judge_twice(self, reason: str) -> None:
         """Have some of what was found judged a second time, if that is wanted and all is well."""
-        verdict = Verdict.after(reason, violated=bool(self.violations.all or self.lassos))
+        verdict = Verdict.after(reason, violated=bool(self.violations.all or self.of_graph))
         if self.options.audit in (None, Auditing.NONE) or verdict not in (Verdict.HOLDS, Verdict.HOLDS_TO_DEPTH):
             return
 
@@ -352,9 +358,20 @@ class _Search:
         """Bytes of the levels, which hold states and parents, and of the visited sets."""
         return sum(level.bytes for level in self.levels) + (self.levels[-1].visited if self.levels else 0)
 
+    def _covered(self) -> Sequence[Program]:
+        """The programs of which all paths that reached states take are known, if coverage is wanted."""
+        if not self.options.coverage or self.options.resume:
+            return ()
+        every = self.worker.search.programs
+        if not is_judged_by_executors(self.levels):
+            return every
+        self.warnings += ("coverage is without prospects and liveness, which executors have judged",)
+        return every[:JUDGED_BY_LEVELS]
+
     def _outcome(self, reason: str) -> Outcome:
-        violations = (*self.violations.all, *self.lassos)
+        violations, ranks = (*self.violations.all, *self.of_graph), self.system.ranks
         verdict = Verdict.after(reason, violated=bool(violations))
+        programs, holds = self._covered(), verdict is Verdict.HOLDS
         enabled: Counter[str] = Counter()
         for instance, count in zip(self.system.actions, self.counts.enabled, strict=True):
             enabled[instance.of.name] += count
@@ -363,8 +380,12 @@ class _Search:
             reason=reason,
             violations=violations,
             held_back=self.held_back,
-            vacuous=self.vacuous if verdict is Verdict.HOLDS else {},
+            vacuous=self.vacuous if holds else {},
             warnings=self.warnings,
+            by_order=tuple(ranks.groups) if ranks else (),
+            any_number_of=ranks.unlimited(by_bound(self.counts.cut_steps)) if ranks and not reason else (),
+            unreached=tuple(missed for each in programs for missed in unreached(each)) if holds else (),
+            functions=functions_run(programs),
             audit=self.audit,
             work=tuple(self.work),
             levels=tuple(level.states for level in self.levels),

@@ -1,5 +1,5 @@
-"""Liveness once every level is known: what is left to judge comes to the driver, where the functions of the local
-search judge it.
+"""Prospects and liveness once every level is known: what is left to judge comes to the driver, where the functions of
+the local search judge it.
 
 If the driver has room for all rows, these are left. Otherwise the states where a property waits, and the steps between
 these, become tables, which are trimmed by rounds of joins: a state that no state in question leads to is in no cycle,
@@ -12,7 +12,8 @@ from __future__ import annotations
 import functools
 import os
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -26,6 +27,7 @@ from highwater.explorer.search.graph_properties.lassos import lasso_to
 from highwater.explorer.search.graph_properties.liveness import FairRows, lassos_in
 from highwater.explorer.search.graph_properties.orbits import exact_fairness
 from highwater.explorer.search.graph_properties.owed import Marks
+from highwater.explorer.search.graph_properties.prospects import hopeless_states
 from highwater.explorer.search.graph_properties.stored_graph import StoredGraph
 from highwater.explorer.search.levels.coverage import holds_for_nothing
 from highwater.explorer.search.states.store import Stopped
@@ -34,10 +36,11 @@ from highwater.explorer.verdict import NO_PREMISE, Budget, Violation
 from highwater.model.language.declarations import Instance
 from highwater.model.language.graph_properties import Liveness
 from highwater.spark.driver.cluster import Cluster
+from highwater.spark.driver.prospects import Judged, lost_on
 from highwater.spark.driver.tables import Rows, Tables, Waiting
 from highwater.spark.driver.traces import Traces
 from highwater.spark.levels import Level, LevelFile, Levels
-from highwater.spark.worker.graph import RETURNS
+from highwater.spark.worker.graph import RETURNS, Wanted
 
 ROWS_IN_THE_DRIVER = 1 << 22
 
@@ -50,37 +53,82 @@ class NoRoom(Stopped):
         self.what = what
 
 
-def lassos_on(
+def judged_on(
     worker: PartitionWorker,
     store: Levels,
     levels: Sequence[Level],
     cluster: Cluster,
-    known: Container[str],
+    known: Collection[str],
     on_progress: Callable[[str], None],
-) -> tuple[list[Violation], dict[str, int], dict[str, str]]:
-    """What `highwater.explorer.search.graph_properties.liveness.lassos_in` finds, from levels that hold every state;
-    and the properties that hold for nothing, each with why.
+    *,
+    teach: bool = False,
+) -> Iterator[Judged]:
+    """What `highwater.explorer.search.graph_properties` finds, from levels that hold every state: first the states from
+    which prospects are lost, then lassos.
+
+    Args:
+        teach: whether the worker is to learn the paths of what the driver judges.
 
     Raises:
         NoRoom: the driver has no room for what trimming leaves.
         CheckpointError: levels are damaged.
         ClusterError: Spark failed.
     """
-    wanted = [number for number, each in enumerate(worker.system.liveness) if each.of.name not in known]
-    if not wanted:
-        return [], {}, {}
-    engine = Engine(worker.system, Budget(), 8, os.cpu_count() or 1, symmetry=bool(worker.permutations))
-    try:
-        if sum(level.rows for level in levels) > ROWS_IN_THE_DRIVER:
-            run = functools.partial(cluster.do, on_progress=on_progress)
-            with run(lambda: Tables(cluster, levels, worker.layout.words, wanted)) as tables:
-                instances = [worker.system.liveness[number] for number in wanted]
-                found = _Trimmed(worker, engine, Traces(worker, store), tables, run).lassos(instances)
-                return *found, run(lambda: _without_premise(worker.system, tables.premises()))
-        on_progress("liveness is judged on the driver")
+    system = worker.system
+    if not any(each.of.name not in known for each in (*system.prospects, *system.liveness)):
+        return
+    if is_judged_by_executors(levels):
+        yield from _on_the_cluster(worker, store, levels, cluster, known, on_progress)
+        return
+    with _engine_of(worker) as engine:
+        on_progress("prospects and liveness are judged on the driver")
         parts = (worker.rows_of(store.words_of(file, worker.layout.words)) for file in _files(levels))
         hold(engine, parts, [0, *np.cumsum([level.rows for level in levels]).tolist()])
-        return *lassos_in(engine, known), holds_for_nothing(engine)
+        yield *hopeless_states(engine, known), {}
+        yield *lassos_in(engine, known), holds_for_nothing(engine)
+        if teach:
+            programs = enumerate(engine.programs)
+            worker.learn_again((number, *example) for number, program in programs for example in program.examples)
+
+
+def is_judged_by_executors(levels: Sequence[Level]) -> bool:
+    """Whether the driver has no room for all states."""
+    return sum(level.rows for level in levels) > ROWS_IN_THE_DRIVER
+
+
+def _on_the_cluster(
+    worker: PartitionWorker,
+    store: Levels,
+    levels: Sequence[Level],
+    cluster: Cluster,
+    known: Collection[str],
+    on_progress: Callable[[str], None],
+) -> Iterator[Judged]:
+    """The same by joins of tables."""
+    system, words, traces = worker.system, worker.layout.words, Traces(worker, store)
+    run = functools.partial(cluster.do, on_progress=on_progress)
+    yield lost_on(system, cluster, levels, words, traces, known, run)
+    wanted = [number for number, each in enumerate(system.liveness) if each.of.name not in known]
+    if not wanted:
+        return
+    instances = [system.liveness[number] for number in wanted]
+    with _engine_of(worker) as engine:
+        asked = Wanted(tuple(wanted))
+        with run(lambda: Tables(cluster, levels, words, asked)) as tables:
+            found = _Trimmed(worker, engine, traces, tables, run).lassos(instances)
+            yield *found, run(lambda: _without_premise(system, tables.premises()))
+
+
+@contextmanager
+def _engine_of(worker: PartitionWorker) -> Iterator[Engine]:
+    """An engine of the whole graph.
+
+    Raises:
+        NoRoom: the driver has no room for it.
+    """
+    engine = Engine(worker.system, Budget(), 8, os.cpu_count() or 1, symmetry=bool(worker.permutations))
+    try:
+        yield engine
     except Stopped as stopped:
         if isinstance(stopped, NoRoom):
             raise

@@ -60,16 +60,17 @@ class Rows:
 
 
 class Tables:
-    """The states where any of some properties may wait, and the steps from these."""
+    """The states that some properties, or a prospect, speak of, and the steps from these."""
 
-    def __init__(self, cluster: Cluster, levels: Sequence[Level], words: int, properties: Sequence[int]) -> None:
+    def __init__(self, cluster: Cluster, levels: Sequence[Level], words: int, wanted: Wanted) -> None:
         """List them.
 
         Raises:
             ModelError: a property raised.
         """
         self._cluster, self._levels, self.words = cluster, levels, words
-        self.states, self.steps = self._listed(Wanted(tuple(properties)))
+        self._kind = "liveness" if wanted.prospect is None else "prospect"
+        self.states, self.steps = self._listed(wanted)
         (found,) = self.do("listing states", self.states.agg(sql.max("error").alias("error")).collect)
         if found.error is not None:
             raise ModelError(found.error)
@@ -102,8 +103,32 @@ class Tables:
 
     def do(self, what: str, job: Callable[[], Any]) -> Any:
         """Do what starts jobs of Spark, so that it is described."""
-        self._cluster.begin(f"liveness: {what}")
+        self._cluster.begin(f"{self._kind}: {what}")
         return job()
+
+    def checkpointed(self, what: str, table: DataFrame) -> tuple[DataFrame, int]:
+        """The same table with nothing before it, and how many rows it has."""
+
+        def run() -> tuple[DataFrame, int]:
+            kept = table.localCheckpoint(eager=False)  # counting makes it
+            return kept, kept.count()
+
+        counted: tuple[DataFrame, int] = self.do(what, run)
+        return counted
+
+    def before(self, name: str, begin: Rows, level: int) -> list[set[Words]]:
+        """Level by level, the states on a shortest path to some states of a level, these included.
+
+        Args:
+            name: that of the property, for the descriptions of jobs.
+        """
+        marked = [begin]
+        with self.below(level) as (states, steps):
+            for before in range(level - 1, -1, -1):
+                leading = steps.join(self.ids(marked[-1], "target"), "target", "semi")
+                found = states.where(sql.col("level") == before).join(any_of(leading, "source", "id"), "id", "semi")
+                marked.append(self.rows(f"{name}: ways at level {before}", found))
+        return [rows.all_words() for rows in reversed(marked)]
 
     def rows(self, what: str, found: DataFrame, flag: str | None = None) -> Rows:
         """Fetch states to the driver."""
@@ -164,41 +189,34 @@ class Waiting:
         while starts or frontier is not None:
             found = [born.where(sql.col("level") == distance).select("id")] if distance in starts else []
             if frontier is not None:
-                found.append(steps.join(_any(frontier, "id", "source"), "source", "semi").select(_as("target", "id")))
+                found.append(
+                    steps.join(any_of(frontier, "id", "source"), "source", "semi").select(renamed("target", "id"))
+                )
             new = reduce(DataFrame.union, found).distinct().join(allowed.select("id"), "id", "semi")
             new = new.join(reached.select("id"), "id", "anti").withColumn("distance", sql.lit(distance))
             starts.discard(distance)
-            new, count = self._checkpointed(f"states at distance {distance}", new)
+            new, count = self._kept(f"states at distance {distance}", new)
             reached = reached.union(new)
             frontier = new if count else None
             distance = distance + 1 if count else min(starts, default=0)
-        return self._checkpointed("distances", allowed.join(reached, "id"))[0]
+        return self._kept("distances", allowed.join(reached, "id"))[0]
 
-    def _checkpointed(self, what: str, table: DataFrame) -> tuple[DataFrame, int]:
-        """The same table with nothing before it, and how many rows it has."""
-
-        def run() -> tuple[DataFrame, int]:
-            kept = table.localCheckpoint(eager=False)  # counting makes it
-            return kept, kept.count()
-
-        counted: tuple[DataFrame, int] = self._do(what, run)
-        return counted
+    def _kept(self, what: str, table: DataFrame) -> tuple[DataFrame, int]:
+        return self._tables.checkpointed(f"{self._name}: {what}", table)
 
     def trimmed(self) -> Rows:
         """The states that may be in a component, with a step at least: as many are left out as is worth the rounds."""
         ids = self._states.select("id")
-        inside = self._tables.steps.join(_any(ids, "id", "source"), "source", "semi")
-        inside, left = self._checkpointed(
-            "steps where it waits", inside.join(_any(ids, "id", "target"), "target", "semi")
-        )
+        inside = self._tables.steps.join(any_of(ids, "id", "source"), "source", "semi")
+        inside, left = self._kept("steps where it waits", inside.join(any_of(ids, "id", "target"), "target", "semi"))
         worth = True
         while worth and left > STEPS_IN_THE_DRIVER:
             self.rounds += 1
-            following = inside.join(_any(inside, "target", "source"), "source", "semi")
-            following = following.join(_any(inside, "source", "target"), "target", "semi")
-            inside, now = self._checkpointed(f"round {self.rounds} of trimming {left:,} steps", following)
+            following = inside.join(any_of(inside, "target", "source"), "source", "semi")
+            following = following.join(any_of(inside, "source", "target"), "target", "semi")
+            inside, now = self._kept(f"round {self.rounds} of trimming {left:,} steps", following)
             worth, left = (left - now) * WORTH_A_ROUND > left, now
-        chosen = _any(inside, "source", "id").join(_any(inside, "target", "id"), "id", "semi")
+        chosen = any_of(inside, "source", "id").join(any_of(inside, "target", "id"), "id", "semi")
         return self._tables.rows(
             f"{self._name}: fetching what {self.rounds} rounds left",
             self._states.join(chosen, "id", "semi"),
@@ -214,7 +232,9 @@ class Waiting:
         marked = {distance: _joined(nearest, at_end)}
         for before in range(distance - 1, -1, -1):
             leading = steps.join(self._tables.ids(marked[before + 1], "target"), "target", "semi")
-            found = self._states.where(sql.col("distance") == before).join(_any(leading, "source", "id"), "id", "semi")
+            found = self._states.where(sql.col("distance") == before).join(
+                any_of(leading, "source", "id"), "id", "semi"
+            )
             marked[before] = self._tables.rows(f"{self._name}: ways at distance {before}", found, self._flag)
             if not len(marked[before]):
                 break
@@ -222,25 +242,18 @@ class Waiting:
             begin = rows.where((rows.says & BEGINS != 0) & (rows.levels == first))
             if len(begin):
                 break
-        return [*self._before(begin, first), *(marked[at].all_words() for at in range(first + 1, distance + 1))]
-
-    def _before(self, begin: Rows, level: int) -> list[set[Words]]:
-        """Level by level, the states on a shortest path to some states of a level, these included."""
-        marked = [begin]
-        with self._tables.below(level) as (states, steps):
-            for before in range(level - 1, -1, -1):
-                leading = steps.join(self._tables.ids(marked[-1], "target"), "target", "semi")
-                found = states.where(sql.col("level") == before).join(_any(leading, "source", "id"), "id", "semi")
-                marked.append(self._tables.rows(f"{self._name}: ways at level {before}", found))
-        return [rows.all_words() for rows in reversed(marked)]
+        return [
+            *self._tables.before(self._name, begin, first),
+            *(marked[at].all_words() for at in range(first + 1, distance + 1)),
+        ]
 
 
-def _any(table: DataFrame, column: str, name: str) -> DataFrame:
+def any_of(table: DataFrame, column: str, name: str) -> DataFrame:
     """The different values of a column, under another name, to be looked up in."""
-    return table.select(_as(column, name)).distinct().hint("shuffle_hash")
+    return table.select(renamed(column, name)).distinct().hint("shuffle_hash")
 
 
-def _as(column: str, name: str) -> Column:
+def renamed(column: str, name: str) -> Column:
     return sql.col(column).alias(name)
 
 

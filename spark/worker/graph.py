@@ -1,5 +1,5 @@
-"""The graph of all states as tasks of Spark, from the shards: a row per state, with what liveness properties say of it,
-and a row per step.
+"""The graph of all states as tasks of Spark, from the shards: a row per state, with what liveness properties or a
+prospect say of it, and a row per step.
 
 A state's `id` is its partition and its row in the partition's shard, as upper and lower half. A shard that is lost is
 made again from the levels with the same rows, so that these tasks are pure functions of the levels, too.
@@ -27,6 +27,8 @@ from highwater.spark.worker.tasks import Search, Task, exhaust, ready_for_more, 
 # What a property says of a state. A path that breaks it may stay there; may begin there; is there again and again. No
 # step that it relies on is possible there, so that a behaviour may end; bounds cut all of these steps.
 STAYS, BEGINS, RETURNS, ENDS, HELD_BACK = 1, 2, 4, 8, 16
+# What a prospect says of one: it is true there; a bound cuts a step there along which it may come true.
+TRUE, CUT = 1, 2
 STEPS = pa.schema([("source", pa.int64()), ("target", pa.int64())])
 STEPS_IN_SPARK = "source bigint, target bigint"
 ROWS_AT_ONCE = 1 << 16
@@ -40,10 +42,18 @@ class Wanted:
         properties: the positions of liveness properties. The states are those where a path may lead that breaks one of
             them.
         below: instead of these, all states of levels before this one.
+        prospect: the position of a prospect. The states are all states, and the steps those along which it may come
+            true.
     """
 
     properties: tuple[int, ...] = ()
     below: int | None = None
+    prospect: int | None = None
+
+    @property
+    def asked(self) -> int:
+        """Of how many properties a state says something."""
+        return len(self.properties) + (self.prospect is not None)
 
 
 @attrs.frozen
@@ -59,7 +69,7 @@ def states_schema(words: int, wanted: Wanted) -> pa.Schema:
     return pa.schema(
         [("id", pa.int64()), ("level", pa.int32()), ("orbit", pa.int32())]
         + [(f"w{number}", pa.int64()) for number in range(words)]
-        + [(f"p{number}", pa.int8()) for number in range(len(wanted.properties))]
+        + [(f"p{number}", pa.int8()) for number in range(wanted.asked)]
         + [("error", pa.string())]
     )
 
@@ -88,7 +98,7 @@ def states_task(shared: Any, shards: Shards, wanted: Wanted) -> Task:
 def _states(
     worker: PartitionWorker, shard: Shard, partition: int, wanted: Wanted, schema: pa.Schema
 ) -> Iterator[pa.RecordBatch]:
-    slice_ = _Slice(worker, shard, wanted)
+    slice_ = _slice(worker, shard, wanted)
     for _ in worker.steps(slice_.sources, slice_.relied_on, slice_.notes, owners=0):
         pass
     chosen = np.flatnonzero(slice_.sources)
@@ -104,11 +114,15 @@ def _states(
         )
 
 
+def _slice(worker: PartitionWorker, shard: Shard, wanted: Wanted) -> _Slice | _ProspectSlice:
+    worker.use(shard.whole, shard.end, shard.level_ends)
+    return _Slice(worker, shard, wanted) if wanted.prospect is None else _ProspectSlice(worker, shard, wanted.prospect)
+
+
 class _Slice:
-    """The chosen rows of one shard, which the engine uses, and what properties say of them."""
+    """The chosen rows of one shard, which the engine uses, and what liveness properties say of them."""
 
     def __init__(self, worker: PartitionWorker, shard: Shard, wanted: Wanted) -> None:
-        worker.use(shard.whole, shard.end, shard.level_ends)
         properties = [worker.system.liveness[number] for number in wanted.properties]
         self._marks = [Marks(worker.search, each) for each in properties]
         self.sources = np.zeros(shard.end, np.uint8)
@@ -132,6 +146,30 @@ class _Slice:
                 + HELD_BACK * (notes == ONLY_CUT).astype(np.uint8)
             ).astype(np.int8)
 
+    def chosen(self, records: np.ndarray, width: int) -> np.ndarray:
+        """Of the steps that are listed, those that are wanted."""
+        return records
+
+
+class _ProspectSlice:
+    """All rows of one shard, which the engine uses, and what a prospect says of them."""
+
+    def __init__(self, worker: PartitionWorker, shard: Shard, number: int) -> None:
+        along = worker.system.prospects[number].of.along
+        self._true = 1 - false_in(worker.search, worker.search.prospects, number)
+        self.sources = np.ones(shard.end, np.uint8)
+        self.relied_on = np.array([[action.of in along for action in worker.system.actions]], np.uint8)
+        self.notes = np.zeros((1, shard.end), np.uint8)
+
+    def flags(self) -> Iterator[np.ndarray]:
+        """What the prospect says of each row whose steps were listed."""
+        yield (TRUE * self._true + CUT * (self.notes[0] & ONLY_CUT != 0)).astype(np.int8)
+
+    def chosen(self, records: np.ndarray, width: int) -> np.ndarray:
+        """Of the steps that are listed, those along which the prospect may come true."""
+        kept: np.ndarray = records.reshape(-1, width)[self.relied_on[0, records[width - 1 :: width]] != 0]
+        return kept.reshape(-1)
+
 
 def steps_task(shared: Any, shards: Shards, wanted: Wanted) -> Task:
     """A task that sends the steps of the states of its partition to where they lead."""
@@ -139,9 +177,11 @@ def steps_task(shared: Any, shards: Shards, wanted: Wanted) -> Task:
     def steps(partition: int, nothing: Iterator[Any]) -> Iterator[bytes]:
         exhaust(nothing)
         with _opened(shared.value, shards, partition) as (worker, shard):
-            slice_, width = _Slice(worker, shard, wanted), worker.record_width
+            slice_, width = _slice(worker, shard, wanted), worker.record_width
             most = LARGEST_BLOCK // (4 * width) * width
-            for owner, records in worker.steps(slice_.sources, slice_.relied_on, slice_.notes, len(shards.digests)):
+            listed = worker.steps(slice_.sources, slice_.relied_on, slice_.notes, len(shards.digests))
+            for owner, every in listed:
+                records = slice_.chosen(every, width)
                 for first in range(0, len(records), most):
                     yield from sent(owner, partition, 0, records[first : first + most].data.cast("B"))
 

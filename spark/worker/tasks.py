@@ -65,6 +65,8 @@ class Search:
         prints: must be equal on every machine; see `highwater.explorer.search.keeping.fingerprint`.
         versions: of what the engine is built on; must be equal on every machine, too.
         trees: the decision trees that the driver has learned.
+        every_path: whether each task reports all paths that its process has learned, lest those be missing that a task
+            has learned which was lost.
     """
 
     name: str
@@ -75,6 +77,7 @@ class Search:
     versions: dict[str, str]
     trees: dict[str, Any]
     levels: Levels
+    every_path: bool = False
 
 
 def expand_task(shared: Any, sources: Sequence[tuple[int, LevelFile]], owners: int, known: Sequence[str]) -> Task:
@@ -84,7 +87,7 @@ def expand_task(shared: Any, sources: Sequence[tuple[int, LevelFile]], owners: i
         exhaust(nothing)
         source, file = sources[position]
         try:
-            search, worker = shared.value, worker_of(shared.value)
+            search, worker = shared.value, _ready(shared.value)
             rows = worker.rows_of(search.levels.words_of(file, worker.layout.words))
             for found in expand_file(worker, rows, source, owners, known):
                 if isinstance(found, Expanded):
@@ -142,7 +145,7 @@ def admit_task(shared: Any, depth: int, digests: Sequence[str], known: Sequence[
 def _admit(
     search: Search, blocks: list[Block], depth: int, partition: int, digests: Sequence[str], known: Sequence[str]
 ) -> Admitted:
-    worker = worker_of(search)
+    worker = _ready(search)
     shard = shard_of(search, partition)
     try:
         caught_up = shard.catch_up(worker, search.levels, depth, digests[partition], partition, len(digests))
@@ -210,6 +213,14 @@ def worker_of(search: Search) -> PartitionWorker:
         worker.take_trees(search.trees)
         _kept = (search.name, worker)
     return _kept[1]
+
+
+def _ready(search: Search) -> PartitionWorker:
+    """This process's engine, for a task that reports paths."""
+    worker = worker_of(search)
+    if search.every_path:
+        worker.tell_again()
+    return worker
 
 
 _settled: tuple[str, int] = "", 0

@@ -122,3 +122,20 @@ def test_rows_and_columns_of_words_are_the_same(rows: int = 50) -> None:
     some = np.random.default_rng(0).integers(0, 1 << 32, rows * engine.units, np.uint32)
     assert np.array_equal(engine.rows_of(engine.columns_of(some)), some)
     assert len(engine.columns_of(some)) == engine.layout.words
+
+
+def test_what_was_learned_is_given_once_or_again_if_asked_for() -> None:
+    """What an engine begins with is left out."""
+    system = attrs.evolve(tiny_system("reference", "kip-320"), liveness=())
+    engine = PartitionWorker(system, symmetry=True)
+    rows = engine.representative_rows(engine.system.initial)
+    for _ in engine.expand(rows, 1):
+        pass
+    examples = engine.new_examples()
+    assert examples and engine.new_examples() == []
+    engine.tell_again()
+    assert engine.new_examples() == examples
+    other = PartitionWorker(system, symmetry=True)
+    other.take_trees(engine.trees())
+    other.tell_again()
+    assert other.new_examples() == []

@@ -7,11 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
 from highwater.claims.checking import Engine, Result, Status, check_spec
 from highwater.claims.spec import SpecError, load_spec, make_spec
-from highwater.cli.main import main
 from highwater.files import ReportError
 from highwater.reports.replaying import replay
 from highwater.reports.results import entry_of
@@ -145,9 +143,3 @@ def test_without_the_order_the_last_state_is_not_the_first_of_the_cycle(lasso: d
 
 def test_an_export_draws_no_loop_back_to_another_state(lasso: dict[str, Any]) -> None:
     assert "loop" not in json.loads(EXPORTS["itf"](counterexample_in(lasso)))
-
-
-def test_spark_refuses_claims_by_order() -> None:
-    done = CliRunner().invoke(main, ["check", str(LIVELOCK), "--engine", "spark"])
-    assert done.exit_code == 2
-    assert "by_order: --engine spark cannot go by the order of numbers alone" in done.output

@@ -37,8 +37,8 @@ ROOT = Path(__file__).parents[2]
         (["--engine", "spark", "--workers", "2"], "--workers has no meaning with --engine spark"),
         (["--engine", "spark", "--memory", "1G"], "--memory has no meaning with --engine spark"),
         (
-            ["--engine", "spark", "--coverage"],
-            "--coverage has no meaning with --engine spark; only the compiled engine on this machine has it",
+            ["--engine", "spark", "--raise-bounds"],
+            "--raise-bounds has no meaning with --engine spark; only the compiled engine on this machine has it",
         ),
         (["--master", "local[2]"], "--master has no meaning with --engine local; add --engine spark"),
         (["--partitions", "2", "--engine", "python"], "--partitions has no meaning with --engine python"),
@@ -292,13 +292,6 @@ def test_a_session_by_spark_connect_is_refused(
     result = highwater("check", write_spec(), "--engine", "spark")
     assert result.exit_code == 2
     assert "SPARK_REMOTE is sc://host, a Spark Connect server, whose clients have no RDDs" in result.stderr
-
-
-def test_a_prospect_is_refused_with_what_to_do(highwater: Callable[..., Result]) -> None:
-    spec = next(ROOT.glob("specs/**/a_half_deleted_topic_can_be_deleted.toml"))
-    result = highwater("check", spec, "--engine", "spark")
-    assert result.exit_code == 2
-    assert "is a prospect, which --engine spark cannot judge; leave it out, or use local" in result.stderr
 
 
 @pytest.mark.slow

@@ -14,6 +14,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import attrs
+import promises
 import pytest
 import toys
 
@@ -52,14 +54,14 @@ def test_reports_equal_those_of_the_local_engine(
     make = functools.partial(toys.reference, "kip-320-first-try", brokers=brokers)
     outcome = explore(
         make,
-        options=SearchOptions(symmetry=symmetry, keep_going=True),
+        options=SearchOptions(symmetry=symmetry, keep_going=True, coverage=True),
         spark=spark,
         partitions=partitions,
         check_deadlock=True,
     )
-    assert comparable(outcome) == comparable(
-        breadth_first.explore(make(), options=SearchOptions(symmetry=symmetry, keep_going=True), check_deadlock=True)
-    )
+    options = SearchOptions(symmetry=symmetry, keep_going=True, coverage=True)
+    assert comparable(outcome) == comparable(breadth_first.explore(make(), options=options, check_deadlock=True))
+    assert outcome.functions
 
 
 def test_a_kind_of_domain_from_outside_the_house_is_searched_as_locally(
@@ -193,6 +195,18 @@ def test_every_step_of_a_trace_is_a_step_of_the_model(spark: Any, all_on_the_clu
         for step in steps:
             assert successor(step.action, before.state, make().domain) == step.state
             before = step
+
+
+@pytest.mark.parametrize("make", [functools.partial(toys.reference, "kip-320", "strong_isr"), promises.lock_for_nobody])
+def test_the_statements_that_never_ran_are_those_of_the_local_engine(
+    make: Callable[..., Any], comparable: Callable[..., Any], tmp_path: Path
+) -> None:
+    options = SearchOptions(coverage=True)
+    here = breadth_first.explore(make(), options=options)
+    outcome = explore(make, options=attrs.evolve(options, checkpoint=str(tmp_path)), spark=None)
+    assert here.verdict is Verdict.HOLDS
+    assert comparable(outcome) == comparable(here)
+    assert bool(here.unreached) == (make is not promises.lock_for_nobody)
 
 
 def test_a_depth_limit_ends_it_there(comparable: Callable[..., Any], tmp_path: Path) -> None:

@@ -30,6 +30,11 @@ PAIRS = (
     "kafka_3_0_moves_the_high_watermark",
 )
 
+BY_ORDER = (
+    "a_flapping_isr_keeps_a_replacement_from_completing",
+    "the_isr_holds_no_fenced_broker_after_any_number_of_elections",
+)
+
 
 def judged(outcome: Outcome) -> dict[str, Any]:
     """All that was found out about liveness, each lasso with all its steps."""
@@ -76,6 +81,15 @@ def test_claims_of_the_gallery_are_judged_in_the_driver_as_the_local_search_does
     make = promises.of_gallery(name)
     found = explore(make, options=SearchOptions(checkpoint=str(tmp_path), keep_going=True), spark=None)
     assert judged(found) == locally(make, symmetry=True)
+
+
+@pytest.mark.parametrize("name", BY_ORDER)
+def test_claims_by_order_are_judged_in_the_driver_as_the_local_search_does(name: str, tmp_path: Path) -> None:
+    make = promises.of_gallery(name)
+    found = explore(make, options=SearchOptions(checkpoint=str(tmp_path)), spark=None)
+    here = breadth_first.explore(make())
+    assert judged(found) == judged(here)
+    assert (found.by_order, found.any_number_of) == (here.by_order, here.any_number_of) != ((), ())
 
 
 # On the cluster: no search is small enough for the driver, and trimming goes on as long as it removes anything

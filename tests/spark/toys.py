@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import functools
 import os
+import random
 import signal
 import time
 from collections.abc import Callable, Iterator
@@ -22,7 +23,8 @@ from highwater.explorer.search.states import folded
 from highwater.explorer.system import System
 from highwater.model.catalogue import MODELS
 from highwater.model.language.declarations import action, invariant, step_property
-from highwater.model.language.domain import ArrayOf, Integers
+from highwater.model.language.domain import ArrayOf, Integers, Limit
+from highwater.model.language.graph_properties import prospect
 from highwater.model.language.records import domain_of, evolve, within
 from highwater.model.reference.state import ReferenceProtocol, Variant
 
@@ -190,3 +192,55 @@ def dying(make_task: Callable[..., Any], died: Path) -> Callable[..., Any]:
         return run
 
     return make_dying
+
+
+@attrs.frozen
+class Spot:
+    """A place, a count that a bound limits, and a switch."""
+
+    place: int = within(Integers(0, 7))
+    count: int = within(Integers(0, Limit(3, "count")))
+    on: bool = within(bool)
+
+
+def random_system(seed: int) -> System:
+    """Actions that go anywhere, with an invariant and prospects along some of them."""
+    chance = random.Random(seed)
+
+    def moving(number: int) -> Any:
+        leads_to = tuple(chance.choice((None, None, *range(8))) for _ in range(8))
+        up, switches, needs = chance.random() < 0.3, chance.random() < 0.3, chance.choice((None, False, True))
+
+        def move(spot: Spot) -> Spot | None:
+            to = leads_to[spot.place]
+            if to is None or (needs is not None and spot.on != needs):
+                return None
+            return evolve(spot, place=to, count=spot.count + up, on=spot.on != switches)
+
+        move.__name__ = f"move_{number}"
+        return action(actor="chance")(move)
+
+    moves = [moving(number) for number in range(4)]
+    bad, goals, along = chance.randrange(8), chance.sample(range(8), 2), [chance.sample(moves, 3) for _ in range(2)]
+
+    @invariant()
+    def the_bad_place_is_not_reached_late(spot: Spot) -> bool:
+        return spot.place != bad or spot.count < 2
+
+    @prospect(along=along[0])
+    def the_goal_can_be_reached(spot: Spot) -> bool:
+        return spot.place == goals[0]
+
+    @prospect(along=along[1])
+    def the_other_goal_can_be_reached(spot: Spot) -> bool:
+        return spot.place == goals[1] and spot.on
+
+    return System(
+        domain_of(Spot, None),
+        (Spot(0, 0, False),),
+        tuple(i for each in moves for i in each.instances(None)),
+        tuple(the_bad_place_is_not_reached_late.instances(None)),
+        prospects=tuple(
+            i for each in (the_goal_can_be_reached, the_other_goal_can_be_reached) for i in each.instances(None)
+        ),
+    )

@@ -140,7 +140,7 @@ class CheckOptions(SearchOptions):
 _OF_ENGINES = {
     "audit": (Engine.LOCAL, Engine.SPARK),
     "workers": (Engine.LOCAL,),
-    "coverage": (Engine.LOCAL,),
+    "coverage": (Engine.LOCAL, Engine.SPARK),
     "certificate": (Engine.LOCAL,),
     "checkpoint": (Engine.LOCAL, Engine.SPARK),
     "resume": (Engine.LOCAL, Engine.SPARK),

@@ -26,7 +26,6 @@ from highwater.explorer.search.keeping.fingerprint import fingerprint
 from highwater.explorer.sources import SourceError, texts_of
 from highwater.explorer.system import System
 from highwater.explorer.verdict import DEADLOCK, Auditing, Budget, Outcome, Progress, SearchOptions
-from highwater.model.language.graph_properties import Prospect
 
 
 def system_of(
@@ -37,6 +36,7 @@ def system_of(
     model_path: tuple[str, ...] = (),
     refines: dict[str, Any] | None = None,
     files: Mapping[str, bytes] | None = None,
+    by_order: tuple[str, ...] = (),
 ) -> System:
     """The system that a spec speaks of, from plain data. Executors call this.
 
@@ -44,6 +44,7 @@ def system_of(
         refines: the spec's table of that name, if it has one.
         model_path: folders with models of one's own, to be searched where they exist.
         files: the code of these, by path, for a machine that does not have them.
+        by_order: groups of numbers of which only the order is looked at.
 
     Raises:
         ModelError: the model is not to be had on this machine.
@@ -58,21 +59,7 @@ def system_of(
     except Wrong as wrong:
         hint = "install it where executors run, or send it with spark-submit --py-files"
         raise ModelError(f"an executor cannot load the model: {wrong.problems[0].partition(';')[0]}; {hint}") from None
-    return build_system(definition, chosen, sizes, properties)
-
-
-def refuse_prospects(spec: Spec) -> None:
-    """What stays possible is judged on the graph of all states, which Spark does not build.
-
-    Raises:
-        SpecError: the spec checks a prospect.
-    """
-    for each in spec.properties:
-        if isinstance(each, Prospect):
-            raise SpecError(
-                f"{spec.path}: check: {each.name} is a prospect, which --engine spark cannot judge; leave it out, or "
-                "use local"
-            )
+    return build_system(definition, chosen, sizes, properties, by_order)
 
 
 def recipe(spec: Spec, check: tuple[str, ...] | None = None) -> Callable[[], System]:
@@ -95,7 +82,8 @@ def recipe(spec: Spec, check: tuple[str, ...] | None = None) -> Callable[[], Sys
         files = texts_of(own.modules_of_ones_own(named))
     except SourceError as error:
         raise SpecError(f"{spec.path}: the model cannot be sent to executors: {error}") from None
-    return functools.partial(system_of, spec.file.model, toggles, spec.file.bounds, check, folders, refines, files)
+    sent = (spec.file.model, toggles, spec.file.bounds, check, folders, refines, files, spec.file.by_order)
+    return functools.partial(system_of, *sent)
 
 
 def explore(
@@ -117,11 +105,6 @@ def explore(
     Raises:
         SpecError: Spark is not there, or gave up.
     """
-    refuse_prospects(spec)
-    if spec.file.by_order:
-        raise SpecError(
-            f"{spec.path}: by_order: --engine spark cannot go by the order of numbers alone; leave it out, or use local"
-        )
     if options.audit is Auditing.FULL:
         raise SpecError("audit full has no meaning with the engine spark, which judges some states twice; use quick")
     make_system = recipe(spec)

@@ -154,8 +154,9 @@ class Run:
             )
             refused.append(({"--audit": wanted.audit and wanted.audit.value}, "it is what an audit asks"))
         if engine is not Engine.LOCAL:
-            asked: dict[str, Any] = {"--coverage": wanted.coverage or None, "--certificate": wanted.certificate}
-            asked["--raise-bounds"] = wanted.raise_bounds or None
+            asked: dict[str, Any] = {"--certificate": wanted.certificate, "--raise-bounds": wanted.raise_bounds or None}
+            if engine is Engine.PYTHON:
+                asked["--coverage"] = wanted.coverage or None
             refused.append((asked, LOCAL_ONLY))
         for options, why in refused:
             for name, value in options.items():
