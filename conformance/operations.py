@@ -6,14 +6,14 @@ operation touches comes back with its result.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Set
 from typing import Any, cast
 
 from highwater.conformance import controller_side
 from highwater.conformance.process import Operation
 from highwater.model.partition.fetching import has_stopped_fetching
 from highwater.model.partition.leadership import learned
-from highwater.model.partition.membership import metadata_end_proposals
+from highwater.model.partition.membership import all_shrinkable, metadata_end_proposals
 from highwater.model.partition.messages import Answer, Election, Stage
 from highwater.model.partition.protocol import Acks
 from highwater.model.partition.state import Leadership, Partition, Standing
@@ -182,19 +182,21 @@ def propose_expansion(before: Partition, leader: int, follower: int, protocol: A
 
 
 def propose_shrink(before: Partition, leader: int, follower: int) -> list[Operation] | None:
-    if leader == follower or not before.leads(leader):
+    return None if leader == follower else _shrink(before, leader, {follower})
+
+
+def propose_joint_shrink(before: Partition, leader: int, protocol: Any) -> list[Operation] | None:
+    replica = before.presumed_leader(leader)
+    lagging = None if replica is None else all_shrinkable(replica, leader, protocol)
+    return None if lagging is None else _shrink(before, leader, lagging)
+
+
+def _shrink(before: Partition, leader: int, lagging: Set[int]) -> list[Operation] | None:
+    if not before.leads(leader):
         return None
     others = [broker for broker in range(len(before.replicas)) if broker != leader]
-    return [
-        {
-            "do": "shrink",
-            "broker": leader,
-            "follower": follower,
-            "others": others,
-            "view": view(before),
-            "see": [leader],
-        }
-    ]
+    shrink = {"do": "shrink", "broker": leader, "lagging": sorted(lagging), "others": others}
+    return [{**shrink, "view": view(before), "see": [leader]}]
 
 
 def outlast_lag_time(before: Partition, leader: int, follower: int) -> list[Operation] | None:
@@ -297,7 +299,7 @@ MAPPED: Mapping[str, Step] = {
     **controller_side.STEPS,
     **{step.__name__: step for step in (
         produce, refuse_record, give_up, send_fetch, receive_fetch, lose_fetch, handle_out_of_range, propose_expansion,
-        propose_shrink,
+        propose_shrink, propose_joint_shrink,
         outlast_lag_time, receive_isr_answer, lose_isr_answer, learn_leadership, learn_isr, crash, crash_with_loss,
         end_controlled_shutdown, restart, checkpoint_high_watermark, delete_old_records, consume,
     )},
@@ -320,7 +322,6 @@ UNMAPPED: Mapping[str, str] = {
     "find_in_sync": "a moment in the middle of Partition#maybeExpandIsr",
     "ask_where_to_truncate": "gone from all releases with KRaft",
     "expand_isr": "gone with ZooKeeper",
-    "propose_joint_shrink": "one follower at a time is made to lag",
     "shrink_isr": "gone with ZooKeeper",
     "shrink_isr_jointly": "gone with ZooKeeper",
     "lose_written_isr": "gone with ZooKeeper",

@@ -147,10 +147,14 @@ class Harness:
         """The results of a batch.
 
         Raises:
-            KafkaError: this Kafka lacks a class or method that the harness calls.
+            KafkaError: this Kafka lacks a class or method that the harness calls, or one of its classes is damaged.
         """
         if isinstance(answer, dict):
             release = self.distribution.release
+            if "damaged" in answer:
+                raise KafkaError(
+                    f"Kafka {release}: Java refuses a class on the class path: {answer['damaged'].splitlines()[0]}"
+                )
             raise KafkaError(f"Kafka {release} lacks what the harness calls: {answer['missing']}{advice(release)}")
         results: list[dict[str, Any]] = answer
         return results

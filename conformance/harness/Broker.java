@@ -465,15 +465,15 @@ final class Broker {
             Reflect.call(partition, "maybeExpandIsr", replica);
     }
 
-    /** The check for lagging followers, at a moment when this one alone has lagged for longer than replica.lag.time.max.ms. */
-    void shrinkIsr(int laggard, List<Integer> others) {
+    /** The check for lagging followers, at a moment when these alone have lagged for longer than replica.lag.time.max.ms. */
+    void shrinkIsr(List<Integer> lagging, List<Integer> others) {
         Map<Integer, Object> before = new LinkedHashMap<>();
         for (int other : others) {
             Object replica = replica(other);
             if (replica == null)
                 continue;
             before.put(other, states(replica).get());
-            lastCaughtUp(other, other == laggard ? 0 : clock.milliseconds());
+            lastCaughtUp(other, lagging.contains(other) ? 0 : clock.milliseconds());
         }
         Reflect.call(replicaManager, "maybeShrinkIsr");
         for (Map.Entry<Integer, Object> each : before.entrySet())

@@ -15,7 +15,7 @@ import java.util.Properties;
  * Real Partitions of Kafka, one per broker, and a real controller, in one JVM, driven by lines of JSON: one array of operations in, one array of results out.
  *
  * A result has "error" where Kafka threw, and "brokers": what is then seen of the brokers that the operation names in "see". The line
- * {"missing": ...} says that this Kafka lacks a class or method that the harness calls.
+ * {"missing": ...} says that this Kafka lacks a class or method that the harness calls, {"damaged": ...} that Java refuses a class.
  */
 public final class Harness {
     private static final ObjectMapper JSON = new ObjectMapper();
@@ -60,6 +60,8 @@ public final class Harness {
                 answer = Map.of("missing", e.getMessage());
             } catch (ExceptionInInitializerError e) {
                 answer = Map.of("missing", String.valueOf(e.getCause() instanceof Reflect.Missing ? e.getCause().getMessage() : e.getCause()));
+            } catch (VerifyError | ClassFormatError e) {
+                answer = Map.of("damaged", e.toString());
             } catch (LinkageError e) {
                 answer = Map.of("missing", e.toString());
             } catch (Throwable e) {
@@ -157,7 +159,7 @@ public final class Harness {
                 broker.expandIsr(o.get("follower").asInt());
                 return null;
             case "shrink":
-                broker.shrinkIsr(o.get("follower").asInt(), ids(o.get("others")));
+                broker.shrinkIsr(ids(o.get("lagging")), ids(o.get("others")));
                 return null;
             case "outlast":
                 broker.lastCaughtUp(o.get("follower").asInt(), 0);

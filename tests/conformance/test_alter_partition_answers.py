@@ -13,7 +13,7 @@ from tests.conformance.conftest import harness_of
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("kafka")]
 
 ACTIVE = [[0, "active"], [0, "active"], [0, "active"]]
-ASKS = {"do": "shrink", "broker": 0, "follower": 1, "others": [1, 2], "view": ACTIVE, "see": [0]}
+ASKS = {"do": "shrink", "broker": 0, "lagging": [1], "others": [1, 2], "view": ACTIVE, "see": [0]}
 
 
 @pytest.fixture(scope="module", params=["3.5.1", "3.9.1", "4.1.1", "4.3.1"])

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import attrs
 import pytest
 from click.testing import CliRunner
 
@@ -70,6 +71,12 @@ def test_a_record_is_refused_as_by_kafka_after_the_append(claim: Claim, monkeypa
         found = Session(harness).conform(claim("kafka-3.6", **PRODUCERS), Wanted())
     said = {(each.field, each.model, each.kafka) for one in found.divergences for each in one.differences}
     assert said == {("b0.producer of r0", "refused", "acknowledged")}
+
+
+def test_followers_that_lag_together_leave_the_isr_with_one_request(claim: Claim, session: Session) -> None:
+    found = session.conform(claim(brokers=3, leader_epoch_max=0, joint_shrinks=1), Wanted())
+    assert found.agrees and found.executed == found.reachable
+    assert "propose_joint_shrink" in found.executed
 
 
 def test_a_producer_that_gives_up_is_answered_that_its_request_timed_out(claim: Claim, session: Session) -> None:
@@ -139,6 +146,17 @@ def test_a_class_that_kafka_lacks_is_named_and_of_a_newer_release_what_to_do(rel
         harness.run([{"do": "reset", "brokers": 2, "min_insync_replicas": 1, "clock_stands_still": False}])
 
 
+def test_a_damaged_class_is_named_and_the_release_is_not_blamed(tmp_path: Path) -> None:
+    damaged = tmp_path / "kafka" / "server" / "ReplicaManager.class"
+    damaged.parent.mkdir(parents=True)
+    damaged.write_bytes(bytes.fromhex("cafebabe00000000"))
+    found = harness_of(NEWEST).distribution
+    patched = attrs.evolve(found, class_path=(str(tmp_path), *found.class_path))
+    with Harness(patched) as harness, pytest.raises(KafkaError, match=r"Java refuses a class .*ReplicaManager") as said:
+        harness.run([{"do": "reset", "brokers": 2, "min_insync_replicas": 1, "clock_stands_still": False}])
+    assert "lacks" not in str(said.value) and "\n" not in str(said.value)
+
+
 def test_the_command_writes_its_findings(tmp_path: Path) -> None:
     harness_of(NEWEST)
     spec, report, page = tmp_path / "small.toml", tmp_path / "found.json", tmp_path / "found.html"
@@ -166,8 +184,13 @@ def test_the_command_writes_its_findings(tmp_path: Path) -> None:
     assert data["divergences"][0]["calls"][0]["do"] == "learn"
     assert 'class="differs"' in page.read_text()
     covered = tmp_path / "covered"
-    ran = CliRunner().invoke(main, [*command, "--preset", "kafka-4.1", "--coverage", str(covered)])
+    both = [*command, str(spec), "--preset", "kafka-4.1"]
+    ran = CliRunner().invoke(main, [*both, "--coverage", str(covered), "--json", str(report)])
     assert ran.exit_code == 0, ran.output
+    one, other = json.loads(report.read_text())["claims"]
+    assert one["paths_executed"] == one["paths_reachable"] and one["paths"] == other["paths"]
+    ran = CliRunner().invoke(main, [*both, "--html", str(page)])
+    assert ran.exit_code == 2 and f"--html {page}: goes with one SPEC" in ran.output
     assert (covered / "index.html").exists()
     classes = {each["name"]: each for each in json.loads((covered / "coverage.json").read_text())["classes"]}
     methods = {each["name"]: each["lines"] for each in classes["Partition"]["methods"]}

@@ -4,14 +4,14 @@ right it does not.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, cast
 
 import attrs
 import pytest
 
-from highwater.claims.conformance import Judgement, Session, Wanted
-from highwater.claims.mutation import changes_of
+from highwater.claims.conformance import Contradiction, Judgement, Session, Wanted
+from highwater.claims.mutation import Change, changes_of
 from highwater.claims.spec import Spec
 from tests.conformance.conftest import harness_of
 
@@ -115,3 +115,22 @@ def test_a_rule_of_clients_has_no_effect_on_mapped_steps(claim: Claim, session: 
     spec = claim(**SHRINKS)
     change = next(each for each in changes_of(spec) if each.rule == "list_offsets_guard")
     assert [each.judgement for each in session.mutations(spec, [change], Wanted())] == [Judgement.NO_EFFECT]
+
+
+def test_of_several_claims_one_contradiction_is_enough_and_is_not_looked_for_again(
+    claim: Claim, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried: list[list[str]] = []
+
+    def mutations(self: Session, spec: Spec, changes: list[Change], *_: Any) -> Iterator[Contradiction]:
+        tried.append([each.key for each in changes])
+        for each in changes:
+            first = {"elr=false": Judgement.CONTRADICTED, "isr_cas=false": Judgement.AGREES}
+            judgement = first.get(each.key, Judgement.NO_EFFECT) if len(tried) == 1 else Judgement.NO_EFFECT
+            yield Contradiction(each, judgement, None)
+
+    monkeypatch.setattr(Session, "mutations", mutations)
+    found = Session(cast("Any", None)).judged([claim(), claim()], Wanted())
+    judgement = {each.change.key: each.judgement for each in found}
+    assert judgement["isr_cas=false"] is Judgement.AGREES
+    assert {key for key, each in judgement.items() if each is Judgement.CONTRADICTED} == set(tried[0]) - set(tried[1])

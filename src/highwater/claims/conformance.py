@@ -11,7 +11,7 @@ from typing import Any
 
 import attrs
 
-from highwater.claims.mutation import Change
+from highwater.claims.mutation import Change, changes_of
 from highwater.claims.resolving import with_preset
 from highwater.claims.spec import Spec, SpecError
 from highwater.claims.tables import Wrong, structure
@@ -231,6 +231,31 @@ class Session:
                 continue
             found = self._execute(changed, theirs, wanted, lambda line: None, spec.protocol)
             yield Contradiction(change, Judgement.AGREES if found.agrees else Judgement.CONTRADICTED, found)
+
+    def judged(
+        self, specs: Sequence[Spec], wanted: Wanted, on_progress: Callable[[str], None] = lambda line: None
+    ) -> list[Contradiction]:
+        """Each change of a toggle, and what the running code says to it under several specs together: one contradiction
+        is enough, and a change that one spec has contradicted is not tried under the next.
+
+        Raises:
+            SpecError, KafkaError: as `conform` says.
+        """
+        found: dict[str, Contradiction] = {}
+        for spec in specs:
+            changes = [each for each in changes_of(spec) if not _is_contradicted(found.get(each.key))]
+            for each in self.mutations(spec, changes, wanted, on_progress):
+                found[each.change.key] = min(found.get(each.change.key, each), each, key=_rank)
+        return list(found.values())
+
+
+def _is_contradicted(found: Contradiction | None) -> bool:
+    return found is not None and found.judgement is Judgement.CONTRADICTED
+
+
+def _rank(found: Contradiction) -> int:
+    """Judgements by what they say, the most first."""
+    return list(Judgement).index(found.judgement)
 
 
 def _executed_part(state: Any) -> Any:

@@ -5,6 +5,7 @@ instant.
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("path", metavar="SPEC", type=PATH)
+@click.argument("paths", metavar="SPEC...", nargs=-1, required=True, type=PATH)
 @kafka("4.1.1")
 @click.option("--preset", metavar="NAME", help="Take the rules of this preset instead of the one that SPEC names.")
 @click.option("--walks", type=Count(min=0), default=0, metavar="N", help="Make N random walks, too.  [default: 0]")
@@ -56,7 +57,7 @@ if TYPE_CHECKING:
 )
 @model_path
 def conform(
-    path: Path,
+    paths: tuple[Path, ...],
     where: str,
     preset: str | None,
     trace_path: Path | None,
@@ -67,13 +68,15 @@ def conform(
     covered: Path | None,
     **options: Any,
 ) -> None:
-    """Execute SPEC's steps on Kafka's own classes, and compare after each step: is the model what the code does?
+    """Execute each SPEC's steps on Kafka's own classes, and compare after each step: is the model what the code does?
+
+    Several SPECs share one Java process. Then --mutate asks of each rule whether any of them contradicts it, and
+    --coverage counts what they execute together.
 
     Exit codes: 0 both sides agree, and every reachable path of every mapped action was executed; 1 they differ;
     2 the spec, Kafka or the usage is wrong; 3 they agree, but not every path was executed; 130 interrupted.
     """
     from highwater.claims.conformance import Session, Wanted, refuse_unless_mapped, with_another_preset
-    from highwater.claims.mutation import changes_of
     from highwater.claims.spec import SpecError, load_spec
     from highwater.cli.outputs import try_out
     from highwater.conformance.coverage import Measured
@@ -81,7 +84,7 @@ def conform(
     from highwater.conformance.process import Harness
     from highwater.files import ReportError, write_text
     from highwater.reports.conformance import (
-        as_json,
+        all_as_json,
         coverage_as_json,
         run_of_trace,
         show,
@@ -94,30 +97,37 @@ def conform(
 
     console, errors = make_console(), make_console(stderr=True)
     with refusing(SpecError, ReportError, KafkaError):
-        spec = with_another_preset(load_spec(path), preset)
-        refuse_unless_mapped(spec)  # before Kafka is looked for
-        try_out({"json": json_path, "html": html_path}, [path])
+        _refuse_several(paths, {"trace": trace_path, "html": html_path})
+        specs = [with_another_preset(load_spec(path), preset) for path in paths]
+        for spec in specs:
+            refuse_unless_mapped(spec)  # before Kafka is looked for
+        names = ", ".join(spec.name for spec in specs)
+        try_out({"json": json_path, "html": html_path}, paths)
         wanted = Wanted(**options)
         traced = run_of_trace(trace_path) if trace_path is not None else None
         harness = Harness(find(where)) if covered is None else Measured(find(where))
         if covered is not None:
             _make(covered)
-        with Live(errors, spec.name) as live, harness:
+        with Live(errors, names) as live, harness:
             session = Session(harness)
-            found = session.replay(*traced) if traced is not None else session.conform(spec, wanted, live.show)
+            found = (
+                [session.conform(spec, wanted, live.show) for spec in specs]
+                if traced is None
+                else [session.replay(*traced)]
+            )
             measured = harness.coverage(covered) if isinstance(harness, Measured) else None
-            scores = list(session.mutations(spec, changes_of(spec), wanted, live.show)) if mutate else []
-        show(console, found)
+            scores = session.judged(specs, wanted, live.show) if mutate else []
+        for each in found:
+            show(console, each)
         if covered is not None and measured is not None:
             show_coverage(console, measured)
-            write_json(covered / "coverage.json", coverage_as_json(measured, spec.name))
+            write_json(covered / "coverage.json", coverage_as_json(measured, names))
         if mutate:
             show_mutations(console, scores)
         if json_path is not None:
-            mutations = {"mutations": {each.change.key: each.judgement.value for each in scores}} if mutate else {}
-            write_json(json_path, as_json(found) | mutations)
+            write_json(json_path, all_as_json(found, scores if mutate else None))
         if html_path is not None:
-            write_text(html_path, page(found))
+            write_text(html_path, page(found[0]))
     sys.exit(_code(found))
 
 
@@ -136,7 +146,20 @@ def _make(folder: Path) -> None:
         raise ReportError(f"--coverage {folder}: {why}") from None
 
 
-def _code(found: Conformance) -> int:
-    if not found.agrees:
+def _refuse_several(paths: Sequence[Path], options: Mapping[str, Path | None]) -> None:
+    """Some options are of one claim.
+
+    Raises:
+        ReportError: there are several, and one of these options.
+    """
+    from highwater.files import ReportError
+
+    for name, given in options.items():
+        if given is not None and len(paths) > 1:
+            raise ReportError(f"--{name} {given}: goes with one SPEC")
+
+
+def _code(found: Sequence[Conformance]) -> int:
+    if not all(each.agrees for each in found):
         return UNMET
-    return MET if sum(found.executed.values()) == sum(found.reachable.values()) and found.complete else UNKNOWN
+    return MET if all(each.complete and each.executed == each.reachable for each in found) else UNKNOWN

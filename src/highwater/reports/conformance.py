@@ -152,6 +152,14 @@ def run_of_trace(path: Path) -> tuple[Spec, System, Run]:
     return make_spec(entry["name"], keys), system, run_of(system, violation.trace)
 
 
+def all_as_json(found: Sequence[Conformance], mutations: Sequence[Contradiction] | None) -> dict[str, Any]:
+    """What `--json` writes: what was found of a claim, or a list of that; and what became of changed rules."""
+    rules = {} if mutations is None else {"mutations": {each.change.key: each.judgement.value for each in mutations}}
+    if len(found) == 1:
+        return as_json(found[0]) | rules
+    return {"format": FORMAT, "version": VERSION, "claims": [as_json(each) for each in found]} | rules
+
+
 def as_json(found: Conformance) -> dict[str, Any]:
     """What was found, as `--json` writes it; `docs/conform.md` describes the keys."""
     spec, made = found.spec, found.findings
