@@ -107,6 +107,7 @@ COMMANDS = {
     "explain": ("highwater.claims.resolving.choose", ["explain", "HERE", "--kafka", "FOLDER"]),
     "ask": ("highwater.asking.answering.answer", ["ask", "broker-away"]),
     "mcp": ("highwater.assistants.place.folders_below", ["mcp"]),
+    "submit": ("highwater.claims.submitting.command", ["submit", "--print", "SPEC"]),
     "verify": ("highwater.claims.certifying.verify_certificate", ["verify", "SPEC"]),
 }
 
