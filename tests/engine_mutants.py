@@ -170,6 +170,7 @@ ENDS = f"{TRACING}::test_a_path_that_ends_where_another_went_on_is_noticed"
 ANSWERS = "tests/explorer/test_views_answer_or_refuse.py"
 REFUSED = f"{ANSWERS}::test_a_question_that_a_view_cannot_answer_is_refused"
 RULES = f"{ANSWERS}::test_a_record_that_converts_and_refuses_does_so_on_a_view"
+GROUPS = "tests/explorer/test_workers_and_symmetry.py::test_representatives_are_right_for_any_group_and_any_state"
 TWENTY = f"{ANSWERS}::test_a_scalar_of_twenty_bits_may_be_tested_in_hundreds_of_places"
 PACKED = "tests/explorer/test_layout.py::test_unpacking_inverts_packing"
 SMALL = "tests/explorer/test_engine_in_small.py"
@@ -482,6 +483,20 @@ DEFECTS: tuple[Defect, ...] = (
         "            kept[number, holders.index(holder), : most + 1, target.word] &=",
         "            kept[number, holders.index(holder), :0, target.word] &=",
         (SYMMETRIC,),
+    ),
+    Defect(
+        "a leaf is a name's key wherever it goes with the others",
+        "search/engine/symmetry.py",
+        "            or any(owned[name] is not image for name, image in images)\n",
+        "",
+        (GROUPS,),
+    ),
+    Defect(
+        "the keys of one set of names are taken for those of another",
+        "search/engine/symmetry.py",
+        "found[len(some) :, some.shape[1] :] = some, others",
+        "found[len(some) :, : others.shape[1]] = some, others",
+        (GROUPS,),
     ),
     Defect(
         "one permutation too few is tried for equal keys",

@@ -36,6 +36,7 @@ from highwater.model.catalogue import MODELS
 from highwater.model.language.declarations import action, invariant
 from highwater.model.language.domain import BOOLEAN, ArrayOf, Integers, Limit, Maybe, SequenceOf, SetOf, Struct
 from highwater.model.language.records import domain_of, evolve, records, replaced, within
+from tests.gallery import FILES, loaded
 from tests.outcomes import findings
 from tests.small_models import CASES, cases, random_walk, small_system, tiny_system
 
@@ -212,11 +213,16 @@ def test_all_images_of_a_state_have_one_representative(model: str, name: str, ch
         found.check(state)
 
 
-def test_brokers_have_keys_to_be_ordered_by() -> None:
+def test_a_group_that_is_not_trivial_has_keys() -> None:
     """Without keys all permutations of a state would be compared, which takes several times as long."""
-    for name in ("kip-279", "kip-320"):
-        keys = Representatives(small_system("reference", name)).tables.key_masks
-        assert sum(int(mask).bit_count() for mask in keys[:, 0]) > 8
+    groups = 0
+    for file in FILES:
+        system = loaded(file).system()
+        if system.interchangeable and len(permutations_of(system, Layout(system.domain))) > 1:
+            groups += 1
+            keys = Representatives(system).tables.key_masks
+            assert sum(int(mask).bit_count() for mask in keys[:, 0]) > 8, file
+    assert groups > 60
 
 
 @attrs.frozen
@@ -238,6 +244,7 @@ class World:
     visited: tuple[frozenset[int], ...] = within(ArrayOf(SetOf(Integers(0, 3, names="hosts")), 2, by="towns"))
     awake: frozenset[int] = within(SetOf(Integers(0, 3, names="hosts")))
     turn: int = within(Integers(0, 3, names="hosts"))
+    souls: tuple[int, ...] = within(ArrayOf(Integers(0, 2), 2, by="towns"))
 
 
 def drawn(domain: Any) -> st.SearchStrategy[Any]:
@@ -256,7 +263,7 @@ def drawn(domain: Any) -> st.SearchStrategy[Any]:
     return st.integers(0, domain.size - 1).map(domain.decode)
 
 
-EVERYONE = World(7, (Host(0, None, frozenset(), ()),) * 4, (frozenset(),) * 2, frozenset(), 0)
+EVERYONE = World(7, (Host(0, None, frozenset(), ()),) * 4, (frozenset(),) * 2, frozenset(), 0, (0, 0))
 INITIAL = {
     "everybody": [attrs.evolve(EVERYONE, turn=turn) for turn in range(4)],
     "who does not begin": [EVERYONE],
@@ -275,16 +282,18 @@ def world(interchangeable: str) -> Representatives:
 
 
 @pytest.mark.parametrize(
-    ("interchangeable", "permutations"), [("everybody", 48), ("who does not begin", 12), ("two pairs", 16)]
+    ("interchangeable", "permutations", "keys"),
+    [("everybody", 48, 4), ("who does not begin", 12, 3 + 2), ("two pairs", 16, 4)],
 )
 @settings(max_examples=60, deadline=None)
 @given(state=drawn(domain_of(World, None)), alike=st.booleans())
 def test_representatives_are_right_for_any_group_and_any_state(
-    interchangeable: str, permutations: int, state: World, alike: bool
+    interchangeable: str, permutations: int, keys: int, state: World, alike: bool
 ) -> None:
     """Also where only some exchanges are allowed, and where hosts that look alike differ in whom they know."""
     found = world(interchangeable)
     assert len(found.permutations) == permutations
+    assert found.tables.key_words.shape[1] == keys, "of hosts and, where there is room, of towns"
     if alike:
         state = attrs.evolve(
             state, hosts=tuple(attrs.evolve(host, age=1, homes=()) for host in state.hosts), awake=frozenset()

@@ -19,6 +19,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from typing import TypeAlias
 
 import attrs
 import numpy as np
@@ -27,7 +28,7 @@ from highwater.explorer.blame import ModelError
 from highwater.explorer.compiler.layout import WORD_BITS, Layout, Leaf
 from highwater.explorer.compiler.permutations import Image, Permutation, names_in, permuted, renamed
 from highwater.explorer.compiler.ranks import numbers_in
-from highwater.explorer.kernels.arrays import Symmetry
+from highwater.explorer.kernels.arrays import MOST_KEYS, Symmetry
 from highwater.explorer.ranks import Ranks
 from highwater.explorer.system import System
 
@@ -126,10 +127,7 @@ def tabulate(layout: Layout, every: Sequence[Image], ranks: Ranks | None = None)
                 images[number, position, :, target.word] |= image[
                     values >> (bits.shift - chunk[0].shift) & ((1 << bits.width) - 1)
                 ]
-    names = max(permutations[0].items(), key=lambda item: len(item[1]))[0]
-    positions = {name: position for position, name in enumerate(permutations[0][names])}
-    goes_to = np.array([[positions[image] for image in permutation[names].values()] for permutation in permutations])
-    keys = _keys(layout, moves, goes_to)
+    keys, goes_to = _keys_of_all(layout, moves, permutations)
     where = np.array(places, np.uint64).reshape(len(chunks), 3)
     return Symmetry(where, images, *_guards(layout, every[1:]), *keys, *_choices(goes_to), *_numbers(layout, ranks))
 
@@ -190,14 +188,53 @@ def _chunks(layout: Layout) -> Iterator[list[_Bits]]:
         yield chunk
 
 
-def _no_keys(names: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+Keys: TypeAlias = tuple[np.ndarray, np.ndarray, np.ndarray]
+"""What `Symmetry` calls `key_words`, `key_masks` and `key_places`."""
+
+
+def _no_keys(names: int) -> Keys:
     return np.zeros((0, names), np.uint64), np.zeros((0, names), np.uint64), np.zeros(0, np.uint64)
 
 
-def _keys(
-    layout: Layout, moves: Sequence[Mapping[Leaf, tuple[Leaf, Sequence[int]]]], goes_to: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Bits to compare names by: leaves of which each name has one of its own, such as its log's length, piece by piece.
+def _keys_of_all(
+    layout: Layout, moves: Sequence[Mapping[Leaf, tuple[Leaf, Sequence[int]]]], permutations: Sequence[Permutation]
+) -> tuple[Keys, np.ndarray]:
+    """The keys of the names of all orbits that have any, the largest orbit first, as far as there is room; and where
+    each permutation puts these names.
+    """
+    (words, masks, places), goes_to = _no_keys(0), np.zeros((len(permutations), 0), np.int64)
+    for orbit in sorted(_orbits(permutations), key=lambda orbit: -orbit.shape[1]):
+        of_words, of_masks, of_places = _keys(layout, moves, orbit)
+        if len(of_places) and goes_to.shape[1] + orbit.shape[1] <= MOST_KEYS:
+            words, masks, places = _beside(words, of_words), _beside(masks, of_masks), np.append(places, of_places)
+            goes_to = np.hstack([goes_to, orbit + goes_to.shape[1]])
+    return (words, masks, places), goes_to
+
+
+def _orbits(permutations: Sequence[Permutation]) -> Iterator[np.ndarray]:
+    """The orbits of names, those of each set: where each permutation puts the names of one, by positions in it. A name
+    that no permutation moves is an orbit of its own, and left out.
+    """
+    for of, names in permutations[0].items():
+        positions = {name: position for position, name in enumerate(names)}
+        goes_to = np.array([[positions[each[of][name]] for name in names] for each in permutations])
+        for orbit in sorted({tuple(sorted(set(column))) for column in goes_to.T.tolist()}):
+            if len(orbit) > 1:
+                yield np.searchsorted(orbit, goes_to[:, orbit])
+
+
+def _beside(some: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """What the pieces of some names gather, and those of others: a piece gathers nothing for the names that it is not
+    of.
+    """
+    found = np.zeros((len(some) + len(others), some.shape[1] + others.shape[1]), np.uint64)
+    found[: len(some), : some.shape[1]], found[len(some) :, some.shape[1] :] = some, others
+    return found
+
+
+def _keys(layout: Layout, moves: Sequence[Mapping[Leaf, tuple[Leaf, Sequence[int]]]], goes_to: np.ndarray) -> Keys:
+    """Bits to compare the names of an orbit by: leaves of which each name has one of its own, such as its log's length,
+    piece by piece.
 
     The leaves of a piece lie in one word and in one order for every name, so that a single instruction gathers them.
     """
