@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Set
 from typing import Any, cast
 
+import attrs
+
 from highwater.conformance import controller_side
 from highwater.conformance.process import Operation
 from highwater.model.partition.fetching import has_stopped_fetching
@@ -238,8 +240,20 @@ def learn_isr(before: Partition, leader: int, protocol: Any) -> list[Operation] 
     if repeats and metadata_end_proposals(protocol) and (known.pending is None or not known.ahead_of_metadata):
         return None  # the metadata log says it once; the model reads it where it ends a proposal
     election = Election(quorum.leader, quorum.isr, quorum.assignment, quorum.partition_epoch)
+    published = [election, *([_older(election)] if election.partition_epoch else [])]
     learning = [leader, *_followers(before, leader)]
-    return [each for broker in learning for each in _learn(before, broker, before.leader_epoch, election)]
+    return [
+        each for broker in learning for one in published for each in _learn(before, broker, before.leader_epoch, one)
+    ]
+
+
+def _older(election: Election) -> Election:
+    """Metadata from before, which a broker that knows the newer ones must ignore: an ISR of the leader alone.
+
+    Source: kafka.cluster.Partition#makeLeader, #makeFollower, which look at the partition epoch first.
+    """
+    assert election.leader is not None
+    return attrs.evolve(election, isr=frozenset({election.leader}), partition_epoch=election.partition_epoch - 1)
 
 
 def _followers(partition: Partition, leader: int) -> list[int]:

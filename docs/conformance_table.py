@@ -110,8 +110,7 @@ LOGGING = {
 """Methods of the mixin for logging, and those that compilers make."""
 LEFT_OUT = {
     "Partition": "Moves between log directories (future replicas), transactions, listeners and metrics are not in the "
-    "model. No broker reads metadata older than what it knows: the controller grants an ISR only to a leader that "
-    "knows the newest partition epoch.",
+    "model.",
     "Replica": "`toString` and `equals` are never called.",
     "AbstractFetcherThread": "Truncation by OffsetsForLeaderEpoch is gone from releases with KRaft. Damaged records, "
     "errors of the storage, topics made again and tiered storage are not in the model.",

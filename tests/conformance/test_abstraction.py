@@ -13,6 +13,7 @@ from highwater.claims.spec import Spec
 from highwater.conformance.abstraction import NOT_SHOWN, both_sides, differences
 from highwater.model.language.domain import ArrayOf, Maybe, SequenceOf, Struct
 from highwater.model.language.records import domain_of
+from highwater.model.log import Record
 from highwater.model.partition.state import Partition
 
 Claim = Callable[..., Spec]
@@ -59,6 +60,10 @@ def test_an_initial_state_equals_that_of_real_brokers(compared: Callable[[dict[s
         ("0", "epochStart", 1, "b0.epoch start"),
         ("0", "followers", {"1": [0, False, -1]}, "b0.follower b1 log end offset"),
         ("0", "followers", {"1": [-1, False, 0]}, "b0.follower b1 broker epoch"),
+        ("0", "answers", {"0": "NONE"}, "b0.producer of r0"),
+        ("0", "answers", {"0": "REQUEST_TIMED_OUT"}, "b0.producer of r0"),
+        ("0", "answers", {"0": "UNKNOWN_SERVER_ERROR"}, "b0.producer of r0"),
+        ("1", "consumer", [0, 0], "b1.record at 0 of a waiting consumer"),
     ],
 )
 def test_each_field_can_differ(
@@ -67,6 +72,17 @@ def test_each_field_can_differ(
     seen = {"0": copy.deepcopy(LEADER), "1": copy.deepcopy(FOLLOWER)}
     seen[broker][key] = value
     assert compared(seen) == [field]
+
+
+def test_a_consumer_that_is_not_woken_is_noticed(claim: Claim) -> None:
+    spec = claim()
+    state = spec.system().initial[0]
+    follower = attrs.evolve(state.replicas[1], log=(Record(0, 0),), high_watermark=1)
+    state = state.with_replica(1, follower)
+    real = {**FOLLOWER, "log": [[0, 0, 0]], "leo": 1, "hw": 1}
+    for record, wrong in ((0, []), (None, ["b1.record at 0 of a waiting consumer"])):
+        seen = {"1": {**real, "consumer": [0, record]}}
+        assert [each.field for each in differences(state, seen, spec.protocol, spec.bounds)] == wrong
 
 
 def test_a_fetch_on_its_way_is_compared(claim: Claim) -> None:

@@ -16,7 +16,7 @@ from click.testing import CliRunner
 from highwater.claims.conformance import Session, Wanted
 from highwater.claims.spec import Spec
 from highwater.cli.main import main
-from highwater.conformance import abstraction
+from highwater.conformance import abstraction, operations
 from highwater.conformance.distribution import KafkaError, find
 from highwater.conformance.process import Harness
 from tests.conformance.conftest import NEWEST, harness_of
@@ -77,6 +77,16 @@ def test_followers_that_lag_together_leave_the_isr_with_one_request(claim: Claim
     found = session.conform(claim(brokers=3, leader_epoch_max=0, joint_shrinks=1), Wanted())
     assert found.agrees and found.executed == found.reachable
     assert "propose_joint_shrink" in found.executed
+
+
+def test_metadata_that_kafka_obeys_where_it_should_ignore_them_are_noticed(
+    claim: Claim, session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def newer(election: Any) -> Any:
+        return attrs.evolve(election, isr=frozenset({election.leader}), partition_epoch=election.partition_epoch + 1)
+
+    monkeypatch.setattr(operations, "_older", newer)
+    assert kinds(session.conform(claim(initial_isr=1), Wanted())) == {"learn_isr"}
 
 
 def test_a_producer_that_gives_up_is_answered_that_its_request_timed_out(claim: Claim, session: Session) -> None:
