@@ -224,6 +224,7 @@ KEPT_AS = f"{DOORS}::test_a_file_is_read_only_as_what_it_was_kept_as"
 KEPT_BY = f"{DOORS}::test_a_file_that_others_could_have_made_is_refused"
 SHARD = "tests/spark/test_shard.py::test_a_damaged_file_of_a_shard_is_made_anew"
 STORE = "tests/spark/test_store.py"
+PROSPECTS_ON_SPARK = "tests/spark/test_prospects.py"
 OF_GRAPHS = f"{ANSWERS}::test_an_exact_type_test_is_refused_in_properties_of_the_graph"
 NEVER_EQUAL = "tests/explorer/test_comparisons.py::test_a_comparison_that_is_never_true_is_refused"
 EQUAL_NAMES = "tests/explorer/test_equal_names.py"
@@ -1091,6 +1092,22 @@ DEFECTS: tuple[Defect, ...] = (
         "if zlib.crc32(content) != checksum:",
         "if len(content) == 0:",
         ("tests/spark/test_explore.py::test_a_block_that_has_changed_on_its_way_is_refused",),
+        "spark",
+    ),
+    Defect(
+        "executors let a prospect come true along all actions",
+        "worker/graph.py",
+        "[self.relied_on[0, records[width - 1 :: width]] != 0]",
+        "[self.relied_on[0, records[width - 1 :: width]] >= 0]",
+        (f"{PROSPECTS_ON_SPARK}::test_executors_judge_a_random_system_as_the_local_search_does",),
+        "spark",
+    ),
+    Defect(
+        "executors take only steps beyond a bound for held back where there are no others",
+        "worker/graph.py",
+        "CUT * (self.notes[0] & ONLY_CUT != 0)",
+        "CUT * (self.notes[0] == ONLY_CUT)",
+        (f"{PROSPECTS_ON_SPARK}::test_executors_judge_a_random_system_as_the_local_search_does",),
         "spark",
     ),
     Defect(

@@ -16,7 +16,7 @@ from highwater.explorer.verdict import NO_GOAL, Outcome, SearchOptions
 from highwater.spark.driver.explore import explore
 
 INVARIANT = "the_bad_place_is_not_reached_late"
-ON_EXECUTORS = 5
+ON_EXECUTORS = 17
 SEEDS = range(40)
 
 
