@@ -27,7 +27,7 @@ def graph_of(spec: Spec, max_states: int) -> Any:
 
 
 def table_of(spec: Spec, max_states: int, *, symmetry: bool) -> Any:
-    """The reachable states as an Arrow table."""
+    """The reachable states as an Arrow table, of the columns and types that `highwater states` has on Spark."""
     try:
         import pyarrow
     except ModuleNotFoundError:
@@ -41,7 +41,7 @@ def table_of(spec: Spec, max_states: int, *, symmetry: bool) -> Any:
     engine = _reached(spec, max_states, ", or use `highwater states` with Spark", symmetry=symmetry)
     states = [plain(system.domain, engine.layout.unpack(engine.store.words(row))) for row in range(engine.store.count)]
     types = {name: column_type(of) for name, of in system.domain.fields.items()}
-    types |= dict.fromkeys(RESERVED, pyarrow.int64())
+    types |= dict.fromkeys(RESERVED, pyarrow.int32())
     columns: dict[str, Any] = {name: [state[name] for state in states] for name in system.domain.fields}
     ends = engine.store.level_ends
     columns["depth"] = [depth for depth in range(len(ends) - 1) for _ in range(ends[depth], ends[depth + 1])]
@@ -59,7 +59,7 @@ def column_type(domain: Domain) -> Any:
     inside = [(name, column_type(of)) for name, of in domain.inside().items()]
     match domain.shape:
         case Shape.NUMBER:
-            return pyarrow.int64()
+            return pyarrow.int32()  # no field of a state has more than 20 bits
         case Shape.TRUTH:
             return pyarrow.bool_()
         case Shape.NAME:

@@ -17,12 +17,14 @@ import pytest
 from click.testing import Result
 
 from highwater.claims import on_spark, own
-from highwater.claims.spec import SpecError
+from highwater.claims.spec import SpecError, load_spec
 from highwater.explorer.blame import ModelError
 from highwater.explorer.sources import forget_models, texts_of
+from highwater.spaces import table_of
 from highwater.viewer.pages import search_page
 
 pytest.importorskip("pyspark")
+import pyarrow as pa
 from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
@@ -95,6 +97,13 @@ def test_spark_without_pyspark_is_explained_in_one_line(
     assert "pip install 'kafka-highwater[spark]'" in result.output
 
 
+def shaped(of: Any) -> Any:
+    """A schema or type of Arrow, without what Spark and Arrow call the elements of a list."""
+    if isinstance(of, pa.ListType):
+        return [shaped(of.value_type)]
+    return {field.name: shaped(field.type) for field in of} if isinstance(of, pa.Schema | pa.StructType) else str(of)
+
+
 @pytest.mark.slow
 def test_a_check_on_spark_is_one_by_the_local_engine_and_its_states_are_a_table(
     highwater: Callable[..., Result], write_spec: Callable[..., Path], tmp_path: Path, spark: Any
@@ -132,6 +141,7 @@ def test_a_check_on_spark_is_one_by_the_local_engine_and_its_states_are_a_table(
     assert highwater("states", spec, "--checkpoint", levels, "--parquet", exported).exit_code == 0
     import pyarrow.parquet as pq
 
+    assert shaped(pq.read_table(exported).schema) == shaped(table_of(load_spec(spec), 10_000, symmetry=True).schema)
     rows = pq.read_table(exported).to_pylist()
     assert sum(row["orbit"] for row in rows) == expected["distinct_states"]
     assert {row["next_record_id"] for row in rows} == {0, 1}
