@@ -16,7 +16,7 @@ from highwater.claims import own
 from highwater.claims.advice import advise
 from highwater.explorer.analysis.shrink import shrink
 from highwater.explorer.kernels.making import entry_points
-from highwater.explorer.kernels.making.entry_points import EntryPoint, name_of
+from highwater.explorer.kernels.making.entry_points import EntryPoint, MachineCode, name_of
 from highwater.explorer.kernels.making.signatures import FOLDED_ROWS, KERNELS
 from highwater.explorer.memory import machine_memory
 
@@ -94,6 +94,16 @@ def each_process_compiles_for_itself() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         if "PYTEST_XDIST_WORKER" in os.environ:
             patch.setattr(entry_points, "MOST_TO_COMPILE", machine_memory())
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def searches_begin_in_machine_code() -> Iterator[None]:
+    """A test of the engine is not to be one of plain Python where no machine code is kept yet. Tests of what stands in
+    for it say how far that goes.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(MachineCode, "can_compile_beside", False)
         yield
 
 

@@ -59,6 +59,12 @@ def load(name: str) -> Function | None:
     return None
 
 
+def is_kept(name: str) -> bool:
+    """Whether there seems to be an entry point of that name, which `load` looks at."""
+    kept = any((folder / _made_of() / name).is_file() for folder in folders())
+    return kept or any((BROUGHT / target / name).is_file() for target in _brought_targets())
+
+
 def _brought(target: str, name: str) -> bytes:
     """What came with Highwater's own files, and is as trustworthy as they are."""
     return kept_files.body_of((BROUGHT / target / name).read_bytes(), name)

@@ -14,6 +14,7 @@ class CompileTimes:
         seconds: wall-clock time that compiling has taken so far.
         running: whether a kernel is being compiled.
         processes: how many compile side by side.
+        several: whether all that a search needs is compiled, which takes seconds, and not a single kernel.
         cut_short: whether an interrupt has ended the last one.
         about: what code is compiled for, such as "states of 3 words".
         listeners: each is called when a kernel begins to be compiled.
@@ -21,14 +22,14 @@ class CompileTimes:
 
     def __init__(self) -> None:
         self.seconds = 0.0
-        self.running = self.cut_short = False
+        self.running = self.cut_short = self.several = False
         self.about, self.processes = "", 1
         self.listeners: list[Callable[[], None]] = []
 
     @contextmanager
-    def compiling(self, about: str = "", processes: int = 1) -> Iterator[None]:
+    def compiling(self, about: str = "", processes: int = 1, *, several: bool = False) -> Iterator[None]:
         """While a kernel is compiled, or several are in so many processes."""
-        started, self.about, self.processes = time.perf_counter(), about, processes
+        started, self.about, self.processes, self.several = time.perf_counter(), about, processes, several
         self.running, self.cut_short = True, False
         try:
             for each in list(self.listeners):

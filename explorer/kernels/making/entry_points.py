@@ -48,13 +48,16 @@ class EntryPoint:
         self._dispatcher: Callable[..., Any] | None = None
 
     def __get__(self, code: MachineCode | None, owner: type) -> Any:
-        return self if code is None else functools.partial(self.call, code)
+        if code is None:
+            return self
+        return code.stand_ins.get(self._name) or functools.partial(self.call, code)
 
     def __call__(self, *arguments: Any) -> Any:
         return self.call(ALONE, *arguments)
 
     def call(self, code: MachineCode, *arguments: Any) -> Any:
         """Call it with arguments as described above."""
+        code.hand_over()
         if self._dispatcher:
             return self._dispatcher(*arguments)
         cells = [0] * FIRST_ARGUMENT
@@ -77,8 +80,12 @@ class EntryPoint:
             name = _kept_as(self._module, self._name, kinds)
             entry_point = self._loaded.get(kinds) or code_cache.load(name)
             if entry_point is None:
-                kernels = code.together_with(name)
-                with TIMES.compiling(code.about, code.processes(kernels) if kernels else 1):
+                beside = code.beside(name)
+                kernels = {} if beside else code.together_with(name)
+                processes = code.processes(kernels) if kernels else 1
+                with TIMES.compiling(code.about, processes, several=bool(kernels or beside)):
+                    if beside:
+                        beside.wait(name)
                     if kernels:
                         code.compile_together(kernels)
                     with code_cache.in_turn(name):
@@ -135,6 +142,14 @@ def _kept_as(module: str, name: str, kinds: Iterable[Any]) -> str:
 _made: dict[str, compilers.Made] = {}
 """What was compiled together, by the name that it is kept as: nothing may be kept here."""
 
+_beside: dict[str, compilers.Beside] = {}
+"""What is compiled beside searches, or was, by the names of its entry points."""
+
+
+def _keep(name: str, made: compilers.Made) -> None:
+    _made[name] = made
+    code_cache.keep(name, *made)
+
 
 def _list(arguments: tuple[Any, ...], cells: list[int], kinds: list[Any]) -> None:
     """List arguments one after the other as an entry point reads them, and their types."""
@@ -176,10 +191,78 @@ class MachineCode:
         together: the kernels to compile together; None if there are none, or once they were.
         apart: whether to compile in processes of their own, because numba takes more memory than this process has to
             spare.
+        stand_ins: by kernel, what stands in for its machine code until that is compiled.
     """
 
     def __init__(self, about: str = "", together: Together | None = None, *, apart: bool = False) -> None:
         self.about, self.together, self.apart = about, together, apart
+        self.stand_ins: dict[str, Callable[..., Any]] = {}
+        self._taking_over: Callable[[], None] = lambda: None
+        self._handing_over = threading.RLock()
+        self._awaited: set[compilers.Beside] | None = None
+
+    def begin_with(self, stand_ins: dict[str, Callable[..., Any]], taking_over: Callable[[], None]) -> None:
+        """Call these in place of kernels, until `hand_over`, which then does what machine code needs."""
+        self.stand_ins, self._taking_over = stand_ins, taking_over
+
+    def hand_over(self) -> None:
+        """Call machine code from now on. A kernel that has no stand-in asks for this, too."""
+        if not self.stand_ins:
+            return
+        with self._handing_over:
+            if "enter_rows" in self.stand_ins:
+                del self.stand_ins["enter_rows"]
+                self._taking_over()
+                self.stand_ins = {}
+
+    def missing(self) -> dict[str, compilers.Kernel]:
+        """The kernels of the search that are not kept, by the names that they are kept as."""
+        if self.together is None:
+            return {}
+        from highwater.explorer.kernels.making.signatures import of_a_search
+
+        kernels = of_a_search(self.together.liveness)
+        found: dict[str, compilers.Kernel] = {name_of(*kernel): kernel for kernel in kernels}
+        return {name: kernel for name, kernel in found.items() if not code_cache.is_kept(name)}
+
+    def beside(self, name: str) -> compilers.Beside | None:
+        """What compiles an entry point beside the search, if anything does."""
+        return _beside.get(name)
+
+    @property
+    def can_compile_beside(self) -> bool:
+        """Whether the machine has room for a compiler beside the search."""
+        return machine_memory() // MOST_TO_COMPILE > 1
+
+    def compile_beside(self) -> None:
+        """Compile the kernels of the search that are not kept in processes of their own, while it goes on."""
+        if self._awaited is not None:
+            return
+        missing = self.missing()
+        kernels = {name: kernel for name, kernel in missing.items() if name not in _beside}
+        if kernels:
+            from highwater.explorer.kernels.making import compilers
+
+            found = compilers.Beside(kernels, self.processes(kernels), _keep)
+            _beside.update(dict.fromkeys(kernels, found))
+        self._awaited = {_beside[name] for name in missing}
+
+    @property
+    def is_compiling(self) -> bool:
+        """Whether stand-ins serve while kernels are compiled beside them."""
+        return bool(self.stand_ins) and self._awaited is not None
+
+    def stop_compiling(self) -> None:
+        """Compile no more beside the search."""
+        for each in self._awaited or ():
+            each.stop()
+        for name in [name for name, each in _beside.items() if each in (self._awaited or ())]:
+            del _beside[name]
+
+    @property
+    def is_compiled(self) -> bool:
+        """Whether what is compiled beside the search is there, so far as it can be made."""
+        return self._awaited is not None and all(each.is_over for each in self._awaited)
 
     def together_with(self, name: str) -> dict[str, compilers.Kernel]:
         """What an entry point is compiled together with, itself included, by the names that they are kept as: the
@@ -187,12 +270,8 @@ class MachineCode:
         """
         if self.together is None or self.apart or address_space() is not None:
             return {}
-        from highwater.explorer.kernels.making.signatures import of_a_search
-
-        kernels = of_a_search(self.together.liveness)
-        found: dict[str, compilers.Kernel] = {name_of(*kernel): kernel for kernel in kernels}
-        missing = {each: kernel for each, kernel in found.items() if not code_cache.load(each)} if name in found else {}
-        return missing if self.processes(missing) > 1 else {}
+        missing = self.missing()
+        return missing if name in missing and self.processes(missing) > 1 else {}
 
     def processes(self, kernels: dict[str, compilers.Kernel]) -> int:
         """How many processes to compile some kernels in."""
@@ -206,8 +285,7 @@ class MachineCode:
         with code_cache.in_turn(f"{next(iter(kernels))}-and-others"):
             missing = [name for name in kernels if not code_cache.load(name)]  # unless another process had its turn
             for position, made in compilers.compiled([kernels[name] for name in missing], processes).items():
-                _made[missing[position]] = made
-                code_cache.keep(missing[position], *made)
+                _keep(missing[position], made)
 
     check, mark_violating = (EntryPoint("steps.check", name) for name in ("check", "mark_violating"))
     expand = EntryPoint("steps.expand", "expand")

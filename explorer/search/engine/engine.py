@@ -74,8 +74,7 @@ class Engine(Compiled, Generic[Held]):
             else no_symmetry(layout, system.ranks)
         )
         self.pool = ThreadPoolExecutor(workers) if workers > 1 else None
-        if workers > 1:
-            self.code.together = Together(bool(system.liveness), workers)
+        self.code.together = Together(bool(system.liveness), workers)
         self.code.apart = budget is not None and budget.memory is not None
         rows = Rows(layout, self.code) if budget is None else Store(layout, budget, self.pool, self.code)
         self.store = cast("Held", rows)
@@ -97,7 +96,8 @@ class Engine(Compiled, Generic[Held]):
 
     def works_for(self, rows: int) -> list[Work]:
         """The threads that so many rows are worth."""
-        return self.works if rows >= ROWS_WORTH_A_SECOND_THREAD else self.works[:1]
+        many = rows >= ROWS_WORTH_A_SECOND_THREAD and not self.code.stand_ins
+        return self.works if many else self.works[:1]
 
     def total(self, position: int) -> int:
         """One of the counts of `highwater.explorer.kernels.arrays`, of all threads together."""

@@ -17,9 +17,11 @@ from highwater.explorer.comparisons import refusing_what_is_never_equal
 from highwater.explorer.compiler.comparison import PlainStates
 from highwater.explorer.kernels import arrays
 from highwater.explorer.kernels.making.compile_times import TIMES
+from highwater.explorer.memory import address_space
 from highwater.explorer.search.audit import audit as audit_of
 from highwater.explorer.search.counterexamples import broken_steps_in, deadlock_in, violations_in
 from highwater.explorer.search.engine.engine import Engine
+from highwater.explorer.search.engine.stand_ins import StandIns
 from highwater.explorer.search.graph_properties.liveness import lassos_in
 from highwater.explorer.search.graph_properties.prospects import hopeless_states
 from highwater.explorer.search.keeping.checkpoint import Snapshot
@@ -58,6 +60,7 @@ def explore(
     check_deadlock: bool = False,
     audit: int = 8,
     on_found: Callable[[Found], None] | None = None,
+    rows_in_python: int | None = None,
 ) -> Outcome:
     """Explore every state that the system reaches, level by level; check each state's invariants and each step's
     properties.
@@ -72,6 +75,8 @@ def explore(
         audit: how many paths of each function to compare with plain Python on a random state, too; on its own state
             every path is.
         on_found: called with all states if nothing is violated and every state was seen, or all to the given depth.
+        rows_in_python: how many rows to expand in plain Python before machine code goes on; None is none where it is
+            compiled, and else as many as it takes to compile it beside the search.
 
     Raises:
         ModelError: a function of the model is not a pure function of the state, raised, or gave what lies outside its
@@ -83,6 +88,8 @@ def explore(
     def searched(*, begin_with_kept: bool) -> Outcome:
         engine = Engine(system, budget, audit, options.workers or os.cpu_count() or 1, symmetry=options.symmetry)
         search = _Search(engine, budget, options, check_deadlock=check_deadlock)
+        if rows_in_python is not None or _begins_in_python(engine, budget, options):
+            search.begin_in_python(rows_in_python)
         kept = KeptTrees(engine, audit) if options.keep_trees else None
         if kept is not None and begin_with_kept:
             kept.load()
@@ -110,6 +117,15 @@ def explore(
 
     # a search for other properties may have learned in states that this one never sees
     return searched(begin_with_kept=not options.coverage)
+
+
+def _begins_in_python(engine: Engine, budget: Budget, options: SearchOptions) -> bool:
+    """Whether a search is to begin in plain Python: machine code is not there, and can be compiled beside the search.
+
+    Where memory or states are limited, or a snapshot has many rows, it begins in machine code.
+    """
+    limited = budget.memory is not None or budget.max_states is not None or address_space() is not None
+    return not (limited or options.resume) and engine.code.can_compile_beside and bool(engine.code.missing())
 
 
 def reach(
@@ -172,6 +188,10 @@ class _Search:
         self.cut_short = ""
         self.judges_graph = True
 
+    def begin_in_python(self, rows: int | None) -> None:
+        """Expand so many rows in plain Python, or those that are found until machine code is compiled."""
+        self.expansion.stand_ins = StandIns(self.engine, rows)
+
     def keep(self, snapshots: Snapshots, *, resume: bool) -> None:
         """Write snapshots from now on; first go on from the last one, if asked to."""
         self.snapshots = snapshots
@@ -190,12 +210,15 @@ class _Search:
         except KeyboardInterrupt as interrupt:
             reason = "interrupted"
             self.cut_short = COMPILING if TIMES.running or TIMES.cut_short else interrupted_in(interrupt)
+            self.engine.code.stop_compiling()
             self._interrupted()
         except MemoryError:
             reason = "memory"
             self._interrupted()
         finally:
             self.engine.close()
+            if self.expansion.stand_ins is not None:
+                self.expansion.stand_ins.end()
             if self.snapshots is not None:
                 self.snapshots.close()
         return attrs.evolve(self._outcome(reason), restored=restored)

@@ -5,7 +5,7 @@ are.
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import Future, wait
+from concurrent.futures import Executor, Future, ThreadPoolExecutor, wait
 
 from highwater.explorer.blame import impure
 from highwater.explorer.classes import class_after
@@ -22,9 +22,12 @@ from highwater.explorer.kernels.statuses import (
     TABLE_FULL,
 )
 from highwater.explorer.search.engine.engine import Engine
+from highwater.explorer.search.engine.stand_ins import StandIns
 from highwater.explorer.search.keeping.checkpoint import Inside
 from highwater.explorer.search.levels.progress import Pace
 from highwater.explorer.search.states.store import RESERVED_ROWS, Stopped
+
+ROWS_IN_PLAIN_PYTHON = 500  # between two pauses
 
 
 class Expansion:
@@ -32,11 +35,13 @@ class Expansion:
 
     Attributes:
         inside: whether it is inside a level, with counts that fit its rows once holes among these are closed.
+        stand_ins: what stands in for machine code at first, if anything does.
         pending: ranges of rows that a run before this one took and did not expand.
     """
 
     def __init__(self, engine: Engine, pace: Pace) -> None:
         self._engine = engine
+        self.stand_ins: StandIns | None = None
         self._store = engine.store
         self._pace = pace
         self.inside = False
@@ -45,10 +50,12 @@ class Expansion:
     def run(self, on_pause: Callable[[], None], left: Inside | None = None) -> None:
         """Expand the deepest level, or what was left of it. `on_pause` is called now and then between batches."""
         begin, end = self._store.begin_level(left.cursor if left else 0)
-        works = self._engine.works_for(end - begin)
         self.pending = list(left.pending) if left else []
-        pause_at = begin + self._pace.rows_between_reports
+        pause_at = begin + self._rows_between_pauses
         while True:
+            if self.stand_ins is not None:
+                self.stand_ins.give_way()
+            works = self._engine.works_for(end - begin)
             self._hand_out(works)
             self._store.resume()
             self.inside = True
@@ -64,12 +71,17 @@ class Expansion:
             if TABLE_FULL in statuses:
                 self._store.grow_table()
             if PAUSED in statuses and self._store.shared[arrays.CURSOR] >= pause_at:
-                self._pace.adapt()
-                pause_at += self._pace.rows_between_reports
+                if not self._engine.code.stand_ins:
+                    self._pace.adapt()
+                pause_at += self._rows_between_pauses
                 self.inside = True
                 on_pause()
                 self._pace.report(level_ended=False)
                 self.inside = False
+
+    @property
+    def _rows_between_pauses(self) -> int:
+        return ROWS_IN_PLAIN_PYTHON if self._engine.code.stand_ins else self._pace.rows_between_reports
 
     def _hand_out(self, works: list[Work]) -> None:
         """Let threads without a batch begin with one that is pending."""
@@ -78,11 +90,19 @@ class Expansion:
                 work.counts[arrays.FIRST], work.counts[arrays.LAST] = self.pending.pop()
 
     def _run_all(self, works: list[Work], end: int, pause_at: int) -> list[int]:
+        if (
+            self._engine.code.stand_ins
+        ):  # apart: an interrupt would end plain Python anywhere, with half of a row counted
+            with ThreadPoolExecutor(1) as pool:
+                return self._run_in(pool, works, end, pause_at)
         if self._engine.pool is None or len(works) == 1:
             return [self._run_one(work, end, pause_at) for work in works]
+        return self._run_in(self._engine.pool, works, end, pause_at)
+
+    def _run_in(self, pool: Executor, works: list[Work], end: int, pause_at: int) -> list[int]:
         running: list[Future[int]] = []
         try:
-            running += [self._engine.pool.submit(self._run_one, work, end, pause_at) for work in works]
+            running += [pool.submit(self._run_one, work, end, pause_at) for work in works]
             return [each.result() for each in running]
         except BaseException as error:
             self._store.shared[arrays.STOP] = 1

@@ -12,6 +12,7 @@ from highwater.explorer.verdict import Progress
 ROWS_BETWEEN_REPORTS = 1 << 18  # at first
 FEWEST_ROWS_BETWEEN_REPORTS = 1 << 12
 SECONDS_BETWEEN_REPORTS = 0.5
+MEANWHILE = "in plain Python, while machine code is compiled"
 
 
 class Pace:
@@ -57,7 +58,8 @@ class Pace:
                 seconds=self.watch.search_seconds,
                 memory=store.bytes_taken,
                 level_ended=level_ended,
-                more=self.more,
+                more=self.more
+                or ("in plain Python, while machine code is compiled" if engine.code.is_compiling else ""),
                 restored=self.restored,
             )
         )

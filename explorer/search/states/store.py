@@ -277,6 +277,10 @@ class Store(Rows):
         full = 17 / 20 if self._folded and len(self.table) < FEW_TAGS else 3 / 4
         return int(full * len(self.table))
 
+    def enter_all(self) -> None:
+        """Make the visited set of the rows, where it was left empty so far."""
+        spread(None, self._enter, 0, self.count)
+
     def _enter(self, begin: int, end: int) -> None:
         room, hashes = np.zeros((1, self._layout.words), np.uint64), np.zeros(scratch.BATCH, np.uint64)
         self.code.enter_rows(self.rows, begin, end, self.table, room, hashes, self.units)

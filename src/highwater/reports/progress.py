@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from collections.abc import Sequence
@@ -58,7 +59,9 @@ def make_console(*, stderr: bool = False) -> Terminal:
 
 
 class Live:
-    """Progress of one exploration: some changing lines on a terminal, a plain line every ten seconds elsewhere."""
+    """Progress of one exploration: some changing lines on a terminal; elsewhere a plain line every ten seconds, and one
+    when machine code is waited for.
+    """
 
     def __init__(self, console: Console, name: str) -> None:
         self._console = console
@@ -68,6 +71,7 @@ class Live:
         self._status = console.status(Text(visible(name))) if changing else None
         self._last_line = time.perf_counter()
         self._sizes: dict[int, int] = {}
+        self._has_waited = False
 
     def __enter__(self) -> Self:
         self._context: AbstractContextManager[Any] = self._status or nullcontext()
@@ -77,6 +81,8 @@ class Live:
 
     def _compiles(self) -> None:
         where = f" on {TIMES.processes} processors" if TIMES.processes > 1 else ""
+        if TIMES.several and not self._has_waited:  # which takes so long that it is shown at once, elsewhere, too
+            self._has_waited, self._last_line = True, -math.inf
         self.show(f"compiling machine code for {TIMES.about or 'this search'}{where}, once on this machine: some 10 s")
 
     def __exit__(self, *exception: Any) -> None:
