@@ -157,6 +157,18 @@ def test_repairs_do_not_depend_on_known_counterexamples(monkeypatch: pytest.Monk
     assert {keys: each.ending is Ending.REPAIRED for keys, each in tried(most_rules=3).items()} == by_replay
 
 
+def test_a_set_comes_out_as_a_smaller_one_if_nothing_reads_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = tried()
+    assert found["still=true", "other=true"].outcome is found["still=true",].outcome
+    monkeypatch.setattr("highwater.claims.checking.Result.stands_for", lambda self, spec: False)
+    searched = tried()
+    assert searched["still=true", "other=true"].outcome is not searched["still=true",].outcome
+    for keys, each in found.items():
+        assert (each.ending, each.missing, each.repairs) == (
+            *(searched[keys].ending, searched[keys].missing, searched[keys].repairs),
+        )
+
+
 def test_a_repair_after_which_something_never_happens_is_vacuous() -> None:
     found = tried()
     assert found["still=true",].vacuous

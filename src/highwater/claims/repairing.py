@@ -189,13 +189,16 @@ def repair(
 
 
 class _Search:
-    """The sets tried so far: which repair, and which counterexamples are known."""
+    """The sets tried so far: which repair, under which the claim holds at all, and which counterexamples are known. A
+    set comes out as a smaller one did, if nothing that ran reads the rest of it.
+    """
 
     def __init__(
         self, spec: Spec, base: Result, changes: list[Change], search: Callable[[Spec], Result], costs: _Costs
     ) -> None:
         self._spec, self._changes, self._search, self._costs = spec, changes, search, costs
         self._repairs: list[set[str]] = []
+        self._held: list[tuple[Result, Attempt]] = []
         self._known = KnownCounterexamples()
         self._known.add(spec, base.outcome.violations)
         self._needed = tuple(_needed_by(spec.system(), each) for each in base.outcome.violations)
@@ -222,11 +225,15 @@ class _Search:
             return Attempt(chosen, Ending.REFUSED, str(other))
         except (Wrong, *RAISED) as error:
             return Attempt(chosen, Ending.REFUSED, f"the model refuses it: {error}".splitlines()[0])
+        for result, held in self._held:
+            if {*held.changes} < {*chosen} and result.stands_for(candidate):
+                return attrs.evolve(held, changes=chosen)
         try:
-            outcome = self._search(candidate).outcome
+            result = self._search(candidate)
         except SpecError as error:
             why = str(error).removeprefix(f"{spec.path}: ").splitlines()[0].partition("; ")[0]
             return Attempt(chosen, Ending.UNKNOWN, why)
+        outcome = result.outcome
         if outcome.violations:
             self._known.add(candidate, outcome.violations)
             first = outcome.violations[0]
@@ -236,7 +243,9 @@ class _Search:
             return Attempt(chosen, Ending.UNKNOWN, f"ran out of {outcome.reason}", outcome=outcome)
         cost, no_cost = self._costs.of(candidate)
         why = f"holds within these bounds, {counted(outcome.distinct_states, 'state')}"
-        return Attempt(chosen, Ending.REPAIRED, why, outcome=outcome, cost=cost, no_cost=no_cost, needed=self._needed)
+        found = Attempt(chosen, Ending.REPAIRED, why, outcome=outcome, cost=cost, no_cost=no_cost, needed=self._needed)
+        self._held.append((result, found))
+        return found
 
 
 def _needed_by(system: System, violation: Violation) -> Needed:
