@@ -298,5 +298,5 @@ def test_on_spark_a_refinement_is_judged_as_by_the_local_engine(
         highwater("check", claim(), "--engine", engine, "--json", at)
     entries = {engine: json.loads(at.read_text())["results"][0] for engine, at in reports.items()}
     differ = {key for key, value in entries["local"].items() if entries["spark"][key] != value}
-    assert differ <= {"seconds", "compile_seconds", "compiled_paths", "memory_bytes"}
+    assert differ <= {"seconds", "compile_seconds", "compiled_paths", "memory_bytes", "work"}
     assert entries["spark"]["violated"] == {"refines_counter": 3}
