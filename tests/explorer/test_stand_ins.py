@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import functools
 import itertools
+import os
+import shutil
+import subprocess
 import sys
-import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,7 +16,7 @@ from typing import Any
 import attrs
 import pytest
 
-from highwater.explorer.kernels.making import code_cache, compilers, entry_points
+from highwater.explorer.kernels.making import compilers, entry_points
 from highwater.explorer.kernels.making.entry_points import MachineCode
 from highwater.explorer.search.engine import stand_ins
 from highwater.explorer.search.engine.stand_ins import StandIns
@@ -158,41 +161,45 @@ def test_liveness_is_judged_in_machine_code_on_what_plain_python_has_found(syste
     assert searched(system, ALL) == begins_in_machine_code
 
 
-def test_what_is_compiled_beside_a_search_is_kept_and_ends_at_once_when_stopped(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    begun, blocked = threading.Event(), threading.Event()
-
-    class Slow:
-        def __init__(self, nice: int) -> None:
-            assert nice == compilers.NICE
-
-        def __enter__(self) -> Slow:
-            return self
-
-        def __exit__(self, *exception: Any) -> None:
-            blocked.set()
-
-        def made(self, kernel: Any) -> compilers.Made:
-            if kernel[1] == "quick":
-                return "symbol", b"code"
-            begun.set()
-            blocked.wait()
-            raise EOFError
-
-    monkeypatch.setattr(compilers, "_Compiler", Slow)
-    monkeypatch.setattr(code_cache, "is_kept", lambda name: False)
-    kept: dict[str, compilers.Made] = {}
-    kernels = {name: ("steps.expand", name, ()) for name in ("quick", "slow", "never")}
-    beside = compilers.Beside(kernels, 1, kept.__setitem__)
-    begun.wait()
-    assert kept == {"quick": ("symbol", b"code")}
-    beside.wait("quick")
-    assert not beside.is_over
+ASKING = """
+import os, signal, sys
+from highwater.explorer.kernels.making import code_cache, compilers
+from highwater.explorer.kernels.making.entry_points import name_of
+from highwater.explorer.kernels.making.signatures import KERNELS
+module, _, name = "states.owners.remove_after".rpartition(".")
+kernel = (module, name, KERNELS[f"{module}.{name}"])
+beside = compilers.Beside({name_of(*kernel): kernel}, 1, lambda name, made: None)
+print(beside._processes[0].pid, next(code_cache.folders()) / code_cache._made_of() / name_of(*kernel), flush=True)
+if sys.argv[1] == "kill":
+    os.kill(os.getpid(), signal.SIGKILL)
+if sys.argv[1] == "stop":
     beside.stop()
     assert beside.is_over
-    beside.wait("slow")
-    assert list(kept) == ["quick"]
+"""
+
+
+def runs(process: str) -> bool:
+    """Whether a process has not ended, whoever has to be told so."""
+    try:
+        return Path("/proc", process, "stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+@pytest.mark.parametrize(("end", "goes_on"), [("kill", False), ("stop", False), ("return", True)])
+def test_a_compiler_beside_a_search_goes_on_behind_it_unless_that_is_killed_or_stops_it(
+    tmp_path: Path, end: str, goes_on: bool
+) -> None:
+    """For a processor that nothing else is compiled for here."""
+    environment = {**os.environ, "NUMBA_CPU_NAME": "x86-64-v2", "XDG_CACHE_HOME": str(tmp_path)}
+    asked = subprocess.run([sys.executable, "-c", ASKING, end], env=environment, stdout=subprocess.PIPE, text=True)
+    number, kept = asked.stdout.split()
+    try:
+        while runs(number):
+            time.sleep(0.05)
+        assert Path(kept).exists() is goes_on
+    finally:
+        shutil.rmtree(Path(kept).parent, ignore_errors=True)
 
 
 def test_where_no_compiler_starts_nothing_is_waited_for(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -8,19 +8,19 @@ import subprocess
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from typing import Any
 
 from numpy import empty, ndarray
 
-from highwater.explorer.kernels.making import code_cache
-
 Kernel = tuple[str, str, tuple[Any, ...]]
 """The module of a kernel, its name, and arguments of the types that it is compiled for."""
 
 NICE = 1  # of processes beside a search: with more they starve on a busy machine
+
+GO_ON = b"+"  # what processes are told that are to go on behind the one that asked
 
 Made = tuple[str, bytes]
 """The name of an entry point, and the object code that it is in."""
@@ -29,7 +29,6 @@ Made = tuple[str, bytes]
 _PROGRAM = """
 import os, pickle, signal, sys
 signal.signal(signal.SIGINT, signal.SIG_IGN)  # who asks is interrupted, and ends this process
-os.nice({nice})
 sys.path[:] = pickle.load(sys.stdin.buffer)
 import importlib
 from highwater.explorer.kernels.making import compiling
@@ -38,18 +37,41 @@ while True:
         module, name, arguments = pickle.load(sys.stdin.buffer)
     except EOFError:
         break
-    kernel = getattr(importlib.import_module(f"highwater.explorer.kernels.{{module}}"), name)
+    kernel = getattr(importlib.import_module(f"highwater.explorer.kernels.{module}"), name)
     pickle.dump(compiling.object_code(kernel, arguments), sys.stdout.buffer)
     sys.stdout.buffer.flush()
+"""
+
+_BESIDE = """
+import contextlib, importlib, os, pickle, sys, threading
+os.nice({nice})
+sys.path[:] = pickle.load(sys.stdin.buffer)
+kernels = pickle.load(sys.stdin.buffer)
+def end_with_who_asks():
+    if sys.stdin.buffer.read(1) != {go_on}:
+        os._exit(1)
+threading.Thread(target=end_with_who_asks, daemon=True).start()
+from highwater.explorer.kernels.making import code_cache, compiling
+for kept_as, (module, name, arguments) in kernels.items():
+    made = None
+    with code_cache.in_turn(kept_as):
+        if not code_cache.is_kept(kept_as):  # unless another process has made it meanwhile
+            kernel = getattr(importlib.import_module(f"highwater.explorer.kernels.{{module}}"), name)
+            made = compiling.object_code(kernel, arguments)
+            code_cache.keep(kept_as, *made)
+    with contextlib.suppress(OSError):  # who asked has ended
+        pickle.dump((kept_as, made), sys.stdout.buffer)
+        sys.stdout.buffer.flush()
+os._exit(0)
 """
 
 
 class _Compiler:
     """A process that compiles what it is asked for, until it fails."""
 
-    def __init__(self, nice: int = 0) -> None:
+    def __init__(self) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, "-I", "-c", _PROGRAM.format(nice=nice)],
+            [sys.executable, "-I", "-c", _PROGRAM],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
         )  # fmt: skip
         assert self._process.stdin
@@ -104,7 +126,11 @@ def compiled(kernels: Sequence[Kernel], processes: int) -> dict[int, Made]:
 
 
 class Beside:
-    """Kernels that are compiled in processes of their own while a search goes on. These give way to it."""
+    """Kernels that are compiled in processes of their own while a search goes on, to which these give way.
+
+    Whatever they have not made by the end of this process they make behind it: the next search needs it. Where this
+    process is killed, or `stop` is called, they end at once.
+    """
 
     def __init__(self, kernels: Mapping[str, Kernel], processes: int, keep: Callable[[str, Made], None]) -> None:
         """Begin at once.
@@ -113,20 +139,25 @@ class Beside:
             kernels: by the names that they are kept as. Those that are first begin first.
             keep: is called with each that was made, by one thread or another.
         """
-        self._kernels, self._keep = kernels, keep
-        self._waiting = deque(kernels)
+        self._keep = keep
         self._made = {name: threading.Event() for name in kernels}
-        self._compilers: list[_Compiler] = []
-        self._working = 0
-        atexit.register(self.stop)
-        with suppress(OSError):
-            for _ in range(min(processes, len(kernels))):
-                self._compilers.append(_Compiler(nice=NICE))
-        self._working = len(self._compilers)
-        for each in self._compilers:
-            threading.Thread(target=self._work, args=(each,), daemon=True).start()
-        if not self._compilers:
-            self.stop()
+        self._processes: list[subprocess.Popen[bytes]] = []
+        names, processes = list(kernels), min(processes, len(kernels))
+        for first in range(processes):
+            self._start({name: kernels[name] for name in names[first::processes]})
+        atexit.register(self._leave)
+
+    def _start(self, kernels: Mapping[str, Kernel]) -> None:
+        try:
+            process = subprocess.Popen(
+                [sys.executable, "-I", "-c", _BESIDE.format(nice=NICE, go_on=GO_ON)],
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True,
+            )  # fmt: skip
+        except OSError:
+            self._give_up(kernels)
+            return
+        self._processes.append(process)
+        threading.Thread(target=self._listen, args=(process, kernels), daemon=True).start()
 
     @property
     def is_over(self) -> bool:
@@ -139,24 +170,38 @@ class Beside:
 
     def stop(self) -> None:
         """Compile no more of them."""
-        self._waiting.clear()
-        for each in self._compilers:
-            each.__exit__()
-        for made in self._made.values():
-            made.set()
+        for process in self._processes:
+            process.kill()
+            process.wait()
+        self._give_up(self._made)
 
-    def _work(self, compiler: _Compiler) -> None:
-        with suppress(OSError, EOFError, pickle.UnpicklingError, IndexError, ValueError), compiler:
+    def _leave(self) -> None:
+        """Let go on what has not ended."""
+        for process in self._processes:
+            with suppress(OSError, ValueError):
+                assert process.stdin
+                process.stdin.write(GO_ON)
+                process.stdin.flush()
+            process.returncode = process.poll() or 0  # nobody waits for it
+
+    def _give_up(self, names: Iterable[str]) -> None:
+        for name in names:
+            self._made[name].set()
+
+    def _listen(self, process: subprocess.Popen[bytes], kernels: Mapping[str, Kernel]) -> None:
+        assert process.stdin
+        assert process.stdout
+        with suppress(OSError, EOFError, pickle.UnpicklingError, ValueError):
+            asked = {name: (module, kernel, _empty(given)) for name, (module, kernel, given) in kernels.items()}
+            pickle.dump([*sys.path], process.stdin)
+            pickle.dump(asked, process.stdin)
+            process.stdin.flush()
             while True:
-                name = self._waiting.popleft()
-                with code_cache.in_turn(name):
-                    if not code_cache.is_kept(name):  # unless another process has made it meanwhile
-                        self._keep(name, compiler.made(self._kernels[name]))
+                name, made = pickle.load(process.stdout)
+                if made is not None:
+                    self._keep(name, made)
                 self._made[name].set()
-        self._working -= 1
-        if not self._working:
-            for made in self._made.values():
-                made.set()
+        self._give_up(kernels)
 
 
 def _empty(argument: Any) -> Any:

@@ -243,7 +243,7 @@ class MachineCode:
         if kernels:
             from highwater.explorer.kernels.making import compilers
 
-            found = compilers.Beside(kernels, self.processes(kernels), _keep)
+            found = compilers.Beside(kernels, self.processes(kernels), _made.__setitem__)
             _beside.update(dict.fromkeys(kernels, found))
         self._awaited = {_beside[name] for name in missing}
 
