@@ -141,7 +141,7 @@ def test_readers_that_know_no_kinds_get_lists() -> None:
     assert plain(DOMAIN, room) == {
         "coats": [0, 0], "purses": [["penny"], [], []], "newest": 1, "last": 0, "taken": [2], "ballast": [],
     }  # fmt: skip
-    assert str(column_type(COATS)) == "list<item: int64>"
+    assert str(column_type(COATS)) == "list<item: int32>"
     assert [str(each) for each in changes(DOMAIN, EMPTY, attrs.evolve(EMPTY, coats=(1,)))] == ["coats + g1"]
 
 

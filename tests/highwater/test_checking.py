@@ -168,9 +168,8 @@ def test_locks_are_not_taken_from_a_search_that_went_on(highwater: Run, write_sp
         (("--engine", "python", "--memory", "1G"), "--memory has no meaning with --engine python"),
         (("--engine", "python", "--no-symmetry"), "--no-symmetry has no meaning with --engine python"),
         (("--engine", "python", "--coverage"), "--coverage has no meaning with --engine python"),
-        (("--engine", "spark", "--coverage"), "--coverage has no meaning with --engine spark"),
     ],
-    ids=range(5),
+    ids=range(4),
 )
 def test_options_of_another_engine_are_refused(
     highwater: Run, write_spec: Write, options: tuple[str, ...], words: str
