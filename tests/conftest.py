@@ -54,6 +54,10 @@ def own_kept_files(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         yield
 
 
+to_stay: set[str] = set()
+"""Modules that are no test's own."""
+
+
 @pytest.fixture(autouse=True)
 def forget_own_models(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Forget what tests gave as itself, and the folders that they let models be looked for in, with their modules."""
@@ -62,9 +66,11 @@ def forget_own_models(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pyt
     monkeypatch.setattr(own, "_BESIDE", {})
     path, temporary = list(sys.path), str(tmp_path_factory.getbasetemp())
     yield
-    for name, module in list(sys.modules.items()):
-        if (getattr(module, "__file__", None) or "").startswith(temporary):
+    for name in sys.modules.keys() - to_stay:  # of thousands few are new
+        if (getattr(sys.modules[name], "__file__", None) or "").startswith(temporary):
             del sys.modules[name]
+        else:
+            to_stay.add(name)
     sys.path[:] = path
 
 
