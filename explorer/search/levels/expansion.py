@@ -90,9 +90,7 @@ class Expansion:
                 work.counts[arrays.FIRST], work.counts[arrays.LAST] = self.pending.pop()
 
     def _run_all(self, works: list[Work], end: int, pause_at: int) -> list[int]:
-        if (
-            self._engine.code.stand_ins
-        ):  # apart: an interrupt would end plain Python anywhere, with half of a row counted
+        if self._engine.code.stand_ins:  # apart: an interrupt would end plain Python with half of a row counted
             with ThreadPoolExecutor(1) as pool:
                 return self._run_in(pool, works, end, pause_at)
         if self._engine.pool is None or len(works) == 1:

@@ -58,8 +58,7 @@ class Pace:
                 seconds=self.watch.search_seconds,
                 memory=store.bytes_taken,
                 level_ended=level_ended,
-                more=self.more
-                or ("in plain Python, while machine code is compiled" if engine.code.is_compiling else ""),
+                more=self.more or (MEANWHILE if engine.code.is_compiling else ""),
                 restored=self.restored,
             )
         )

@@ -81,9 +81,9 @@ class Live:
 
     def _compiles(self) -> None:
         where = f" on {TIMES.processes} processors" if TIMES.processes > 1 else ""
-        if TIMES.several and not self._has_waited:  # which takes so long that it is shown at once, elsewhere, too
-            self._has_waited, self._last_line = True, -math.inf
-        self.show(f"compiling machine code for {TIMES.about or 'this search'}{where}, once on this machine: some 10 s")
+        show = self.show_now if TIMES.several and not self._has_waited else self.show
+        self._has_waited |= TIMES.several
+        show(f"compiling machine code for {TIMES.about or 'this search'}{where}, once on this machine: some 10 s")
 
     def __exit__(self, *exception: Any) -> None:
         TIMES.listeners.remove(self._compiles)
@@ -96,7 +96,7 @@ class Live:
 
     def show_now(self, line: str) -> None:
         """Show what is awaited, in a log too, before the first ten seconds are over."""
-        self._last_line = -SECONDS_BETWEEN_LINES
+        self._last_line = -math.inf
         self.show(line)
 
     def show(self, *lines: str) -> None:
