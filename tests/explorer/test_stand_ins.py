@@ -179,7 +179,7 @@ if sys.argv[1] == "stop":
 
 
 def runs(process: str) -> bool:
-    """Whether a process has not ended, whoever has to be told so."""
+    """Whether a process has not ended; one that is waited for by nobody has."""
     try:
         return Path("/proc", process, "stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:

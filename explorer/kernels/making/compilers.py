@@ -20,7 +20,7 @@ Kernel = tuple[str, str, tuple[Any, ...]]
 
 NICE = 1  # of processes beside a search: with more they starve on a busy machine
 
-GO_ON = b"+"  # what processes are told that are to go on behind the one that asked
+GO_ON = b"+"  # sent to processes that are to go on behind the one that asked
 
 Made = tuple[str, bytes]
 """The name of an entry point, and the object code that it is in."""
