@@ -11,7 +11,7 @@ from highwater.model.controller.partition_states import PartitionState
 from highwater.model.controller.protocol import ControllerProtocol
 from highwater.model.controller.reassignment import go_on
 from highwater.model.controller.replica_states import ReplicaState
-from highwater.model.controller.requests import Batch
+from highwater.model.controller.requests import Batch, metadata_sent
 from highwater.model.controller.state import Cluster
 from highwater.model.controller.state_machines import (
     ControllerMoved,
@@ -67,7 +67,11 @@ def notice_brokers(cluster: Cluster, controller: int, protocol: ControllerProtoc
 
 
 def _came(cluster: Cluster, controller: int, came: list[int], protocol: ControllerProtocol) -> Cluster:
-    """Source: kafka.controller.KafkaController#onBrokerStartup."""
+    """What a controller does about brokers that have started.
+
+    Abstracts: that since 2.2.0 brokers that ran before get the live brokers without the partition.
+    Source: kafka.controller.KafkaController#onBrokerStartup (0.8.2 to 3.5).
+    """
     if not came:
         return cluster
     live = cluster.controllers[controller].live
@@ -75,9 +79,8 @@ def _came(cluster: Cluster, controller: int, came: list[int], protocol: Controll
         live = replaced(live, broker, cluster.zk.registrations[broker])
     cluster = cluster.with_context(controller, live=live)
     context = cluster.controllers[controller]
-    batch = Batch(controller)
-    batch.add_update_metadata(cluster, None if protocol.startup_sends_metadata_to_all else came)
-    cluster = batch.sent(cluster, protocol)
+    to = cluster.ids if protocol.startup_sends_metadata_to_all else came
+    cluster = metadata_sent(cluster, controller, protocol, to)
     hosted = [replica for replica in context.assignment if replica in came]
     cluster = move_replicas(cluster, controller, hosted, ReplicaState.ONLINE, protocol)
     cluster = trigger_online(cluster, controller, protocol)
@@ -92,7 +95,12 @@ def _came(cluster: Cluster, controller: int, came: list[int], protocol: Controll
 
 
 def _went(cluster: Cluster, controller: int, went: list[int], protocol: ControllerProtocol) -> Cluster:
-    """Source: kafka.controller.KafkaController#onBrokerFailure, #onReplicasBecomeOffline."""
+    """What a controller does about brokers that have failed. If they host nothing, or the topic is being deleted,
+    UpdateMetadata makes known who is left.
+
+    Abstracts: that until 0.8.2 nothing is sent then, and that since 2.2.0 the partition is left out.
+    Source: kafka.controller.KafkaController#onBrokerFailure (0.9 to 3.5), #onReplicasBecomeOffline (1.0 to 3.5).
+    """
     if not went:
         return cluster
     context = cluster.controllers[controller]
@@ -103,7 +111,8 @@ def _went(cluster: Cluster, controller: int, went: list[int], protocol: Controll
     context = cluster.controllers[controller]
     hosted = [replica for replica in context.assignment if replica in went]
     if context.deleting:
-        return fail_deletion(cluster, controller, hosted, protocol) if hosted else cluster
+        cluster = fail_deletion(cluster, controller, hosted, protocol) if hosted else cluster
+        return metadata_sent(cluster, controller, protocol)
     if not protocol.one_expiry_at_a_time and len(hosted) > 1:
         return _fenced_from_one_snapshot(cluster, controller, hosted, protocol)
     leader = None if context.leadership is None else context.leadership.leader
@@ -111,11 +120,7 @@ def _went(cluster: Cluster, controller: int, went: list[int], protocol: Controll
         cluster = move_partition(cluster, controller, PartitionState.OFFLINE, protocol)
     cluster = trigger_online(cluster, controller, protocol)
     cluster = move_replicas(cluster, controller, hosted, ReplicaState.OFFLINE, protocol)
-    if not hosted:
-        batch = Batch(controller)
-        batch.add_update_metadata(cluster)
-        cluster = batch.sent(cluster, protocol)
-    return cluster
+    return cluster if hosted else metadata_sent(cluster, controller, protocol)
 
 
 def _fenced_from_one_snapshot(

@@ -9,7 +9,7 @@ from highwater.model.controller.context import Context, Step, blank
 from highwater.model.controller.partition_states import PartitionState
 from highwater.model.controller.protocol import ControllerProtocol
 from highwater.model.controller.replica_states import ReplicaState
-from highwater.model.controller.requests import Batch
+from highwater.model.controller.requests import metadata_sent
 from highwater.model.controller.state import Cluster
 from highwater.model.controller.state_machines import fenced, move_partition, move_replicas, replica_edge
 from highwater.model.controller.transitions import Illegal
@@ -107,9 +107,7 @@ def begin_deletion(cluster: Cluster, controller: int, protocol: ControllerProtoc
         cluster = move_partition(cluster, controller, PartitionState.OFFLINE, protocol)
         cluster = move_partition(cluster, controller, PartitionState.NON_EXISTENT, protocol)
         cluster = cluster.with_context(controller, deletion_begun=True)
-    batch = Batch(controller)
-    batch.add_update_metadata(cluster)
-    cluster = batch.sent(cluster, protocol)
+    cluster = metadata_sent(cluster, controller, protocol)
     context = cluster.controllers[controller]
     dead = [replica for replica in context.assignment if not context.is_online(replica)]
     retried = [

@@ -11,7 +11,7 @@ from highwater.model.controller.partition_states import at_startup as partition_
 from highwater.model.controller.protocol import ControllerProtocol, DeadReplicaAtStartup
 from highwater.model.controller.reassignment import begin, take_step
 from highwater.model.controller.replica_states import ReplicaState
-from highwater.model.controller.requests import Batch
+from highwater.model.controller.requests import metadata_sent
 from highwater.model.controller.state import Cluster
 from highwater.model.controller.state_machines import move_replicas, trigger_online
 from highwater.model.language.declarations import action
@@ -90,6 +90,7 @@ def taken_over(cluster: Cluster, controller: int, protocol: ControllerProtocol) 
     if zk.deletion:
         halted = bool(dead) or zk.reassignment is not None
         cluster = cluster.with_context(controller, deleting=True, deletion_halted=halted)
+    cluster = metadata_sent(cluster, controller, protocol)
     if assignment:
         cluster = _machines_started(cluster, controller, dead, protocol)
     context = cluster.controllers[controller]
@@ -103,9 +104,6 @@ def _machines_started(cluster: Cluster, controller: int, dead: list[int], protoc
     stay ineligible.
     """
     context = cluster.controllers[controller]
-    batch = Batch(controller)
-    batch.add_update_metadata(cluster)
-    cluster = batch.sent(cluster, protocol)
     states = context.replicas
     for replica in context.assignment:
         states = replaced(states, replica, replica_states.at_startup(is_live=replica not in dead))

@@ -9,7 +9,7 @@ from highwater.model.controller.brokers import Broker, IsrChange, Role
 from highwater.model.controller.context import Context
 from highwater.model.controller.events import is_free
 from highwater.model.controller.protocol import ControllerProtocol, IsrPath
-from highwater.model.controller.requests import Batch
+from highwater.model.controller.requests import metadata_sent
 from highwater.model.controller.state import Cluster
 from highwater.model.controller.state_machines import ControllerMoved, write_leadership
 from highwater.model.controller.zookeeper import Leadership
@@ -212,9 +212,7 @@ def _written(cluster: Cluster, controller: int, leadership: Leadership, protocol
         cluster = write_leadership(cluster, controller, leadership, protocol)
     except ControllerMoved:
         return None
-    batch = Batch(controller)
-    batch.add_update_metadata(cluster)
-    return batch.sent(cluster, protocol)
+    return metadata_sent(cluster, controller, protocol)
 
 
 def _to_write(cluster: Cluster, controller: int, isr: frozenset[int]) -> Leadership | None:

@@ -7,7 +7,7 @@ from highwater.model.controller.elections import Strategy
 from highwater.model.controller.events import handled, is_free
 from highwater.model.controller.partition_states import PartitionState
 from highwater.model.controller.protocol import ControllerProtocol
-from highwater.model.controller.requests import Batch
+from highwater.model.controller.requests import metadata_sent
 from highwater.model.controller.state import Cluster, Mishap
 from highwater.model.controller.state_machines import fenced, move_partition
 from highwater.model.language.declarations import action
@@ -88,8 +88,6 @@ def notice_isr(cluster: Cluster, controller: int, protocol: ControllerProtocol) 
         if cluster.zk.leadership is None or cluster.controllers[controller].topic_id != cluster.zk.topic_id:
             return cluster
         cluster = cluster.with_context(controller, leadership=cluster.zk.leadership)
-        batch = Batch(controller)
-        batch.add_update_metadata(cluster)
-        return batch.sent(cluster, protocol)
+        return metadata_sent(cluster, controller, protocol)
 
     return handled(cluster, controller, protocol, handle)

@@ -29,7 +29,7 @@ from highwater.model.controller.events import handled, is_free
 from highwater.model.controller.partition_states import PartitionState
 from highwater.model.controller.protocol import Completion, ControllerProtocol, ReassignmentOrder
 from highwater.model.controller.replica_states import ReplicaState
-from highwater.model.controller.requests import Batch
+from highwater.model.controller.requests import Batch, metadata_sent
 from highwater.model.controller.state import Cluster, Mishap
 from highwater.model.controller.state_machines import (
     bump_leader_epoch,
@@ -259,9 +259,8 @@ def take_step(
             return fenced(cluster, controller, protocol).with_zk(assignment=reassignment.target)
         case Step.CLOSE_REASSIGNMENT:
             return fenced(cluster, controller, protocol).with_zk(reassignment=None)
-    batch = Batch(controller)
-    batch.add_update_metadata(cluster)
-    cluster = batch.sent(cluster, protocol).with_context(controller, reassignment=None, deletion_halted=False)
+    cluster = metadata_sent(cluster, controller, protocol)
+    cluster = cluster.with_context(controller, reassignment=None, deletion_halted=False)
     return resume_deletion(cluster, controller, protocol)
 
 

@@ -29,7 +29,7 @@ class Batch:
         self._controller = controller
         self._leader_and_isr: dict[int, Request] = {}
         self._metadata: Request | None = None
-        self._metadata_to: Collection[int] | None = None
+        self._metadata_to: Collection[int] = ()
         self._stop: dict[int, Request] = {}
 
     def add_leader_and_isr(self, cluster: Cluster, replicas: Iterable[int], leadership: Leadership) -> None:
@@ -51,7 +51,7 @@ class Batch:
         deleted, and who is live.
 
         Args:
-            to: who gets it; every live broker if left out.
+            to: who gets it; every broker if left out.
         """
         context = cluster.controllers[self._controller]
         if context.leadership is None:
@@ -60,7 +60,8 @@ class Batch:
             leader, epoch = None, DURING_DELETION
         else:
             leader, epoch = context.leadership.leader, context.leadership.leader_epoch
-        self._metadata, self._metadata_to = _request(Kind.UPDATE_METADATA, context, leader, epoch), to
+        self._metadata = _request(Kind.UPDATE_METADATA, context, leader, epoch)
+        self._metadata_to = cluster.ids if to is None else to
 
     def add_stop_replica(self, cluster: Cluster, replica: int, *, delete: bool) -> None:
         """Add StopReplica to one replica, with the leader epoch in the controller's context, or the one that stands for
@@ -83,7 +84,7 @@ class Batch:
         elif metadata is not None and metadata.leader_epoch == NO_EPOCH:
             metadata = None
         for broker in cluster.ids:
-            mine = metadata if self._metadata_to is None or broker in self._metadata_to else None
+            mine = metadata if broker in self._metadata_to else None
             known = (self._leader_and_isr.get(broker), mine, self._stop.get(broker))
             requests = [request for request in known if request is not None]
             if not requests or (epoch := context.live[broker]) is None:
@@ -91,3 +92,12 @@ class Batch:
             addressed = tuple(evolve(request, broker_epoch=epoch) for request in requests)
             cluster = cluster.with_queue(controller, broker, cluster.queues[controller][broker] + addressed)
         return cluster
+
+
+def metadata_sent(
+    cluster: Cluster, controller: int, protocol: ControllerProtocol, to: Collection[int] | None = None
+) -> Cluster:
+    """The cluster after nothing but UpdateMetadata was sent: see `Batch.add_update_metadata`."""
+    batch = Batch(controller)
+    batch.add_update_metadata(cluster, to)
+    return batch.sent(cluster, protocol)

@@ -25,6 +25,8 @@ from highwater.model.controller.replica_states import ReplicaState
 from highwater.model.language.declarations import Action
 from tests.model.controller.walk import BY_NAME, Walk, bounds
 
+KNOWS_WHO_IS_ALIVE = attrs.evolve(REPAIRED, update_metadata=True, live_brokers=True)
+
 
 def test_a_new_topic_is_led_by_its_first_replica() -> None:
     walk = Walk(established=0, brokers=3, replication_factor=2)("elect_controller", controller=0)("create_topic")(
@@ -181,6 +183,21 @@ def test_an_isr_notification_reaches_the_controller_and_through_it_all_brokers()
     walk("notice_isr", controller=0)
     assert (walk.context.leadership, walk.cluster.zk.isr_changed) == (walk.leadership, False)
     assert [[request.kind for request in queue] for queue in walk.cluster.queues[0]] == [[Kind.UPDATE_METADATA]] * 2
+
+
+def test_a_broker_that_dies_while_its_topic_is_deleted_is_made_known_to_the_others() -> None:
+    walk = Walk(KNOWS_WHO_IS_ALIVE, brokers=3)("request_deletion")("notice_deletion", controller=0).deliver_all()
+    walk("crash_broker", broker=0)("notice_brokers", controller=0).deliver_all()
+    assert [walk.cluster.brokers[broker].dead for broker in (1, 2)] == [{0}, {0}]
+
+
+def test_a_controller_that_finds_no_topic_sends_who_is_alive_all_the_same() -> None:
+    walk = Walk(KNOWS_WHO_IS_ALIVE, controllers=2, controller_epoch_max=2)("request_deletion")
+    walk("notice_deletion", controller=0).deliver_all()
+    for replica in range(2):
+        walk("read_answer", controller=0, broker=replica)
+    walk.steps()("crash_broker", broker=1)("crash_controller", controller=0)("elect_controller", controller=1)
+    assert walk.deliver_all().cluster.brokers[0].dead == {1}
 
 
 @pytest.mark.parametrize("fixed", [True, False])
