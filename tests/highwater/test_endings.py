@@ -307,6 +307,19 @@ def test_a_run_that_ended_is_complete(highwater: Run, write_spec: Write, tmp_pat
     assert "Not complete" not in (files["html"] / "index.html").read_text(encoding="utf-8")
 
 
+def test_a_command_that_another_program_would_replace_is_no_success(
+    highwater: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Commands give way to one on purpose only; see `give_way_to`."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setattr("highwater.cli.submit.give_way_to", lambda line: os.execv(line[0], line))
+    with monkeypatch.context() as here:
+        here.setattr("highwater.explorer.blame.is_machinery", lambda path: True)
+        result = highwater("submit", "claim.toml", may_fail=True)
+    assert result.exit_code == 70
+    assert "internal error: SystemExit: os.execv was called at " in one_line(result.stderr)
+
+
 # --- models that end the process
 
 WAYS_OUT = [

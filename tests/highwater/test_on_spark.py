@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shlex
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -277,6 +278,26 @@ def test_the_line_for_spark_submit_works_in_any_folder(highwater: Callable[..., 
         *("--conf", f"spark.pyspark.python={sys.executable}", "--py-files", "a.whl", submit),
         *("claim.toml", "--max-depth", "3", "--json", "a b"),
     ]
+
+
+def test_spark_submit_runs_and_its_exit_code_is_that_of_the_command(tmp_path: Path) -> None:
+    program = tmp_path / "bin" / "spark-submit"
+    program.parent.mkdir()
+    program.write_text('#!/bin/sh\necho "$@"\nexit 3\n')
+    command = [sys.executable, "-m", "highwater", "submit", "--master", "yarn", "claim.toml"]
+
+    def ran() -> subprocess.CompletedProcess[str]:
+        return subprocess.run(command, env={**os.environ, "SPARK_HOME": str(tmp_path)}, capture_output=True, text=True)
+
+    refused = ran()
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert refused.stderr == (
+        f"highwater: {program} is no program; set SPARK_HOME to the folder of a Spark, or leave it unset\n"
+    )
+    program.chmod(0o755)
+    found = ran()
+    assert (found.returncode, found.stderr) == (3, "")
+    assert found.stdout.startswith("--master yarn --conf ") and found.stdout.endswith("submit.py claim.toml\n")
 
 
 @pytest.mark.parametrize(

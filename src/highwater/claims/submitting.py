@@ -12,7 +12,7 @@ from highwater.claims.spec import SpecError
 from highwater.distribution import HERE
 
 OWN = {"spark.log.level": "ERROR", "spark.pyspark.python": sys.executable}
-"""Settings that are given unless others are: no lines but Highwater's, and the Python that has it."""
+"""Settings that are given unless others are: few lines but Highwater's, and the Python that has it."""
 
 
 def command(
@@ -56,6 +56,6 @@ def _program(installed: Path) -> Path:
     """Where spark-submit is: below SPARK_HOME, or below the Spark that is installed with pyspark."""
     home = Path(os.environ.get("SPARK_HOME") or installed)
     program = home / "bin" / "spark-submit"
-    if not program.is_file():
-        raise SpecError(f"there is no {program}; set SPARK_HOME to the folder of a Spark, or leave it unset")
+    if not (program.is_file() and os.access(program, os.X_OK)):
+        raise SpecError(f"{program} is no program; set SPARK_HOME to the folder of a Spark, or leave it unset")
     return program

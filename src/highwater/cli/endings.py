@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import Any, TextIO
+from typing import Any, NoReturn, TextIO
 
 import click
 
@@ -90,6 +90,18 @@ class Commands(click.Group):
         """
         with without_ways_out(), terminated_as_interrupted():
             return ending_of(lambda: super(Commands, self).invoke(context))
+
+
+_execv = os.execv  # as it is before `without_ways_out`
+
+
+def give_way_to(line: list[str]) -> NoReturn:
+    """Run another program in place of this process, which a command is.
+
+    Args:
+        line: the path of the program, and its arguments.
+    """
+    _execv(line[0], line)
 
 
 @contextmanager
@@ -185,10 +197,9 @@ def _is_out_of_memory(error: BaseException) -> bool:
 
 
 def _asked_for(error: SystemExit) -> int:
-    """The exit code that a command asked for; one that a model asks for is no success."""
-    if _line_in_a_model(error):
-        complain(Exception(explained(error)))
-        return USAGE
+    """The exit code that a command asked for; one that a model asks for is no success, and neither are words."""
+    if _line_in_a_model(error) or isinstance(error.code, str):
+        return _unexpected(error)
     return error.code if isinstance(error.code, int) else MET
 
 

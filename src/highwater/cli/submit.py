@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 
 import click
 
+from highwater.cli.endings import give_way_to
 from highwater.cli.options import refusing
 
 
 @click.command(context_settings={"ignore_unknown_options": True})
-@click.argument("arguments", metavar="[OPTIONS OF check] SPEC...", nargs=-1, type=click.UNPROCESSED)
+@click.argument("arguments", metavar="[OPTIONS OF check] SPEC...", nargs=-1, required=True, type=click.UNPROCESSED)
 @click.option("--master", metavar="URL", help="The cluster, such as spark://host:7077, yarn or k8s://host:443.")
 @click.option("--conf", "settings", metavar="KEY=VALUE", multiple=True, help="A setting of Spark.")
 @click.option("--py-files", metavar="FILES", help="Wheels, archives and modules for executors, with commas between.")
@@ -42,4 +42,4 @@ def submit(
     if only_print:
         click.echo(shlex.join(line))
     else:
-        os.execv(line[0], line)
+        give_way_to(line)
