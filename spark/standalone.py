@@ -13,10 +13,9 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import attrs
 
@@ -97,22 +96,19 @@ class Standalone:
         """What a line of a process's log says, once it does."""
         while (found := re.search(pattern, self._log(name).read_text())) is None:
             if self.running[name].poll() is not None:
-                raise ClusterError(f"the {name} of the cluster has ended; its log is {self._log(name)}")
+                last = self._log(name).read_text().rstrip().rpartition("\n")[2]
+                raise ClusterError(f"the {name} of the cluster has ended: {last}")
             time.sleep(SECONDS_BETWEEN_LOOKS)
         return found[1]
 
 
-def main(arguments: list[str] | None = None, wait: Callable[[], Any] = signal.pause) -> None:
-    """Start a cluster, print its address, and end it after Ctrl-C.
-
-    Args:
-        wait: returns, or raises KeyboardInterrupt, when the cluster is to end.
-    """
+def main() -> None:
+    """Start a cluster, print its address, and end it after Ctrl-C."""
     parser = argparse.ArgumentParser(prog="python -m highwater.spark.standalone", description=__doc__)
-    parser.add_argument("--workers", type=int, default=2, help="how many; 2 by default")
-    parser.add_argument("--cores", type=int, default=1, help="of each worker; 1 by default")
-    parser.add_argument("--memory", default="1g", help="of each worker's executors; 1g by default")
-    asked = parser.parse_args(arguments)
+    parser.add_argument("--workers", type=_count, default=2, help="how many; 2 by default")
+    parser.add_argument("--cores", type=_count, default=1, help="of each worker; 1 by default")
+    parser.add_argument("--memory", type=_size, default="1g", help="of each worker's executors; 1g by default")
+    asked = parser.parse_args()
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with tempfile.TemporaryDirectory(prefix="highwater-cluster-") as folder:
         cluster = Standalone(Path(folder))
@@ -122,13 +118,27 @@ def main(arguments: list[str] | None = None, wait: Callable[[], Any] = signal.pa
             for number in range(1, asked.workers + 1):
                 cluster.start_worker(f"worker-{number}", asked.cores, asked.memory)
             print(f"--master {cluster.url}   ({cluster.page}; Ctrl-C ends it)", flush=True)
-            wait()
+            signal.pause()
         except KeyboardInterrupt:
             pass
         except ClusterError as error:
             parser.exit(2, f"highwater: {error}\n")
         finally:
+            for each in (signal.SIGINT, signal.SIGTERM):  # a second one would leave processes behind
+                signal.signal(each, signal.SIG_IGN)
             cluster.end()
+
+
+def _count(text: str) -> int:
+    if not (text.isdecimal() and int(text)):
+        raise argparse.ArgumentTypeError(f"{text} is no whole number above 0")
+    return int(text)
+
+
+def _size(text: str) -> str:
+    if not re.fullmatch(r"[1-9]\d*[mg]", text, re.IGNORECASE):
+        raise argparse.ArgumentTypeError(f"{text} is no size, such as 512m or 1g")
+    return text
 
 
 if __name__ == "__main__":
