@@ -14,19 +14,14 @@ from highwater.model.partition.protocol import Acks, HighWatermarkSet, Partition
 from highwater.model.partition.state import Clients, Follower, Leader, Leadership, Partition, Replica, Standing
 
 
-def high_watermark_set(protocol: PartitionProtocol) -> HighWatermarkSet:
-    """Which replicas the high watermark waits for."""
-    return protocol.high_watermark_set
-
-
 def maximal_isr(leadership: Leadership, protocol: PartitionProtocol) -> frozenset[int]:
-    """The replicas that the high watermark waits for: the maximal ISR, unless the protocol waits for others. Of those
-    that a majority is of, it is the maximal ISR, too.
+    """The replicas that the high watermark waits for: the maximal ISR, unless the protocol waits for others. With
+    `majority` it is the maximal ISR that has to be large enough, and what is committed is `majority_end`.
 
     Source: kafka.cluster.IsrState#maximalIsr (2.7; KIP-497), PartitionState#maximalIsr (3.2 to 3.8): the committed ISR
     and every member of a proposed one.
     """
-    rule = high_watermark_set(protocol)
+    rule = protocol.high_watermark_set
     if rule is HighWatermarkSet.ASSIGNED:
         return leadership.assignment
     if leadership.pending is None or rule is HighWatermarkSet.COMMITTED:
@@ -66,6 +61,7 @@ def waits_for_non_member(partition: Partition, replica: Replica, broker: int, pr
 def majority_end(leader: int, replica: Leader) -> int:
     """The offset that a majority of the assigned replicas has reached, as far as their leader knows.
 
+    Abstracts: that a leader of the metadata log commits nothing before a record of its own epoch.
     Source: org.apache.kafka.raft.LeaderState#maybeUpdateHighWatermark (3.5.0), by which the metadata log is
         committed. Its voters elect by their logs; here the controller elects, from the ISR.
     """
@@ -94,7 +90,7 @@ def committed_end(
         leadership.assignment, protocol, bounds
     ):
         return replica.high_watermark
-    if high_watermark_set(protocol) is HighWatermarkSet.MAJORITY:
+    if protocol.high_watermark_set is HighWatermarkSet.MAJORITY:
         return max(replica.high_watermark, majority_end(leader, replica))
     waiting = maximal_isr(leadership, protocol)
     for broker in range(len(replica.followers)):
