@@ -147,11 +147,14 @@ def clients_find_the_leader(cluster: Cluster, broker: int, protocol: ControllerP
     back.
 
     Kind: always eventually.
-    When violated: clients that ask this broker get LEADER_NOT_AVAILABLE, although the partition has a leader.
-    Source: kafka.server.MetadataCache#getPartitionMetadata (0.10.2.0).
+    When violated: clients that ask this broker get LEADER_NOT_AVAILABLE, although the partition has a leader. A broker
+        that does not know the partition answers so, too, unless auto.create.topics.enable is off: then it answers
+        UNKNOWN_TOPIC_OR_PARTITION.
+    Source: kafka.server.MetadataCache#getPartitionMetadata, kafka.server.KafkaApis#getTopicMetadata, #createTopic
+        (0.10.2.0).
     """
     found = not cluster.brokers[broker].running or goals.finds_the_leader(cluster, broker, protocol)
-    return found or Witness("b{broker} answers LEADER_NOT_AVAILABLE", broker=broker)
+    return found or Witness("b{broker} names clients no live leader", broker=broker)
 
 
 @always_eventually(fair=HEALING, needs=lambda bounds: bounds.deletions, broker=brokers)
