@@ -14,6 +14,11 @@ from highwater.model.partition.protocol import Acks, HighWatermarkSet, Partition
 from highwater.model.partition.state import Clients, Follower, Leader, Leadership, Partition, Replica, Standing
 
 
+def high_watermark_set(protocol: PartitionProtocol) -> HighWatermarkSet:
+    """Which replicas the high watermark waits for, for the two functions that depend on it."""
+    return protocol.high_watermark_set
+
+
 def maximal_isr(leadership: Leadership, protocol: PartitionProtocol) -> frozenset[int]:
     """The replicas that the high watermark waits for: the maximal ISR, unless the protocol waits for others. With
     `majority` it is the maximal ISR that has to be large enough, and what is committed is `majority_end`.
@@ -21,7 +26,7 @@ def maximal_isr(leadership: Leadership, protocol: PartitionProtocol) -> frozense
     Source: kafka.cluster.IsrState#maximalIsr (2.7; KIP-497), PartitionState#maximalIsr (3.2 to 3.8): the committed ISR
     and every member of a proposed one.
     """
-    rule = protocol.high_watermark_set
+    rule = high_watermark_set(protocol)
     if rule is HighWatermarkSet.ASSIGNED:
         return leadership.assignment
     if leadership.pending is None or rule is HighWatermarkSet.COMMITTED:
@@ -90,7 +95,7 @@ def committed_end(
         leadership.assignment, protocol, bounds
     ):
         return replica.high_watermark
-    if protocol.high_watermark_set is HighWatermarkSet.MAJORITY:
+    if high_watermark_set(protocol) is HighWatermarkSet.MAJORITY:
         return max(replica.high_watermark, majority_end(leader, replica))
     waiting = maximal_isr(leadership, protocol)
     for broker in range(len(replica.followers)):
