@@ -252,8 +252,20 @@ def test_a_model_travels_to_machines_that_do_not_have_it(tmp_path: Path, monkeyp
     (beside / "travelled_steps.py").write_text("MODEL = 'second one'\n")
     assert (found(sent()), found(first)) == ("second one", "first")
     forget_models()
-    assert not any(each in path for each in map(str, own._UNPACKED.values()))
+    unpacked = [str(folder) for folder in own._UNPACKED.values()]
+    assert [each in sys.path for each in unpacked] == [True, False]
     sys.path[:] = path
+
+
+def test_a_machine_that_has_the_models_of_a_refinement_unpacks_none(
+    make_spec: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its table has tables, which point into no module."""
+    monkeypatch.setattr(own, "_UNPACKED", {})
+    table = {"model": "reference", "map": "json:loads", "bounds": {"brokers": 2}, "protocol": {"variant": "kip-320"}}
+    with pytest.raises(ModelError):  # of a map that is none
+        on_spark.system_of("reference", {}, {}, ("weak_isr",), refines=table, files={"steps.py": b""})
+    assert not own._UNPACKED
 
 
 def test_a_model_of_a_notebook_itself_is_refused_with_what_to_do(make_spec: Callable[..., Any]) -> None:

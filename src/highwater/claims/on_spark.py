@@ -51,7 +51,7 @@ def system_of(
     """
     own.search(path for path in map(Path, model_path) if path.is_dir())
     if files:
-        own.unpack(files, (model, *check, *map(str, (refines or {}).values())))
+        own.unpack(files, _named(model, check, refines or {}))
     try:
         with own.trusting():
             also = [refinement_of(refines)] if refines else []
@@ -62,6 +62,11 @@ def system_of(
     return build_system(definition, chosen, sizes, properties, by_order)
 
 
+def _named(model: str, check: tuple[str, ...], refines: Mapping[str, Any]) -> tuple[str, ...]:
+    """All in a spec that may point into a module."""
+    return model, *check, *(str(refines[key]) for key in ("model", "map") if key in refines)
+
+
 def recipe(spec: Spec, check: tuple[str, ...] | None = None) -> Callable[[], System]:
     """How to make a spec's system on any machine, with its properties or with others.
 
@@ -69,7 +74,7 @@ def recipe(spec: Spec, check: tuple[str, ...] | None = None) -> Callable[[], Sys
         SpecError: the model is in a program or notebook itself, or its code cannot be read.
     """
     check, refines = (spec.file.check, spec.file.refines) if check is None else (check, {})
-    named = (spec.file.model, *check, *map(str, (refines.get("model", ""), refines.get("map", ""))))
+    named = _named(spec.file.model, check, refines)
     for name in named:
         if name.startswith("__main__:"):
             raise SpecError(
