@@ -26,6 +26,7 @@ import struct
 import sys
 import zlib
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from importlib import metadata
 from pathlib import Path
 from typing import Any, TypeVar
@@ -202,10 +203,7 @@ def worker_of(search: Search) -> PartitionWorker:
         if others := [f"{name} {version}" for name, version in versions().items() if search.versions[name] != version]:
             driver = ", ".join(f"{name} {version}" for name, version in search.versions.items())
             raise ModelError(f"{here} has {', '.join(others)}, and the driver {driver}: install the same everywhere")
-        worker = PartitionWorker(search.make_system(), symmetry=search.symmetry)
-        if differences(search.prints, prints_of(worker, search.options)):
-            forget_models()
-            worker = PartitionWorker(search.make_system(), symmetry=search.symmetry)
+        worker = _loaded(search)
         if different := differences(search.prints, prints_of(worker, search.options)):
             raise ModelError(
                 f"{here} has another version of highwater or of the model than the driver: {in_one_line(different)}"
@@ -213,6 +211,16 @@ def worker_of(search: Search) -> PartitionWorker:
         worker.take_trees(search.trees)
         _kept = (search.name, worker)
     return _kept[1]
+
+
+def _loaded(search: Search) -> PartitionWorker:
+    """An engine for a search, of what this process has loaded before if that will do. It may lack what is named now."""
+    with suppress(ModelError):
+        worker = PartitionWorker(search.make_system(), symmetry=search.symmetry)
+        if not differences(search.prints, prints_of(worker, search.options)):
+            return worker
+    forget_models()
+    return PartitionWorker(search.make_system(), symmetry=search.symmetry)
 
 
 def _ready(search: Search) -> PartitionWorker:

@@ -95,14 +95,19 @@ def verdicts(spark: Any, model: Any) -> tuple[Verdict, Verdict]:
 
 
 def test_after_an_edit_and_a_reload_executors_explore_the_edited_model(spark: Any, model: Any) -> None:
-    """They have imported the module of before, and Spark uses their processes again."""
+    """They have imported the module of before, which lacks a property, and Spark uses their processes again."""
     assert verdicts(spark, model) == (Verdict.VIOLATED, Verdict.VIOLATED)
     edit(model, "!= 7 else 8", "!= 7 else 7")
     reload(model)
     assert verdicts(spark, model) == (Verdict.HOLDS, Verdict.HOLDS)
     edit(model, "else 7", "else 9")
+    named, *others, _, folders = model.args
+    name = named.partition(":")[0]
+    with (Path(folders[0]) / f"{name}.py").open("a", encoding="utf-8") as file:
+        file.write("\n@invariant()\ndef never_nine(state):\n    return state.number != 9\n")
     reload(model)
-    assert verdicts(spark, model) == (Verdict.VIOLATED, Verdict.VIOLATED)
+    edited = functools.partial(system_of, named, *others, (f"{name}:never_nine",), folders)
+    assert verdicts(spark, edited) == (Verdict.VIOLATED, Verdict.VIOLATED)
 
 
 def test_after_an_edit_without_a_reload_executors_refuse(spark: Any, model: Any) -> None:
