@@ -10,6 +10,7 @@ from click.testing import CliRunner
 
 from highwater.cli.main import main
 from highwater.conformance.coverage import AGENT, Code, Share, coverage_of
+from highwater.conformance.distribution import KafkaError
 from highwater.reports.conformance import coverage_as_json, percent
 
 ROOT = Path(__file__).parents[2]
@@ -77,7 +78,7 @@ def test_jacoco_that_cannot_be_had_is_one_clear_error(
 
 
 @pytest.mark.parametrize(
-    ("inside", "why"), [("", "is there already; name a new folder"), ("kafka_2.13-4.4.0.jar/in", "Not a directory")]
+    ("inside", "why"), [("", "is not empty; name a new folder"), ("kafka_2.13-4.4.0.jar/in", "Not a directory")]
 )
 def test_a_folder_that_cannot_be_made_is_one_clear_error(
     kafka: str, tmp_path: Path, inside: str, why: str, monkeypatch: pytest.MonkeyPatch
@@ -87,3 +88,17 @@ def test_a_folder_that_cannot_be_made_is_one_clear_error(
     assert ran.exit_code == 2
     assert f"--coverage {tmp_path / inside}" in ran.output and why in ran.output
     assert ran.output.count("\n") == 1
+
+
+def test_after_a_run_that_did_not_begin_the_same_folder_will_do(
+    kafka: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("highwater.conformance.coverage.resolved", lambda *_: (AGENT,))
+    monkeypatch.setattr("highwater.conformance.coverage.Measured.__enter__", refuse)
+    command = ["conform", SPEC, "--kafka", kafka, "--coverage", str(tmp_path / "covered")]
+    first, second = (CliRunner().invoke(main, command) for _ in range(2))
+    assert (first.exit_code, first.output) == (second.exit_code, second.output) == (2, "highwater: no Java\n")
+
+
+def refuse(_: object) -> None:
+    raise KafkaError("no Java")

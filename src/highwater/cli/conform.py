@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     "covered",
     type=PATH,
     metavar="DIR",
-    help="Write into DIR, a new folder, which lines and branches of Kafka's classes were executed.",
+    help="Write into DIR, a new or empty folder, which lines and branches of Kafka's classes were executed.",
 )
 @model_path
 def conform(
@@ -132,7 +132,7 @@ def conform(
 
 
 def _make(folder: Path) -> None:
-    """Learn before the run that a new folder cannot be made.
+    """Learn before the run that a new folder cannot be made. One that a run before has left empty will do.
 
     Raises:
         ReportError: why.
@@ -140,10 +140,13 @@ def _make(folder: Path) -> None:
     from highwater.files import ReportError
 
     try:
-        folder.mkdir(parents=True)
+        folder.mkdir(parents=True, exist_ok=True)
+        if not any(folder.iterdir()):
+            return
+        why = "is there already, and is not empty; name a new folder"
     except OSError as error:
-        why = "is there already; name a new folder" if folder.exists() else f"cannot be made: {error.strerror}"
-        raise ReportError(f"--coverage {folder}: {why}") from None
+        why = f"cannot be made: {error.strerror}"
+    raise ReportError(f"--coverage {folder}: {why}")
 
 
 def _refuse_several(paths: Sequence[Path], options: Mapping[str, Path | None]) -> None:
