@@ -91,13 +91,13 @@ def _of_producers(partition: Partition, real: Mapping[str, Any], protocol: Any) 
     """
     if not real["up"] or protocol.acks is Acks.NONE:
         return
-    for record, answer in real.get("answers", {}).items():
+    for record, answer in real["answers"].items():
         yield f"producer of r{record}", producer_of(partition, int(record)), ANSWERS.get(answer, answer)
 
 
 def _of_consumer(replica: Replica, real: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
     """What a consumer that has waited for the record at an offset gets: nothing before the high watermark is above."""
-    if replica.is_up and "consumer" in real:
+    if replica.is_up and real["up"] and real["consumer"] is not None:
         offset, record = real["consumer"]
         readable = replica.log_start <= offset < min(replica.high_watermark, replica.log_end_offset)
         yield f"record at {offset} of a waiting consumer", replica.log[offset].id if readable else None, record

@@ -577,12 +577,10 @@ final class Broker {
 
     /** What a consumer has read that has waited since the broker was looked at last; and then the next one waits. */
     private void ofConsumer(Map<String, Object> seen) {
-        if (log() == null)
-            return;
-        Object[] read = requests.consumer();
-        if (read != null)
-            seen.put("consumer", read);
-        requests.consume(replicaManager, (Long) Reflect.call(log(), "highWatermark"));
+        boolean waits = log() != null;
+        seen.put("consumer", waits ? requests.consumer() : null);
+        if (waits)
+            requests.consume(replicaManager, (Long) Reflect.call(log(), "highWatermark"));
     }
 
     private void ofPartition(Map<String, Object> seen) {

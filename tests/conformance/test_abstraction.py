@@ -21,11 +21,12 @@ Claim = Callable[..., Spec]
 LEADER: dict[str, Any] = {
     "up": True, "checkpoint": 0, "hw": 0, "leo": 0, "start": 0, "log": [], "epochs": [[0, 0]], "leader": 0,
     "leaderEpoch": 0, "partitionEpoch": 0, "isr": [0, 1], "maximalIsr": [0, 1], "proposed": None, "replicas": [0, 1],
-    "epochStart": 0, "followers": {"1": [-1, False, -1]}, "requests": [], "fetch": None,
+    "epochStart": 0, "followers": {"1": [-1, False, -1]}, "requests": [], "fetch": None, "answers": {},
+    "consumer": None,
 }  # fmt: skip
 FOLLOWER: dict[str, Any] = {
     "up": True, "checkpoint": 0, "hw": 0, "leo": 0, "start": 0, "log": [], "epochs": [], "leader": 0, "leaderEpoch": 0,
-    "partitionEpoch": 0, "fetch": None,
+    "partitionEpoch": 0, "fetch": None, "answers": {}, "consumer": None,
 }  # fmt: skip
 
 
@@ -72,6 +73,14 @@ def test_each_field_can_differ(
     seen = {"0": copy.deepcopy(LEADER), "1": copy.deepcopy(FOLLOWER)}
     seen[broker][key] = value
     assert compared(seen) == [field]
+
+
+@pytest.mark.parametrize("key", ["answers", "consumer"])
+def test_clients_that_a_broker_does_not_show_pass_for_no_agreement(
+    compared: Callable[[dict[str, Any]], list[str]], key: str
+) -> None:
+    with pytest.raises(KeyError, match=key):
+        compared({"0": {name: value for name, value in LEADER.items() if name != key}})
 
 
 def test_a_consumer_that_is_not_woken_is_noticed(claim: Claim) -> None:
