@@ -67,6 +67,8 @@ class Cluster:
     """The jobs of one search.
 
     Attributes:
+        worker: the driver's engine.
+        store: the levels.
         partitions: how many partitions a level has.
     """
 
@@ -76,14 +78,14 @@ class Cluster:
         name: str,
         made: Made,
         worker: PartitionWorker,
-        levels: Levels,
+        store: Levels,
         partitions: int | None,
     ) -> None:
         self._spark = spark
         self._name = name
         self._made = made
-        self._worker = worker
-        self._levels = levels
+        self.worker = worker
+        self.store = store
         self._partitions = partitions
         self._shared: Any = None
         self._homes: Any = None
@@ -159,7 +161,7 @@ class Cluster:
         """
         self._spark.conf.set("spark.sql.shuffle.partitions", self.partitions)
         shards, homes, numbers = self._shards(levels)
-        schema = states_schema(self._worker.layout.words, wanted)
+        schema = states_schema(self.worker.layout.words, wanted)
         states = self._table(numbers, "number int").mapInArrow(
             states_task(self._shared, shards, wanted), in_spark(schema)
         )
@@ -180,11 +182,11 @@ class Cluster:
 
     def stored(self, levels: Sequence[Level], first_words: Collection[int]) -> list[Found]:
         """The rows of levels whose first word is one of some."""
-        words = [f"w{number}" for number in range(self._worker.layout.words)]
+        words = [f"w{number}" for number in range(self.worker.layout.words)]
         columns = ", ".join(f"{name} bigint" for name in words)
         reader = self._spark.read.schema(f"{columns}, depth int, orbit int")
         signed = [word - (word >> 63 << 64) for word in first_words]
-        rows = reader.parquet(*self._levels.locations(levels)).where(col("w0").isin(signed)).collect()
+        rows = reader.parquet(*self.store.locations(levels)).where(col("w0").isin(signed)).collect()
         return [(as_words(row[name] for name in words), row["depth"], row["orbit"]) for row in rows]
 
     def _shards(self, levels: Sequence[Level]) -> tuple[Shards, Any, RDD[Any]]:
@@ -240,8 +242,8 @@ class Cluster:
                 self._made.options,
                 self._made.prints,
                 versions(),
-                self._worker.trees(),
-                self._levels,
+                self.worker.trees(),
+                self.store,
                 self._made.every_path,
             )
             self._shared = self._spark.sparkContext.broadcast(search)
@@ -278,9 +280,9 @@ class Cluster:
 
     def _advice(self, what_is: str) -> str:
         """How to go on after Spark gave up."""
-        if self._levels.temporary:
+        if self.store.temporary:
             return "nothing is kept of this search: name a --checkpoint folder, from which --resume goes on"
-        return f"{what_is} whole in {self._levels.uri}: go on with --resume"
+        return f"{what_is} whole in {self.store.uri}: go on with --resume"
 
     def _describe(self, what: str) -> None:
         """Describe the next jobs in Spark's web pages. These cut a description after some seventy letters, so the

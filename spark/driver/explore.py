@@ -231,7 +231,7 @@ class _Search:
         self.took = ""
         try:
             for found, held_back, vacuous in judged_on(
-                self.worker, self.store, self.levels, self.cluster, known, self._report, teach=self.options.coverage
+                self.cluster, self.levels, known, self._report, teach=self.options.coverage
             ):
                 self.of_graph += found
                 self.held_back |= held_back

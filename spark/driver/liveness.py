@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 
@@ -36,10 +36,10 @@ from highwater.explorer.verdict import NO_PREMISE, Budget, Violation
 from highwater.model.language.declarations import Instance
 from highwater.model.language.graph_properties import Liveness
 from highwater.spark.driver.cluster import Cluster
-from highwater.spark.driver.prospects import Judged, lost_on
+from highwater.spark.driver.prospects import Judged, Run, lost_on
 from highwater.spark.driver.tables import Rows, Tables, Waiting
 from highwater.spark.driver.traces import Traces
-from highwater.spark.levels import Level, LevelFile, Levels
+from highwater.spark.levels import Level, LevelFile
 from highwater.spark.worker.graph import RETURNS, Wanted
 
 ROWS_IN_THE_DRIVER = 1 << 22
@@ -54,10 +54,8 @@ class NoRoom(Stopped):
 
 
 def judged_on(
-    worker: PartitionWorker,
-    store: Levels,
-    levels: Sequence[Level],
     cluster: Cluster,
+    levels: Sequence[Level],
     known: Collection[str],
     on_progress: Callable[[str], None],
     *,
@@ -67,22 +65,22 @@ def judged_on(
     which prospects are lost, then lassos.
 
     Args:
-        teach: whether the worker is to learn the paths of what the driver judges.
+        teach: whether the driver's engine is to learn the paths of what the driver judges.
 
     Raises:
         NoRoom: the driver has no room for what trimming leaves.
         CheckpointError: levels are damaged.
         ClusterError: Spark failed.
     """
-    system = worker.system
+    worker, system = cluster.worker, cluster.worker.system
     if not any(each.of.name not in known for each in (*system.prospects, *system.liveness)):
         return
     if is_judged_by_executors(levels):
-        yield from _on_the_cluster(worker, store, levels, cluster, known, on_progress)
+        yield from _on_the_cluster(cluster, levels, known, functools.partial(cluster.do, on_progress=on_progress))
         return
     with _engine_of(worker) as engine:
         on_progress("prospects and liveness are judged on the driver")
-        parts = (worker.rows_of(store.words_of(file, worker.layout.words)) for file in _files(levels))
+        parts = (worker.rows_of(cluster.store.words_of(file, worker.layout.words)) for file in _files(levels))
         hold(engine, parts, [0, *np.cumsum([level.rows for level in levels]).tolist()])
         yield *hopeless_states(engine, known), {}
         yield *lassos_in(engine, known), holds_for_nothing(engine)
@@ -96,27 +94,17 @@ def is_judged_by_executors(levels: Sequence[Level]) -> bool:
     return sum(level.rows for level in levels) > ROWS_IN_THE_DRIVER
 
 
-def _on_the_cluster(
-    worker: PartitionWorker,
-    store: Levels,
-    levels: Sequence[Level],
-    cluster: Cluster,
-    known: Collection[str],
-    on_progress: Callable[[str], None],
-) -> Iterator[Judged]:
+def _on_the_cluster(cluster: Cluster, levels: Sequence[Level], known: Collection[str], run: Run) -> Iterator[Judged]:
     """The same by joins of tables."""
-    system, words, traces = worker.system, worker.layout.words, Traces(worker, store)
-    run = functools.partial(cluster.do, on_progress=on_progress)
-    yield lost_on(system, cluster, levels, words, traces, known, run)
+    system, traces = cluster.worker.system, Traces(cluster.worker, cluster.store)
+    yield lost_on(cluster, levels, traces, known, run)
     wanted = [number for number, each in enumerate(system.liveness) if each.of.name not in known]
     if not wanted:
         return
-    instances = [system.liveness[number] for number in wanted]
-    with _engine_of(worker) as engine:
-        asked = Wanted(tuple(wanted))
-        with run(lambda: Tables(cluster, levels, words, asked)) as tables:
-            found = _Trimmed(worker, engine, traces, tables, run).lassos(instances)
-            yield *found, run(lambda: _without_premise(system, tables.premises()))
+    with _engine_of(cluster.worker) as engine, run(lambda: Tables(cluster, levels, Wanted(tuple(wanted)))) as tables:
+        trimmed = _Trimmed(cluster.worker, engine, traces, tables, run)
+        found = trimmed.lassos([system.liveness[number] for number in wanted])
+        yield *found, run(lambda: _without_premise(system, tables.premises()))
 
 
 @contextmanager
@@ -161,9 +149,7 @@ def hold(engine: Engine, parts: Iterable[np.ndarray], level_ends: Sequence[int])
 class _Trimmed:
     """Judges one property after the other by trimming on the cluster."""
 
-    def __init__(
-        self, worker: PartitionWorker, engine: Engine, traces: Traces, tables: Tables, run: Callable[[Any], Any]
-    ) -> None:
+    def __init__(self, worker: PartitionWorker, engine: Engine, traces: Traces, tables: Tables, run: Run) -> None:
         self._worker, self._engine, self._traces, self._tables, self._run = worker, engine, traces, tables, run
 
     def lassos(self, wanted: Sequence[Instance[Liveness]]) -> tuple[list[Violation], dict[str, int]]:

@@ -14,7 +14,6 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sql
 
-from highwater.explorer.system import System
 from highwater.explorer.trace import order_of, violation_at
 from highwater.explorer.verdict import NO_GOAL, Violation
 from highwater.model.language.declarations import Instance
@@ -32,15 +31,7 @@ nothing, each with why.
 """
 
 
-def lost_on(
-    system: System,
-    cluster: Cluster,
-    levels: Sequence[Level],
-    words: int,
-    traces: Traces,
-    known: Container[str],
-    run: Run,
-) -> Judged:
+def lost_on(cluster: Cluster, levels: Sequence[Level], traces: Traces, known: Container[str], run: Run) -> Judged:
     """What `highwater.explorer.search.graph_properties.prospects.hopeless_states` finds, from levels that hold every
     state.
 
@@ -53,6 +44,7 @@ def lost_on(
         CheckpointError: levels are damaged.
         ClusterError: Spark failed.
     """
+    system = cluster.worker.system
     lost: list[Violation] = []
     held_back: Counter[str] = Counter()
     never = {each.of.name: NO_GOAL for each in system.prospects}
@@ -60,7 +52,7 @@ def lost_on(
         if each.of.name in known:
             never.pop(each.of.name, None)
             continue
-        with run(functools.partial(Tables, cluster, levels, words, Wanted(prospect=number))) as tables:
+        with run(functools.partial(Tables, cluster, levels, Wanted(prospect=number))) as tables:
             reaching = run(functools.partial(_Reaching, tables, each))
             held_back[each.of.name] += reaching.held_back
             if reaching.is_true:

@@ -62,13 +62,13 @@ class Rows:
 class Tables:
     """The states that some properties, or a prospect, speak of, and the steps from these."""
 
-    def __init__(self, cluster: Cluster, levels: Sequence[Level], words: int, wanted: Wanted) -> None:
+    def __init__(self, cluster: Cluster, levels: Sequence[Level], wanted: Wanted) -> None:
         """List them.
 
         Raises:
             ModelError: a property raised.
         """
-        self._cluster, self._levels, self.words = cluster, levels, words
+        self._cluster, self._levels = cluster, levels
         self._kind = "liveness" if wanted.prospect is None else "prospect"
         self.states, self.steps = self._listed(wanted)
         (found,) = self.do("listing states", self.states.agg(sql.max("error").alias("error")).collect)
@@ -133,7 +133,7 @@ class Tables:
     def rows(self, what: str, found: DataFrame, flag: str | None = None) -> Rows:
         """Fetch states to the driver."""
         says = sql.lit(0) if flag is None else sql.col(flag)
-        words = [f"w{number}" for number in range(self.words)]
+        words = [f"w{number}" for number in range(self._cluster.worker.layout.words)]
         distance = sql.col("distance" if "distance" in found.columns else "level")
         chosen = found.select("id", "level", distance.alias("far"), says.alias("says"), *words)
         with self._cluster.set("spark.sql.execution.arrow.maxRecordsPerBatch", ROWS_AT_ONCE):
