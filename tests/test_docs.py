@@ -18,6 +18,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 from click.testing import CliRunner
 
@@ -62,6 +63,20 @@ def test_every_page_has_blocks_that_are_understood() -> None:
             assert block["what"] in ("", "file", "append", "change", "exit", "not run"), (page.name, block["what"])
             if block["language"] in ("console", "sh") and block["what"] != "not run":
                 assert commands(block), (page.name, block["text"])
+
+
+def test_the_program_takes_the_commands_that_are_not_run() -> None:
+    taken = 0
+    for block in (block for page in PAGES for block in blocks(page) if block["what"] == "not run"):
+        for command, _ in commands(block | {"text": block["text"].replace("\\\n", " ")}):
+            program, *words = shlex.split(re.sub(r"\s#.*", "", command)) or [""]
+            if program == "highwater":
+                with click.Context(main) as context:
+                    named = main.get_command(context, words[0])
+                    assert named is not None, command
+                    named.make_context(words[0], words[1:], parent=context)
+                taken += 1
+    assert taken > 20
 
 
 ON_SPARK = ROOT / "docs" / "spark.md"  # in the process that has Spark's session
