@@ -16,12 +16,10 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Any, cast
 
 import attrs
-import numpy as np
 from pyspark.sql import SparkSession
 
 from highwater.explorer.blame import JudgedOtherwise
 from highwater.explorer.compiler.programs import Program
-from highwater.explorer.partitioned.visited import Visited
 from highwater.explorer.partitioned.worker import Example, PartitionWorker
 from highwater.explorer.search.keeping.durable import CheckpointError
 from highwater.explorer.search.keeping.snapshots import deeper_than
@@ -43,14 +41,14 @@ from highwater.spark.driver.audit import Found
 from highwater.spark.driver.audit import audit as audit_of
 from highwater.spark.driver.cluster import Cluster, Made
 from highwater.spark.driver.liveness import NoRoom, is_judged_by_executors, judged_on
+from highwater.spark.driver.small_levels import SmallLevels
 from highwater.spark.driver.traces import Traces, Violations
 from highwater.spark.driver.work import in_words, measured
 from highwater.spark.levels import Level, Levels
-from highwater.spark.worker.level import Admitted, Expanded, admit_blocks, expand_file, write_rows
+from highwater.spark.worker.level import Admitted, Expanded
 from highwater.spark.worker.tasks import prints_of
 
 ROWS_WORTH_A_JOB = 1 << 18
-ROWS_IN_THE_DRIVER = 1 << 22
 JUDGED_BY_LEVELS = 3  # programs: actions, invariants and step properties
 
 
@@ -142,8 +140,8 @@ class _Search:
         self.counts = Counts.none(len(self.system.actions))
         self.took = ""
         self.work: list[LevelWork] = []
-        self.visited: Visited | None = None
         self.store = store
+        self.small = SmallLevels(self.worker, store, job.rows_worth_a_job)
         self.violations = Violations(Traces(self.worker, self.store))
         made = Made(make_system, options.symmetry, known, self.prints, options.coverage)
         self.cluster = Cluster(job.spark, job.name, made, self.worker, self.store, job.partitions)
@@ -174,11 +172,7 @@ class _Search:
             raise deeper
         self.counts, self.paths_known = last.counts, max(last.paths, self.worker.paths)
         self.violations.restore(last.found, self.levels)
-        if last.rows < self.job.rows_worth_a_job and sum(level.rows for level in self.levels) < ROWS_IN_THE_DRIVER:
-            self.visited = Visited(self.worker.layout)
-            for level in self.levels:
-                for file in filter(None, level.files):
-                    self.visited.add(self.worker.rows_of(self.store.words_of(file, self.worker.layout.words)))
+        self.small.go_on(self.levels)
 
     def run(self) -> Outcome:
         try:
@@ -267,42 +261,22 @@ class _Search:
 
     def _begin(self) -> None:
         """Commit the level of the initial states."""
-        self.visited = Visited(self.worker.layout)
-        rows = self.worker.representative_rows(self.system.initial)
-        self.visited.add(rows)
-        none = np.full(self.visited.end, -1, np.int64)
-        self._end_level([], [write_rows(self.worker, rows, none, none, self.store, 0, 0, ())], partitions=1)
+        self._end_level([], [self.small.begin(self.system.initial)], partitions=1)
 
     def _next_level(self) -> bool:
         """Expand the last level; False if there are no new states."""
         level, started = self.levels[-1], time.perf_counter()
         known = [found.property for found in self.violations.found]
-        moved, small = None, level.rows < self.job.rows_worth_a_job
-        if self.visited is not None and small and self.visited.end < ROWS_IN_THE_DRIVER:
-            expanded, admitted = self._in_driver(level, known)
-            partitions = 1
+        moved, partitions = None, 1
+        if self.small.takes(level):
+            expanded, admitted = self.small.next_level(level, known)
         else:
-            self.visited = None
             expanded, admitted, moved = self.cluster.run(self.levels, known, self._report)
             partitions = self.cluster.partitions
         seconds = time.perf_counter() - started
         self.work.append(measured(len(self.levels), expanded, admitted, moved, level.rows, seconds))
         self.took = in_words(self.work[-1], sum(each.caught_up for each in admitted))
         return self._end_level(expanded, admitted, partitions)
-
-    def _in_driver(self, level: Level, known: Sequence[str]) -> tuple[list[Expanded], list[Admitted]]:
-        assert self.visited is not None
-        blocks: list[Any] = []
-        expanded: list[Expanded] = []
-        for source, file in enumerate(level.files):
-            if file:
-                rows = self.worker.rows_of(self.store.words_of(file, self.worker.layout.words))
-                for found in expand_file(self.worker, rows, source, 1, known):
-                    if isinstance(found, Expanded):
-                        expanded.append(found)
-                    else:
-                        blocks.append(found)
-        return expanded, [admit_blocks(self.worker, self.visited, blocks, self.store, level.depth + 1, 0, known)]
 
     def _end_level(self, expanded: list[Expanded], admitted: list[Admitted], partitions: int) -> bool:
         """Add up the counts of the tasks, and commit the level if it has rows."""
