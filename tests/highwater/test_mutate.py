@@ -82,7 +82,8 @@ MODEL = Model("counter", "Counts.", Rules, define)
 
 
 def fates(**keys: object) -> list[Mutation]:
-    return list(mutate(api.claim(model=MODEL, bounds={}, **{"check": ["stays_small"], **keys}), workers=1)[1])
+    spec = api.claim(**{"model": MODEL, "bounds": {}, "check": ["stays_small"], **keys})
+    return list(mutate(spec, workers=1)[1])
 
 
 def test_each_other_value_of_each_toggle_is_a_mutation_with_its_fate() -> None:
@@ -130,6 +131,15 @@ def test_a_rule_that_no_path_reads_is_not_switched_off_in_a_search_and_one_would
     for change in unsearched[::8]:
         again = unjudged(spec.under(changed(spec.protocol, [change])), workers=1)
         assert findings(again.outcome, "audit") == findings(base.outcome, "audit"), change.key
+
+
+def test_a_rule_under_which_no_system_can_be_built_leaves_its_mutation_unknown() -> None:
+    def define_initial(protocol: Rules) -> Definition:
+        return attrs.evolve(define(protocol), initial_states=lambda bounds: [Count(0)] * (1 // protocol.stops))
+
+    (found,) = fates(model=Model("breaks", "", Rules, define_initial))[:1]
+    assert (found.key, found.fate) == ("stops=false", Fate.UNKNOWN)
+    assert "ZeroDivisionError" in found.why
 
 
 def test_a_wrongly_declared_fate_is_not_ok() -> None:

@@ -169,6 +169,16 @@ def test_a_set_comes_out_as_a_smaller_one_if_nothing_reads_the_rest(monkeypatch:
         )
 
 
+def test_a_larger_set_under_which_no_system_can_be_built_is_unknown() -> None:
+    def define_initial(protocol: Rules) -> Definition:
+        return attrs.evolve(define(protocol), initial_states=lambda bounds: [] if protocol.other else [Count(0, 0)])
+
+    spec = claim(model=Model("breaks", "", Rules, define_initial))
+    found = {tuple(change.key for change in each.changes): each for each in repair(spec, workers=1).attempts}
+    assert found["still=true",].ending is Ending.REPAIRED
+    assert found["still=true", "other=true"].ending is Ending.UNKNOWN
+
+
 def test_a_repair_after_which_something_never_happens_is_vacuous() -> None:
     found = tried()
     assert found["still=true",].vacuous

@@ -99,8 +99,13 @@ class Result:
         What a refinement reads of the other model is not known.
         """
         read = self.outcome.settings_read
-        refines = self.spec.file.refines or spec.file.refines
-        return read is not None and not refines and look_alike(self.spec.system(), spec.system(), read)
+        if read is None or self.spec.file.refines or spec.file.refines:
+            return False
+        try:
+            with blaming_the_model():
+                return look_alike(self.spec.system(), spec.system(), read)
+        except ModelError:
+            return False  # a search says what is wrong
 
     @cached_property
     def violation(self) -> Violation | None:
