@@ -71,6 +71,36 @@ def test_the_kernels_of_a_search_are_compiled_together_once_one_is_called(
     assert code.together is None
 
 
+def test_a_kernel_that_is_compiled_beside_the_search_is_awaited_and_not_compiled_twice(
+    nothing_kept: Path, compiled: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    find()
+    made = {**entry_points._made}
+    for file in nothing_kept.glob("*/*"):
+        file.unlink()
+    for each in ENTRY_POINTS:
+        monkeypatch.setattr(each, "_loaded", {})
+    entry_points._made.clear()
+    awaited: list[str] = []
+
+    class Beside:
+        def wait(self, name: str) -> None:
+            awaited.append(name)
+            entry_points._made[name] = made[name]
+
+    monkeypatch.setattr(compilers, "beside", dict.fromkeys(made, Beside()))
+    assert find() == -1
+    assert [name.partition("-")[0] for name in awaited] == ["states.stored.find"]
+    assert compiled == []
+
+
+def test_what_was_compiled_together_is_not_missing_where_nothing_can_be_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(code_cache, "folders", list)
+    assert len(of_a_search().missing()) == 2
+    find()
+    assert not of_a_search().missing()
+
+
 def test_kept_kernels_are_not_compiled_again_and_one_kernel_is_compiled_alone(
     nothing_kept: Path, compiled: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 import attrs
 import pytest
 
-from highwater.explorer.kernels.making import compilers, entry_points
+from highwater.explorer.kernels.making import compilers
 from highwater.explorer.kernels.making.entry_points import MachineCode
 from highwater.explorer.search.engine import stand_ins
 from highwater.explorer.search.engine.stand_ins import StandIns
@@ -162,19 +162,32 @@ def test_liveness_is_judged_in_machine_code_on_what_plain_python_has_found(syste
 
 
 ASKING = """
-import os, signal, sys
+import multiprocessing, os, signal, sys, time
+from highwater.cli.endings import ending_of
 from highwater.explorer.kernels.making import code_cache, compilers
 from highwater.explorer.kernels.making.entry_points import name_of
 from highwater.explorer.kernels.making.signatures import KERNELS
 module, _, name = "states.owners.remove_after".rpartition(".")
 kernel = (module, name, KERNELS[f"{module}.{name}"])
-beside = compilers.Beside({name_of(*kernel): kernel}, 1, lambda name, made: None)
-print(beside._processes[0].pid, next(code_cache.folders()) / code_cache._made_of() / name_of(*kernel), flush=True)
+def ask():
+    beside = compilers.Beside({name_of(*kernel): kernel}, 1, lambda name, made: None)
+    compilers.beside[name_of(*kernel)] = beside
+    print(beside._processes[0].pid, next(code_cache.folders()) / code_cache._made_of() / name_of(*kernel), flush=True)
+def interrupt():
+    raise KeyboardInterrupt
+if sys.argv[1] == "fork":
+    process = multiprocessing.get_context("fork").Process(target=ask)
+    process.start()
+    process.join()
+else:
+    ask()
 if sys.argv[1] == "kill":
     os.kill(os.getpid(), signal.SIGKILL)
-if sys.argv[1] == "stop":
-    beside.stop()
-    assert beside.is_over
+if sys.argv[1] == "interrupt":
+    ending_of(interrupt)
+if sys.argv[1] == "exit":
+    compilers.let_go_on()
+    os._exit(0)
 """
 
 
@@ -186,8 +199,10 @@ def runs(process: str) -> bool:
         return False
 
 
-@pytest.mark.parametrize(("end", "goes_on"), [("kill", False), ("stop", False), ("return", True)])
-def test_a_compiler_beside_a_search_goes_on_behind_it_unless_that_is_killed_or_stops_it(
+@pytest.mark.parametrize(
+    ("end", "goes_on"), [("kill", False), ("interrupt", False), ("return", True), ("fork", True), ("exit", True)]
+)
+def test_a_compiler_beside_a_search_goes_on_behind_it_unless_that_is_killed_or_interrupted(
     tmp_path: Path, end: str, goes_on: bool
 ) -> None:
     """For a processor that nothing else is compiled for here."""
@@ -207,19 +222,21 @@ def test_where_no_compiler_starts_nothing_is_waited_for(monkeypatch: pytest.Monk
     assert compilers.Beside({"find": ("states.stored", "find", ())}, 2, lambda name, made: None).is_over
 
 
-def test_a_kernel_that_is_compiled_beside_the_search_is_awaited_and_not_compiled_twice(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    waited: list[str] = []
+def test_a_kernel_that_cannot_be_compiled_beside_a_search_keeps_no_other_from_it() -> None:
+    made: list[str] = []
+    kernels = {name: ("states.stored", name, ()) for name in ("no_kernel", "none_either")}
+    beside = compilers.Beside(kernels, 1, lambda name, code: made.append(name))
+    (process,) = beside._processes
+    for name in kernels:
+        beside.wait(name)
+    assert (process.wait(), made, beside.is_over) == (0, [], True)
 
-    class Beside:
-        def wait(self, name: str) -> None:
-            waited.append(name)
 
-    monkeypatch.setattr(entry_points, "_beside", {"a": Beside()})
-    code = MachineCode()
-    assert code.beside("b") is None
-    found = code.beside("a")
-    assert found
-    found.wait("a")
-    assert waited == ["a"]
+def test_a_fork_waits_for_nothing_that_is_compiled_beside_a_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody would learn there that it was made."""
+    monkeypatch.setitem(compilers.beside, "find", compilers.Beside({}, 2, lambda name, made: None))
+    child = os.fork()
+    if not child:
+        os._exit(len(compilers.beside))
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert "find" in compilers.beside

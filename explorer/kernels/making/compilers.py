@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import atexit
+import os
 import pickle
 import subprocess
 import sys
@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
+from multiprocessing.util import Finalize
 from typing import Any
 
 from numpy import empty, ndarray
@@ -54,7 +55,7 @@ threading.Thread(target=end_with_who_asks, daemon=True).start()
 from highwater.explorer.kernels.making import code_cache, compiling
 for kept_as, (module, name, arguments) in kernels.items():
     made = None
-    with code_cache.in_turn(kept_as):
+    with contextlib.suppress(Exception), code_cache.in_turn(kept_as):  # who asked finds out why, if it needs it
         if not code_cache.is_kept(kept_as):  # unless another process has made it meanwhile
             kernel = getattr(importlib.import_module(f"highwater.explorer.kernels.{{module}}"), name)
             made = compiling.object_code(kernel, arguments)
@@ -145,7 +146,7 @@ class Beside:
         names, processes = list(kernels), min(processes, len(kernels))
         for first in range(processes):
             self._start({name: kernels[name] for name in names[first::processes]})
-        atexit.register(self._leave)
+        Finalize(None, self.let_go_on, exitpriority=0)  # at the end of a fork of `multiprocessing`, too
 
     def _start(self, kernels: Mapping[str, Kernel]) -> None:
         try:
@@ -175,8 +176,8 @@ class Beside:
             process.wait()
         self._give_up(self._made)
 
-    def _leave(self) -> None:
-        """Let go on what has not ended."""
+    def let_go_on(self) -> None:
+        """Let go on behind this process, which is about to end, what has not ended."""
         for process in self._processes:
             with suppress(OSError, ValueError):
                 assert process.stdin
@@ -202,6 +203,25 @@ class Beside:
                     self._keep(name, made)
                 self._made[name].set()
         self._give_up(kernels)
+
+
+beside: dict[str, Beside] = {}
+"""What is compiled beside the searches of this process, or was, by the names of its entry points."""
+
+os.register_at_fork(after_in_child=beside.clear)  # nobody listens there
+
+
+def let_go_on() -> None:
+    """Let all that is compiled beside searches go on behind this process, which is about to end by `os._exit`."""
+    for each in set(beside.values()):
+        each.let_go_on()
+
+
+def stop() -> None:
+    """Compile nothing more beside searches."""
+    for each in set(beside.values()):
+        each.stop()
+    beside.clear()
 
 
 def _empty(argument: Any) -> Any:

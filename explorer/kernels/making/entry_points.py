@@ -140,10 +140,7 @@ def _kept_as(module: str, name: str, kinds: Iterable[Any]) -> str:
 
 
 _made: dict[str, compilers.Made] = {}
-"""What was compiled together, by the name that it is kept as: nothing may be kept here."""
-
-_beside: dict[str, compilers.Beside] = {}
-"""What is compiled beside searches, or was, by the names of its entry points."""
+"""What other processes compiled for this one, by the name that it is kept as: nothing may be kept here."""
 
 
 def _keep(name: str, made: compilers.Made) -> None:
@@ -223,11 +220,13 @@ class MachineCode:
 
         kernels = of_a_search(self.together.liveness)
         found: dict[str, compilers.Kernel] = {name_of(*kernel): kernel for kernel in kernels}
-        return {name: kernel for name, kernel in found.items() if not code_cache.is_kept(name)}
+        return {name: kernel for name, kernel in found.items() if name not in _made and not code_cache.is_kept(name)}
 
     def beside(self, name: str) -> compilers.Beside | None:
         """What compiles an entry point beside the search, if anything does."""
-        return _beside.get(name)
+        from highwater.explorer.kernels.making import compilers
+
+        return None if name in _made else compilers.beside.get(name)
 
     @property
     def can_compile_beside(self) -> bool:
@@ -238,14 +237,14 @@ class MachineCode:
         """Compile the kernels of the search that are not kept in processes of their own, while it goes on."""
         if self._awaited is not None:
             return
-        missing = self.missing()
-        kernels = {name: kernel for name, kernel in missing.items() if name not in _beside}
-        if kernels:
-            from highwater.explorer.kernels.making import compilers
+        from highwater.explorer.kernels.making import compilers
 
+        missing = self.missing()
+        kernels = {name: kernel for name, kernel in missing.items() if name not in compilers.beside}
+        if kernels:
             found = compilers.Beside(kernels, self.processes(kernels), _made.__setitem__)
-            _beside.update(dict.fromkeys(kernels, found))
-        self._awaited = {_beside[name] for name in missing}
+            compilers.beside.update(dict.fromkeys(kernels, found))
+        self._awaited = {each for each in map(compilers.beside.get, missing) if each is not None}
 
     @property
     def is_compiling(self) -> bool:
@@ -254,10 +253,10 @@ class MachineCode:
 
     def stop_compiling(self) -> None:
         """Compile no more beside the search."""
-        for each in self._awaited or ():
-            each.stop()
-        for name in [name for name, each in _beside.items() if each in (self._awaited or ())]:
-            del _beside[name]
+        if self._awaited is not None:
+            from highwater.explorer.kernels.making import compilers
+
+            compilers.stop()
 
     @property
     def is_compiled(self) -> bool:

@@ -76,7 +76,7 @@ class SideBySide:
 
     def __exit__(self, *exception: Any) -> None:
         for worker in self._workers.values():
-            worker.end()
+            worker.end(at_once=self.interrupted)
 
     def __iter__(self) -> Iterator[tuple[Spec, Answer]]:
         """The claims and their answers, in the order of the claims."""
@@ -166,8 +166,9 @@ class _Worker:
         with suppress(ProcessLookupError):
             os.kill(self.process.pid, signal.SIGINT)
 
-    def end(self) -> None:
-        if self.busy is not None:
+    def end(self, *, at_once: bool) -> None:
+        """Let it end, and what is compiled beside its searches go on behind it, unless it is to end at once."""
+        if at_once or self.busy is not None:
             self.process.kill()
         with suppress(OSError):
             self.pipe.send(None)

@@ -155,6 +155,9 @@ def ending_of(run: Callable[[], Any]) -> int:
         code = _run(run)
     except KeyboardInterrupt:  # a second one, while the first is reported
         code = INTERRUPTED
+    compilers = sys.modules.get("highwater.explorer.kernels.making.compilers")
+    if code == INTERRUPTED and compilers is not None:
+        compilers.stop()  # else what they have begun they go on with behind the command
     return _flushed(code)
 
 
