@@ -66,12 +66,7 @@ class DecisionTrees:
 
     def _end(self, number: int, words: Any) -> int:
         """The branch where the known path of one instance for a packed state ends."""
-        cells = self.branches.cells
-        branch = cells[number]
-        while branch & NODE:
-            value = words[branch & 63] >> (branch >> WORD_FIELD & 63) & (1 << (branch >> WIDTH_AT & 63)) - 1
-            branch = cells[((branch & ~NODE) >> BRANCHES_FIELD) + value]
-        return branch
+        return end_of(self.branches.cells, number, words)
 
     def _graft(self, number: int, path: Sequence[tuple[Leaf, int]], reference: int) -> int:
         """Add a path. What a kernel may already see is written last.
@@ -93,6 +88,19 @@ class DecisionTrees:
             raise impure(self.instances[number])
         cells[position] = reference
         return position
+
+
+def end_of(cells: Any, number: int, words: Sequence[int]) -> int:
+    """The branch where the path of an instance ends in a packed state, as far as trees have it.
+
+    Args:
+        cells: the trees.
+    """
+    branch: int = cells[number]
+    while branch & NODE:
+        value = words[branch & 63] >> (branch >> WORD_FIELD & 63) & (1 << (branch >> WIDTH_AT & 63)) - 1
+        branch = cells[((branch & ~NODE) >> BRANCHES_FIELD) + value]
+    return branch
 
 
 def _tests_of(leaf: Leaf) -> Iterator[tuple[int, int, int]]:

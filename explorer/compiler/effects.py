@@ -82,6 +82,7 @@ class Effects:
         self._words = words
         self._results: list[Any] = []
         self._numbers: dict[Any, int] = {}
+        self._read: dict[int, tuple[list[tuple[int, int]], list[list[int]]]] = {}
         self._recall: Callable[[], Iterable[Any]] | None = None
 
     @property
@@ -100,7 +101,7 @@ class Effects:
         for column in (self.writes, self.copies, self.cut, self.tops):
             column.clear()
         self.bounds.clear()
-        self._results, self._numbers, self._recall = [], {}, None
+        self._results, self._numbers, self._read, self._recall = [], {}, {}, None
 
     def reference(self, result: Update | OutOfBounds) -> int:
         """The reference of an effect; equal effects share one."""
@@ -140,17 +141,20 @@ class Effects:
 
     def after(self, row: int, words: Sequence[int]) -> tuple[int, ...]:
         """The words of the state after an effect that happens, on a state's words."""
-        *writes, copies = map(int, self.writes.array[row])
-        after = [
-            word & keep | put
-            for word, keep, put in zip(words, writes[: self._words], writes[self._words :], strict=True)
-        ]
-        for copy in self.copies.array[copies >> 32 : copies & (1 << 32) - 1].tolist():
-            word, shift, width, to, to_shift = (
-                copy >> place * COPY_FIELD & (1 << COPY_FIELD) - 1 for place in range(5)
-            )
+        if row not in self._read:
+            self._read[row] = self._parts_of(row)
+        writes, copies = self._read[row]
+        after = [word & keep | put for word, (keep, put) in zip(words, writes, strict=True)]
+        for word, shift, width, to, to_shift in copies:
             after[to] |= (words[word] >> shift & (1 << width) - 1) << to_shift
         return tuple(after)
+
+    def _parts_of(self, row: int) -> tuple[list[tuple[int, int]], list[list[int]]]:
+        """By word, the bits of an effect that stay and those that are set; and the parts of its copies."""
+        *writes, where = self.writes.array[row].tolist()
+        copies = self.copies.array[where >> 32 : where & (1 << 32) - 1].tolist()
+        fields = [[copy >> place * COPY_FIELD & (1 << COPY_FIELD) - 1 for place in range(5)] for copy in copies]
+        return list(zip(writes[: self._words], writes[self._words :], strict=True)), fields
 
 
 def _joined(copies: Iterable[tuple[Leaf, Leaf]]) -> list[list[int]]:

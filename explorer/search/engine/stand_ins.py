@@ -12,8 +12,11 @@ import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
+import numpy as np
+
+from highwater.explorer.compiler.decision_trees import end_of
 from highwater.explorer.compiler.programs import Program
-from highwater.explorer.encoding import BRANCHES_FIELD, COPY_FIELD, FIRST_EFFECT, NODE, NOTHING, WIDTH_AT, WORD_FIELD
+from highwater.explorer.encoding import FIRST_EFFECT, NOTHING
 from highwater.explorer.kernels.arrays import AT_REST, CURSOR, FIRST, LAST, ROWS, STOP, STOPPED_AT_BOUND, FlatRows
 from highwater.explorer.kernels.statuses import DONE, NOT_NEW, PAUSED, ROWS_FULL, TABLE_FULL
 from highwater.explorer.search.engine.engine import Engine
@@ -45,7 +48,6 @@ class StandIns:
         """
         self._engine, self._store, self._until = engine, engine.store, until
         self._rows: dict[Words, int] = {}
-        self._effects: dict[int, tuple[list[tuple[int, int]], list[list[int]]]] = {}
         self._representatives: dict[Words, Words] = {}
         self._others = [image.of_state for image in engine.images[1:]]
         self._moves = bool(self._others) or engine.system.ranks is not None
@@ -95,37 +97,20 @@ class StandIns:
             self._rows[self._store.words(row)] = row
         return self._rows
 
-    def _end(self, program: Program, trees: Any, number: int, words: Words) -> int:
+    def _end(self, program: Program, number: int, words: Words) -> int:
         """Where the path of an instance ends in a state, which is learned if need be."""
-        found = _walk(trees.branches.data, number, words)
+        found = end_of(program.branches.cells, number, words)
         if found < FIRST_EFFECT and found != NOTHING:
             with self._engine.growing:
                 program.learn(number, words)
-            found = _walk(trees.branches.data, number, words)
+            found = end_of(program.branches.cells, number, words)
         return found
 
-    def _hits(self, machine: Any, words: Words) -> list[Hit]:
+    def _hits(self, words: Words) -> list[Hit]:
         """The action instances that happen in a state, or are cut, and what each does."""
         actions = self._engine.actions
-        ends = ((number, self._end(actions, machine.trees, number, words)) for number in range(len(actions.instances)))
+        ends = ((number, self._end(actions, number, words)) for number in range(len(actions.instances)))
         return [(number, end - FIRST_EFFECT) for number, end in ends if end >= FIRST_EFFECT]
-
-    def _after(self, effect: int, words: Words) -> Words:
-        """The words of the state after what a step does."""
-        if effect not in self._effects:
-            self._effects[effect] = self._read_effect(effect, len(words))
-        writes, copies = self._effects[effect]
-        after = [word & keep | put for word, (keep, put) in zip(words, writes, strict=True)]
-        for word, shift, width, to, to_shift in copies:
-            after[to] |= (words[word] >> shift & (1 << width) - 1) << to_shift
-        return tuple(after)
-
-    def _read_effect(self, effect: int, count: int) -> tuple[list[tuple[int, int]], list[list[int]]]:
-        effects = self._engine.effects
-        *writes, where = effects.writes.array[effect].tolist()
-        copies = effects.copies.array[where >> 32 : where & (1 << 32) - 1].tolist()
-        fields = [[copy >> place * COPY_FIELD & (1 << COPY_FIELD) - 1 for place in range(5)] for copy in copies]
-        return list(zip(writes[:count], writes[count:], strict=True)), fields
 
     # Representatives
 
@@ -204,9 +189,9 @@ class StandIns:
         ROWS_FULL.
         """
         rows, words = self._known_rows(), self._store.words(row)
-        hits = self._hits(machine, words)
+        hits = self._hits(words)
         happen = [hit for hit in hits if not machine.effects.cut[hit[1]]]
-        broken = {number for _, effect in happen for number in self._broken(machine, words, effect)}
+        broken = {number for _, effect in happen for number in self._broken(words, effect)}
         for number, effect in hits:
             if not self._is_new(machine, words, effect):
                 work.misses[0, 0], work.misses[0, 1] = row, number
@@ -218,7 +203,7 @@ class StandIns:
         for number in broken:
             work.broken[number] = 1
         for place, (_, effect) in enumerate(happen):
-            after = self._representative(self._after(effect, words))
+            after = self._representative(self._engine.effects.after(effect, words))
             work.made[place] = after
             if after not in rows:
                 if shared[ROWS] >= limits.capacity or shared is not self._store.shared:
@@ -227,14 +212,14 @@ class StandIns:
         self.expanded += shared is self._store.shared
         return DONE
 
-    def _broken(self, machine: Any, words: Words, effect: int) -> Iterator[int]:
+    def _broken(self, words: Words, effect: int) -> Iterator[int]:
         """The step properties that a step violates."""
         steps = self._engine.steps
         if not steps.instances:
             return
-        pair = (*words, *self._after(effect, words))
+        pair = (*words, *self._engine.effects.after(effect, words))
         for number in range(len(steps.instances)):
-            if self._end(steps, machine.steps, number, pair) >= FIRST_EFFECT:
+            if self._end(steps, number, pair) >= FIRST_EFFECT:
                 yield number
 
     def _is_new(self, machine: Any, words: Words, effect: int) -> bool:
@@ -270,11 +255,11 @@ class StandIns:
     def check(
         self, rows: Any, begin: int, end: int, wanted: Any, violations: Any, trees: Any, room: Any, units: Any
     ) -> int:
-        missed, most, numbers = 0, len(room.misses), list(_bits_of(wanted))
+        missed, most, numbers = 0, len(room.misses), _bits_of(wanted)
         for row in range(begin, end):
             words = self._store.words(row)
             for number in numbers:
-                found = _walk(trees.branches.data, number, words)
+                found = end_of(trees.branches.data, number, words)
                 if found >= FIRST_EFFECT:
                     violations[number] += 1
                 elif found != NOTHING and missed < most:
@@ -285,10 +270,10 @@ class StandIns:
     def mark_violating(
         self, rows: Any, begin: int, end: int, wanted: Any, marks: Any, trees: Any, room: Any, units: Any
     ) -> int:
-        numbers, unknown = list(_bits_of(wanted)), 0
+        numbers, unknown = _bits_of(wanted), 0
         for row in range(begin, end):
             words = self._store.words(row)
-            ends = [_walk(trees.branches.data, number, words) for number in numbers]
+            ends = [end_of(trees.branches.data, number, words) for number in numbers]
             violated = any(each >= FIRST_EFFECT for each in ends)
             unknown += not violated and any(each != NOTHING for each in ends)
             if violated:
@@ -298,9 +283,9 @@ class StandIns:
     def _targets(self, row: int, machine: Any) -> Iterator[tuple[int, int]]:
         """The action instances that happen in a row, each with the row that stands for where it leads, or -1."""
         rows, words = self._known_rows(), self._store.words(row)
-        for number, effect in self._hits(machine, words):
+        for number, effect in self._hits(words):
             if not machine.effects.cut[effect]:
-                yield number, rows.get(self._representative(self._after(effect, words)), -1)
+                yield number, rows.get(self._representative(self._engine.effects.after(effect, words)), -1)
 
     def mark_predecessors(
         self, visited: Any, span: Any, marks: Any, near: Any, machine: Any, work: Any, units: Any
@@ -313,7 +298,7 @@ class StandIns:
 
     def mark_at_rest(self, rows: Any, begin: int, end: int, marks: Any, trees: Any, work: Any, units: Any) -> None:
         for row in range(begin, end):
-            if not self._hits(self._engine.machine(), self._store.words(row)):
+            if not self._hits(self._store.words(row)):
                 marks[row] = 1
 
     def mark_breaking(
@@ -321,8 +306,8 @@ class StandIns:
     ) -> int:
         for row in range(begin, end):
             words = self._store.words(row)
-            happen = [effect for _, effect in self._hits(machine, words) if not machine.effects.cut[effect]]
-            if any(wanted[number] for effect in happen for number in self._broken(machine, words, effect)):
+            happen = [effect for _, effect in self._hits(words) if not machine.effects.cut[effect]]
+            if any(wanted[number] for effect in happen for number in self._broken(words, effect)):
                 marks[row] = 1
         return 0
 
@@ -332,9 +317,10 @@ class StandIns:
             if marks[row]:
                 continue
             words = self._store.words(row)
-            for number, effect in self._hits(machine, words):
+            for number, effect in self._hits(words):
                 if along[number] and (
-                    machine.effects.cut[effect] or marks[rows[self._representative(self._after(effect, words))]]
+                    machine.effects.cut[effect]
+                    or marks[rows[self._representative(self._engine.effects.after(effect, words))]]
                 ):
                     marks[row] = 1
                     marked += 1
@@ -354,15 +340,6 @@ class StandIns:
         """The visited set is made when machine code takes over."""
 
 
-def _walk(cells: Any, branch: int, words: Sequence[int]) -> int:
-    """The branch where the path of an instance ends in a state, as far as it is known."""
-    branch = cells[branch]
-    while branch & NODE:
-        value = words[branch & 63] >> (branch >> WORD_FIELD & 63) & (1 << (branch >> WIDTH_AT & 63)) - 1
-        branch = cells[((branch & ~NODE) >> BRANCHES_FIELD) + value]
-    return branch
-
-
 def _gathered(word: int, mask: int) -> int:
     """The bits of a word that a mask chooses, side by side."""
     found = place = 0
@@ -372,9 +349,6 @@ def _gathered(word: int, mask: int) -> int:
     return found
 
 
-def _bits_of(wanted: Any) -> Iterator[int]:
+def _bits_of(wanted: np.ndarray) -> list[int]:
     """The numbers of the bits that are set in words."""
-    for group, word in enumerate(wanted.tolist()):
-        while word:
-            yield 64 * group + (word & -word).bit_length() - 1
-            word &= word - 1
+    return np.flatnonzero(np.unpackbits(wanted.view(np.uint8), bitorder="little")).tolist()
