@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 import tarfile
+import time
 import tomllib
 import venv
 import zipfile
@@ -115,6 +116,17 @@ class Installed:
             check=False,
         )
 
+    def wait_for_compilers(self) -> None:
+        """Wait until no process of this environment runs: kernels are compiled behind the search that needed them."""
+        while any(self._runs(process) for process in Path("/proc").glob("[0-9]*")):
+            time.sleep(0.05)
+
+    def _runs(self, process: Path) -> bool:
+        try:
+            return (process / "cmdline").read_bytes().startswith(os.fsencode(self.folder))
+        except OSError:  # it has ended
+            return False
+
 
 @pytest.fixture(scope="module")
 def installed(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Installed:
@@ -148,11 +160,13 @@ def test_the_installed_command_works_in_any_folder_and_leaves_nothing_when_unins
     (entry,) = json.loads((here / "found.json").read_text())["results"]
     assert entry["name"] == "kip_101_fails_on_two_brokers"
     assert installed.folder in Path(entry["file"]).parents
+    installed.wait_for_compilers()
     (kept,) = (here / "cache" / "highwater").glob("kernels-*")  # machine code is kept in the user's folder
     if (made := code_cache.BESIDE_SOURCES / kept.name).is_dir():  # that much was compiled to see it
         shutil.copytree(made, kept, dirs_exist_ok=True)
     assert installed.run(here, "init", "mine").returncode == 0
     assert installed.run(here / "mine", "check", "--model-path", ".").returncode == 0, "specs/ of one's own"
+    installed.wait_for_compilers()
     installed.pip("uninstall", "--yes", NAME)
     assert installed.files() == installed.before
 
