@@ -20,8 +20,6 @@ from highwater.model.language.shape import Domain
 
 WORD_BITS = 64
 MOST_WORDS = 32
-ROUNDED = 4
-"""Longer states take whole multiples of so many words, as kernels are compiled for each length anew."""
 
 
 Slot: TypeAlias = "Leaf | Members | Elements | Fields | Presence"
@@ -225,9 +223,8 @@ class Layout:
         self._skipped = skip
         self.domain = domain
         self.root = self._slot(domain, "")
-        used = len(self._free) - skip
-        self.words = skip + (max(1, used) if used <= ROUNDED else -(-used // ROUNDED) * ROUNDED)
-        self.units = 2 * self.words - (used <= ROUNDED and (not self._free or self._free[-1] >= WORD_BITS // 2))
+        self.words = max(skip + 1, len(self._free))
+        self.units = 2 * self.words - (not self._free or self._free[-1] >= WORD_BITS // 2)
         self.bits = sum(leaf.width for leaf in self.root.leaves())
 
     def pack(self, state: Any) -> tuple[int, ...]:
