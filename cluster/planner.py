@@ -21,6 +21,7 @@ UNFORCED = {
     "lose_isr_answer": "a connection on this machine loses nothing",
     "ask_deposed_controller": "there is one controller",
     "checkpoint_high_watermark": "a broker does that in its own time",
+    "produce_batch": "a producer of Kafka's own clients makes its batches itself",
     "refuse_record": "a producer of Kafka's own clients sends a refused record again by itself",
     "give_up": "no producer times out here",
     "consume": "a consumer reads at the end",

@@ -11,6 +11,7 @@ from typing import Any
 import attrs
 
 from highwater.conformance import controller_side
+from highwater.model.partition.batches import Place
 from highwater.model.partition.messages import Answer, Fetch, IsrChange, Stage
 from highwater.model.partition.protocol import Acks, HighWatermarkCheckpoint
 from highwater.model.partition.state import Leadership, Partition, Replica
@@ -129,9 +130,11 @@ def _compared(
     log = {
         offset: [record.id, record.leader_epoch]
         for offset, record in enumerate(replica.log)
-        if offset >= replica.log_start
+        if offset >= replica.log_start and record.place is not Place.GAP
     }
-    yield "log", log, {offset: rest for offset, *rest in real.get("log", ())}
+    # a log that starts inside a batch has all of the batch
+    real_log = {offset: rest for offset, *rest in real.get("log", ()) if offset >= replica.log_start}
+    yield "log", log, real_log
     epochs = {epoch: start for epoch, start in enumerate(replica.epoch_starts) if start is not None}
     yield "epoch cache", epochs, dict(real.get("epochs", ()))
     if "leader" in real:
@@ -197,8 +200,8 @@ def _fetch_shown(fetch: Fetch) -> tuple[Any, ...]:
         case Stage.DIVERGING:
             rest = (fetch.epoch, fetch.end_offset)
         case Stage.RECORD:
-            assert fetch.record is not None
-            rest = (fetch.high_watermark, fetch.log_start, [fetch.record.id, fetch.record.leader_epoch])
+            sent = [[each.id, each.leader_epoch] for each in fetch.records if each.place is not Place.GAP]
+            rest = (fetch.high_watermark, fetch.log_start, sent)
         case Stage.NOTHING_NEW:
             rest = (fetch.high_watermark, fetch.log_start)
     return (fetch.stage.value, fetch.leader, fetch.leader_epoch, fetch.offset, *rest)
@@ -208,7 +211,7 @@ def _real_fetch(real: Mapping[str, Any]) -> tuple[Any, ...]:
     keys = {
         "request": ["epoch"],
         "diverging": ["epoch", "endOffset"],
-        "record": ["highWatermark", "logStart", "record"],
+        "record": ["highWatermark", "logStart", "records"],
         "nothing new": ["highWatermark", "logStart"],
     }
     return (

@@ -68,6 +68,7 @@ def beginning(partition: Partition, bounds: Any, configured: Any) -> list[Operat
         "do": "reset",
         "brokers": len(partition.replicas),
         "min_insync_replicas": bounds.min_insync_replicas,
+        "fetch_records": bounds.fetch_records,
         "clock_stands_still": bool(bounds.caught_up_times),
     }
     election = partition.elections[0]
@@ -88,19 +89,23 @@ def _with_records(partition: Partition, count: int) -> Iterator[Operation]:
         return
     seen = view(partition)
     for record in range(count):
-        yield {"do": "append", "broker": 0, "record": record, "acks": CODES[Acks.ALL], "see": []}
-    fetches_each = count + 2  # each response has one record; two more, until the high watermark is known
+        yield {"do": "append", "broker": 0, "records": [record], "acks": CODES[Acks.ALL], "see": []}
+    fetches_each = count + 2  # each response has one record at least; two more, until the high watermark is known
     for _ in range(fetches_each):
         for follower in sorted(partition.quorum.isr - {0}):
             yield {"do": "fetch", "broker": follower, "leader": 0, "viewer": 0, "view": seen, "see": []}
 
 
 def produce(before: Partition, leader: int, protocol: Any) -> list[Operation]:
+    return produce_batch(before, leader, 1, protocol)
+
+
+def produce_batch(before: Partition, leader: int, size: int, protocol: Any) -> list[Operation]:
     acks = CODES[protocol.acks]
     append = {
         "do": "append",
         "broker": leader,
-        "record": before.next_record_id,
+        "records": list(range(before.next_record_id, before.next_record_id + size)),
         "acks": acks,
         "view": view(before),
         "see": [leader],
@@ -312,8 +317,8 @@ def between_looks(partition: Partition) -> bool:
 MAPPED: Mapping[str, Step] = {
     **controller_side.STEPS,
     **{step.__name__: step for step in (
-        produce, refuse_record, give_up, send_fetch, receive_fetch, lose_fetch, handle_out_of_range, propose_expansion,
-        propose_shrink, propose_joint_shrink,
+        produce, produce_batch, refuse_record, give_up, send_fetch, receive_fetch, lose_fetch, handle_out_of_range,
+        propose_expansion, propose_shrink, propose_joint_shrink,
         outlast_lag_time, receive_isr_answer, lose_isr_answer, learn_leadership, learn_isr, crash, crash_with_loss,
         end_controlled_shutdown, restart, checkpoint_high_watermark, delete_old_records, consume,
     )},
@@ -323,7 +328,7 @@ MAPPED: Mapping[str, Step] = {
 }  # fmt: skip
 
 REFUSABLE = (
-    "produce", "propose_expansion", "propose_shrink", "fetch_at_once", "fetch", "learn_isr",
+    "produce", "produce_batch", "propose_expansion", "propose_shrink", "fetch_at_once", "fetch", "learn_isr",
     *controller_side.REFUSABLE,
 )  # fmt: skip
 """Actions that are tried on the real objects also where the model refuses them: what they need is there, and a guard

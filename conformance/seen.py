@@ -7,7 +7,7 @@ from typing import Any
 
 from highwater.conformance.controller_side import NAME, NOBODY
 from highwater.model.language.records import evolve
-from highwater.model.log import Record
+from highwater.model.partition.batches import Record
 from highwater.model.partition.state import Leadership, Partition, Process, Quorum, Replica, Standing
 
 

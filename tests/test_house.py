@@ -326,7 +326,7 @@ def test_types_are_relaxed_for_machine_code_only() -> None:
 
 def test_public_functions_have_types_for_arguments_and_results() -> None:
     of_any_class = {("within", "return"), ("bound", "return"), ("toggle", "return")}  # a field, as attrs says it
-    of_any_class |= {("bound", "default")} | {
+    of_any_class |= {("bound", "default"), ("within", "default")} | {
         (name, "bounds") for name in ("brokers", "epochs", "offsets")
     }  # whose model has what they read
     passed_on = {("check_all", "options")}  # to `check`, which says what they are

@@ -73,6 +73,7 @@ final class Broker {
     private String image = "";
     private Kafka.Change learned;
 
+    private int fetchRecords = 1;
     private boolean serving;
     private boolean leaves;
     boolean up;
@@ -176,7 +177,8 @@ final class Broker {
      * Begin anew: the broker runs and knows of no partition. A log that is there is emptied, which costs less than to make one; unless the
      * topic's configuration, which a log reads when it is made, has changed.
      */
-    void reset(boolean reconfigured) {
+    void reset(boolean reconfigured, int fetchRecords) {
+        this.fetchRecords = fetchRecords;
         if (leaves)
             shutDown();
         if (!up)
@@ -436,18 +438,19 @@ final class Broker {
             Reflect.call(each instanceof Map.Entry ? ((Map.Entry<?, ?>) each).getKey() : Reflect.call(each, "_1"), "delete");
     }
 
-    /** A produce request with one record. */
-    void append(int record, int acks) {
+    /** A produce request with one batch. */
+    void append(List<Integer> sent, int acks) {
         if (partition == null)
             throw new org.apache.kafka.common.errors.NotLeaderOrFollowerException("the broker knows no such partition");
-        requests.append(replicaManager, record, Kafka.record(record, clock.milliseconds()), acks);
+        requests.append(replicaManager, sent, Kafka.batch(sent, clock.milliseconds()), acks);
     }
 
     /** A fetch by a follower (or a consumer, replica -1), as the leader handles it. */
     Object fetch(int replica, long brokerEpoch, long offset, int leaderEpoch, int lastFetchedEpoch) {
         serving = true;
         try {
-            return requests.fetch(replicaManager, replica, brokerEpoch, new FetchRequest.PartitionData(TOPIC_ID, offset, 0, 1,
+            int maxBytes = fetchRecords == 1 || log() == null ? 1 : Kafka.bytesOf(records(log()), offset, fetchRecords);
+            return requests.fetch(replicaManager, replica, brokerEpoch, new FetchRequest.PartitionData(TOPIC_ID, offset, 0, maxBytes,
                 leaderEpoch < 0 ? Optional.empty() : Optional.of(leaderEpoch), lastFetchedEpoch < 0 ? Optional.empty() : Optional.of(lastFetchedEpoch)));
         } finally {
             serving = false;

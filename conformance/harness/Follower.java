@@ -314,7 +314,7 @@ final class Follower {
             shown.put("stage", "nothing new");
         } else {
             shown.put("stage", "record");
-            shown.put("record", new long[] {found.get(0)[1], found.get(0)[2]});
+            shown.put("records", found.stream().map(each -> new long[] {each[1], each[2]}).toArray());
         }
         shown.put("highWatermark", Reflect.get(read, "highWatermark"));
         shown.put("logStart", Reflect.get(read, "logStartOffset"));

@@ -129,7 +129,7 @@ public final class Harness {
                     o.get("view").toString(), registrations(o.get("view")));
                 return null;
             case "append":
-                broker.append(o.get("record").asInt(), o.get("acks").asInt());
+                broker.append(ids(o.get("records")), o.get("acks").asInt());
                 return null;
             case "expire":
                 broker.requests.expire(o.get("record").asInt());
@@ -174,8 +174,7 @@ public final class Harness {
                 broker.deleteRecordsBelow(o.get("offset").asLong());
                 return null;
             case "consume":
-                List<long[]> read = Kafka.read(Reflect.get(broker.fetch(-1, -1, o.get("offset").asLong(), -1, -1), "records"));
-                return read.isEmpty() ? null : read.get(0)[1];
+                return Kafka.readAt(Reflect.get(broker.fetch(-1, -1, o.get("offset").asLong(), -1, -1), "records"), o.get("offset").asLong());
             case "begin_shutdown":
                 broker.beginShutdown();
                 return null;
@@ -210,7 +209,7 @@ public final class Harness {
         while (brokers.size() < o.get("brokers").asInt())
             brokers.add(new Broker(brokers.size(), clock, new File(folder, "b" + brokers.size()), topicConfig));
         for (Broker each : brokers)
-            each.reset(reconfigured);
+            each.reset(reconfigured, o.get("fetch_records").asInt());
         return null;
     }
 

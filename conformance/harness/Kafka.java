@@ -158,11 +158,13 @@ final class Kafka {
         return Reflect.call(metadataVersion(), "featureLevel");
     }
 
-    /** A batch of one record, whose value is the model's record id. */
-    static Object record(int id, long timestamp) {
-        Object record = Reflect.make(Reflect.constructor(SIMPLE, long.class, byte[].class), timestamp, ByteBuffer.allocate(4).putInt(id).array());
-        Object records = java.lang.reflect.Array.newInstance(SIMPLE, 1);
-        java.lang.reflect.Array.set(records, 0, record);
+    /** A batch of records, whose values are the model's record ids. */
+    static Object batch(List<Integer> ids, long timestamp) {
+        Object records = java.lang.reflect.Array.newInstance(SIMPLE, ids.size());
+        for (int number = 0; number < ids.size(); number++) {
+            byte[] value = ByteBuffer.allocate(4).putInt(ids.get(number)).array();
+            java.lang.reflect.Array.set(records, number, Reflect.make(Reflect.constructor(SIMPLE, long.class, byte[].class), timestamp, value));
+        }
         for (Method each : RECORDS.getMethods()) {
             Class<?>[] types = each.getParameterTypes();
             if (!each.getName().equals("withRecords") || types.length != 2 || types[0].isPrimitive())
@@ -189,6 +191,25 @@ final class Kafka {
         return found;
     }
 
+    /** The id of the record at an offset, or of the next one; null if nothing was read. A fetch returns whole batches. */
+    static Long readAt(Object records, long offset) {
+        return read(records).stream().filter(each -> each[0] >= offset).findFirst().map(each -> each[1]).orElse(null);
+    }
+
+    /** How many bytes the batches from an offset on take that have no more than so many records: at least one batch, which a fetch returns however large. */
+    static int bytesOf(Object records, long offset, int most) {
+        int bytes = 0, count = 0;
+        for (Object batch : (Iterable<?>) Reflect.call(records, "batches")) {
+            if ((Long) Reflect.call(batch, "lastOffset") < offset)
+                continue;
+            count += (Integer) Reflect.call(batch, "countOrNull");
+            if (count > most)
+                break;
+            bytes += (Integer) Reflect.call(batch, "sizeInBytes");
+        }
+        return Math.max(1, bytes);
+    }
+
     /** Records as a follower gets them: copied off the leader's log. */
     static Object copied(Object records) {
         if (RECORDS.isInstance(records))
@@ -203,7 +224,7 @@ final class Kafka {
     static Object fetchParams(int replica, long brokerEpoch, long maxWaitMs) {
         Class<?> type = Reflect.type("org.apache.kafka.server.storage.log.FetchParams", "org.apache.kafka.storage.internals.log.FetchParams");
         Class<?> isolation = Reflect.type("org.apache.kafka.server.storage.log.FetchIsolation", "org.apache.kafka.storage.internals.log.FetchIsolation");
-        int[] ints = {replica, 1, 1};
+        int[] ints = {replica, 1, Integer.MAX_VALUE};
         long[] longs = {brokerEpoch, maxWaitMs};
         int[] used = {0, 0};
         return Reflect.construct(type, p -> {

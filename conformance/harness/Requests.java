@@ -75,19 +75,20 @@ final class Requests {
         return new LinkedHashMap<>(answers);
     }
 
-    /** A produce request with one record. An error that the broker answers before it appends is thrown. */
-    void append(Object replicaManager, int record, Object records, int acks) {
+    /** A produce request with one batch. An error that the broker answers before it appends is thrown. */
+    void append(Object replicaManager, List<Integer> sent, Object records, int acks) {
         Map<Integer, String> mine = answers;
-        mine.put(record, "waits");
+        sent.forEach(each -> mine.put(each, "waits"));
         last = null;
         Method append = Reflect.byName(replicaManager.getClass(), "appendRecords");
-        Reflect.invoke(replicaManager, append, ofAppend(replicaManager, append, records, acks, errors -> mine.put(record, errors.name())));
+        Reflect.invoke(replicaManager, append, ofAppend(replicaManager, append, records, acks, errors -> sent.forEach(each -> mine.put(each, errors.name()))));
         Reflect.call(replicaManager, "tryCompleteActions");
         if (last != null)
-            waiting.put(record, last);
-        Errors answered = mine.get(record).equals("waits") ? Errors.NONE : Errors.valueOf(mine.get(record));
+            waiting.put(sent.get(0), last);
+        String answer = mine.get(sent.get(0));
+        Errors answered = answer.equals("waits") ? Errors.NONE : Errors.valueOf(answer);
         if (answered != Errors.NONE && answered != Errors.NOT_ENOUGH_REPLICAS_AFTER_APPEND) {
-            mine.remove(record);
+            sent.forEach(mine::remove);
             throw answered.exception();
         }
     }
@@ -201,9 +202,9 @@ final class Requests {
     Object[] consumer() {
         if (consumed == null || consumed[0] == null)
             return consumed == null ? null : new Object[] {offset, null};
-        List<long[]> read = Kafka.read(Reflect.get(consumed[0], "records"));
+        Long read = Kafka.readAt(Reflect.get(consumed[0], "records"), offset);
         consumed = null;
-        return read.isEmpty() ? null : new Object[] {offset, read.get(0)[1]};
+        return read == null ? null : new Object[] {offset, read};
     }
 
     /** The answer to a fetch, once there is one. */

@@ -13,6 +13,7 @@ PARTITION: tuple[Property, ...] = (
     divergence.logs_agree_below_high_watermarks,
     divergence.epochs_identify_records,
     divergence.followers_do_not_diverge,
+    divergence.batches_are_cut_as_a_whole,
     divergence.overtaken_follower_keeps_no_diverging_records,
     agreement.commits_wait_for_every_candidate,
     agreement.one_leader_per_epoch,

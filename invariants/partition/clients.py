@@ -54,8 +54,8 @@ def refused_records_are_not_exposed(
     """
     if record not in after.clients.rejected:
         return True
-    if any(each.id == record for each in before.clients.exposed) or all(
-        each.id != record for each in after.clients.exposed
+    if any(each.is_record(record) for each in before.clients.exposed) or not any(
+        each.is_record(record) for each in after.clients.exposed
     ):
         return True
     replica = after.presumed_leader(leader)

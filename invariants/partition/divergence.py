@@ -99,6 +99,26 @@ def followers_do_not_diverge(
     )
 
 
+@invariant(needs=lambda bounds: bounds.batch_records > 1, broker=brokers, offset=offsets)
+def batches_are_cut_as_a_whole(partition: Partition, broker: int, offset: int) -> Truth:
+    """S26: no log has a gap: truncation ends between two batches.
+
+    Kind: state.
+    When false: truncation to an offset inside a batch has cut the batch from its start, and the log ends at that
+        offset. What the leader has at the offsets between never arrives, and no fetch shows it.
+    Source: kafka.log.Log#truncateTo (0.11 to 3.0), kafka.log.LocalLog#truncateTo (3.1 to 3.8).
+    """
+    replica = partition.replicas[broker]
+    if offset < replica.log_start or offset >= replica.log_end_offset or replica.has_offset(offset):
+        return True
+    return Witness(
+        "b{broker} has no record at offset {offset}, and its log ends at {end}",
+        broker=broker,
+        offset=offset,
+        end=replica.log_end_offset,
+    )
+
+
 @step_property(follower=brokers, offset=offsets)
 def overtaken_follower_keeps_no_diverging_records(
     before: Partition, after: Partition, follower: int, offset: int

@@ -56,9 +56,9 @@ def acknowledged_records_survive(partition: Partition, leader: int, record: int)
     if record not in clients.acked or not is_the_leader(partition, leader):
         return True
     replica = partition.replicas[leader]
-    if any(each.id == record for each in replica.log[replica.log_start :]):
+    if any(each.is_record(record) for each in replica.log[replica.log_start :]):
         return True
-    if any(each.id == record for each in clients.exposed[: replica.log_start]):
+    if any(each.is_record(record) for each in clients.exposed[: replica.log_start]):
         return True
     return Witness(
         "r{record} was acknowledged; b{leader}, leader of epoch {epoch}, does not have it",
@@ -199,7 +199,7 @@ def acknowledged_records_are_somewhere(partition: Partition, record: int, bounds
     """
     if record not in partition.clients.acked or partition.used.lossy_crashes >= bounds.min_insync_replicas:
         return True
-    if any(each.id == record for replica in partition.replicas for each in replica.log[replica.log_start :]):
+    if any(each.is_record(record) for replica in partition.replicas for each in replica.log[replica.log_start :]):
         return True
     if any(replica.log_start for replica in partition.replicas):
         return True

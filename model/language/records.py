@@ -31,11 +31,11 @@ Element = TypeVar("Element")
 EQUAL = "records of a state are equal if all their fields are"
 
 
-def within(domain: object) -> Any:
+def within(domain: object, default: Any = attrs.NOTHING) -> Any:
     """An attrs field with its domain: a domain, a function from bounds to a domain, `bool`, an enum class, or the class
-    of a nested record.
+    of a nested record. `default` is the value of a record that is made without.
     """
-    return attrs.field(metadata={DOMAIN: domain})
+    return attrs.field(default=default, metadata={DOMAIN: domain})
 
 
 def bound(low: int, high: int, meaning: str, default: Any = attrs.NOTHING) -> Any:

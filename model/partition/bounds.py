@@ -28,6 +28,8 @@ class PartitionBounds:
     fetch_steps: int = bound(
         1, 3, "1: a fetch is one step; 2: its response travels and can be lost; 3: its request can, too", 2
     )
+    batch_records: int = bound(1, 3, "records that a producer can send in one batch", 1)
+    fetch_records: int = bound(1, 7, "records that a fetch response can hold; at least one batch", 1)
     isr_changes_in_flight: int = bound(1, 2, "ISR changes of one leader that can be in flight", 1)
     leader_moves: int = budget("leadership moved without a failure, as by a preferred election")
     spurious_fences: int = budget("a running broker fenced, as by a lost session")

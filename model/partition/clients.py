@@ -5,12 +5,13 @@ from __future__ import annotations
 from highwater.model.language.declarations import action
 from highwater.model.language.domain import Integers
 from highwater.model.language.records import evolve, replaced
-from highwater.model.log import Record, brokers, offsets
+from highwater.model.log import brokers, offsets
+from highwater.model.partition.batches import Place, Record, batch_end, is_inside
 from highwater.model.partition.bounds import PartitionBounds
 from highwater.model.partition.high_watermark import min_isr, with_leader
 from highwater.model.partition.logs import appended, without_records_below
 from highwater.model.partition.protocol import Acks, PartitionProtocol
-from highwater.model.partition.state import Partition
+from highwater.model.partition.state import Leader, Partition
 
 
 @action(actor="leader", leader=brokers)
@@ -27,19 +28,63 @@ def produce(
     Source: kafka.cluster.Partition#appendMessagesToLeader (0.8.0 to 0.10.1), #appendRecordsToLeader (0.10.2 to 3.8).
     """
     replica = partition.presumed_leader(leader)
-    if replica is None:
+    if replica is None or not takes_records(replica, protocol, bounds):
         return None
-    if protocol.acks is Acks.ALL and len(replica.leadership.isr) < min_isr(
-        replica.leadership.assignment, protocol, bounds
-    ):
+    return with_batch(partition, leader, replica, 1, protocol, bounds)
+
+
+@action(
+    actor="leader",
+    needs=lambda bounds: bounds.batch_records > 1,
+    leader=brokers,
+    size=lambda bounds: Integers(2, bounds.batch_records),
+)
+def produce_batch(
+    partition: Partition, leader: int, size: int, protocol: PartitionProtocol, bounds: PartitionBounds
+) -> Partition | None:
+    """A producer sends several records in one batch to a presumed leader, which appends it.
+
+    Actor: the leader.
+    Enabled: as `produce`.
+    Effect: as `produce`; the batch is appended, acknowledged, fetched and cut as a whole.
+    Source: kafka.cluster.Partition#appendRecordsToLeader (0.11 to 3.8); KIP-98, which gave each batch a base offset.
+    """
+    replica = partition.presumed_leader(leader)
+    if replica is None or not takes_records(replica, protocol, bounds):
         return None
-    if replica.leadership.candidate is not None:
-        return None  # maybeExpandIsr, which is about to propose the candidate, holds the lock
-    record = Record(partition.next_record_id, replica.leader_epoch)
-    after = evolve(partition, next_record_id=partition.next_record_id + 1)
+    return with_batch(partition, leader, replica, size, protocol, bounds)
+
+
+def takes_records(replica: Leader, protocol: PartitionProtocol, bounds: PartitionBounds) -> bool:
+    """Whether a leader appends what a producer sends: its ISR is large enough, and nobody else holds its lock.
+
+    `maybeExpandIsr`, which is about to propose a candidate, holds it.
+    """
+    leadership = replica.leadership
+    if protocol.acks is Acks.ALL and len(leadership.isr) < min_isr(leadership.assignment, protocol, bounds):
+        return False
+    return leadership.candidate is None
+
+
+def with_batch(
+    partition: Partition,
+    leader: int,
+    replica: Leader,
+    size: int,
+    protocol: PartitionProtocol,
+    bounds: PartitionBounds,
+) -> Partition:
+    """The state after a leader has appended a batch of new records, and has answered its producer if acks=1."""
+    first = partition.next_record_id
+    after = evolve(partition, next_record_id=first + size)
     if protocol.acks is Acks.LEADER:
-        after = evolve(after, clients=evolve(after.clients, acked=after.clients.acked | {record.id}))
-    return with_leader(after, leader, appended(replica, record, protocol), protocol, bounds)
+        after = evolve(
+            after, clients=evolve(after.clients, acked=after.clients.acked | set(range(first, first + size)))
+        )
+    for number in range(size):
+        place = Place.NEXT if number else Place.FIRST
+        replica = appended(replica, Record(first + number, replica.leader_epoch, place), protocol)
+    return with_leader(after, leader, replica, protocol, bounds)
 
 
 @action(actor="leader", needs=lambda bounds: bounds.refused_produces, leader=brokers)
@@ -67,8 +112,9 @@ def give_up(partition: Partition, leader: int, offset: int, protocol: PartitionP
     """A produce request with acks=all times out.
 
     Actor: the producer.
-    Enabled: a presumed leader has its record and has not committed it; the budget allows it.
-    Effect: the producer gets REQUEST_TIMED_OUT, and no other response. The record stays in the log.
+    Enabled: a presumed leader has its batch, which begins at the offset, and has not committed it; the budget allows
+        it.
+    Effect: the producer gets REQUEST_TIMED_OUT, and no other response. The records stay in the log.
     Source: kafka.server.DelayedProduce#onExpiration (0.9 to 3.8).
     """
     replica = partition.presumed_leader(leader)
@@ -79,12 +125,13 @@ def give_up(partition: Partition, leader: int, offset: int, protocol: PartitionP
         or offset < replica.high_watermark
     ):
         return None
-    record, clients = replica.log[offset].id, partition.clients
-    if offset < replica.leadership.waiting_from or record in clients.rejected:
+    log, clients = replica.log, partition.clients
+    if offset < replica.leadership.waiting_from or log[offset].id in clients.rejected or is_inside(log, offset):
         return None
+    sent = {record.id for record in log[offset : batch_end(log, offset)]}
     return evolve(
         partition,
-        clients=evolve(clients, rejected=clients.rejected | {record}),
+        clients=evolve(clients, rejected=clients.rejected | sent),
         used=partition.spent("produce_timeouts"),
     )
 
@@ -141,12 +188,13 @@ def ask_end_offset(partition: Partition, leader: int, protocol: PartitionProtoco
     offset=lambda bounds: Integers(1, bounds.log_length_max),
 )
 def delete_old_records(partition: Partition, leader: int, offset: int) -> Partition | None:
-    """Retention deletes the records below an offset from a leader's log.
+    """Retention or a client deletes the records below an offset from a leader's log.
 
     Actor: the leader.
     Enabled: it presumes leadership; the offset is above its log start offset and not above its high watermark.
     Effect: the log starts at that offset.
-    Abstracts: segments and their sizes.
+    Abstracts: segments and their sizes. Retention deletes whole segments; a client may name an offset inside a batch,
+        which stays in the log and is served as a whole.
     Source: kafka.log.Log#deleteOldSegments, which keeps what is above the high watermark (0.11.0.1, KAFKA-5634).
     """
     replica = partition.presumed_leader(leader)

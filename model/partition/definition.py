@@ -8,7 +8,7 @@ import attrs
 
 from highwater.model.language.definition import Definition, Model
 from highwater.model.language.records import evolve
-from highwater.model.log import NO_EPOCH, Record
+from highwater.model.log import NO_EPOCH
 from highwater.model.partition import (
     alter_partition,
     clients,
@@ -22,6 +22,7 @@ from highwater.model.partition import (
     truncating,
     zookeeper_isr,
 )
+from highwater.model.partition.batches import Record
 from highwater.model.partition.bounds import PartitionBounds
 from highwater.model.partition.controlling import election_of
 from highwater.model.partition.logs import appended, stopped, with_epoch_of_election
@@ -44,6 +45,7 @@ from highwater.model.partition.state import (
 
 CLIENTS = (
     clients.produce,
+    clients.produce_batch,
     clients.refuse_record,
     clients.give_up,
     clients.consume,

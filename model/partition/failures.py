@@ -6,6 +6,7 @@ from highwater.model.language.declarations import action
 from highwater.model.language.domain import Integers
 from highwater.model.language.records import evolve, replaced
 from highwater.model.log import NO_EPOCH, brokers
+from highwater.model.partition.batches import as_loaded, is_inside
 from highwater.model.partition.bounds import PartitionBounds
 from highwater.model.partition.controlling import with_elr
 from highwater.model.partition.disturbing import failing, stopping
@@ -43,14 +44,14 @@ def crash_with_loss(
     """A broker's machine fails, and records that were not flushed are lost.
 
     Actor: the broker.
-    Enabled: it runs; the budget allows it; `kept` is not beyond its log.
+    Enabled: it runs; the budget allows it; `kept` is not beyond its log, nor inside a batch: a torn one is dropped.
     Effect: the broker is down; its log keeps the records below `kept`.
     Abstracts: how far the log was flushed: any prefix may be left.
     Source: kafka.log.Log#recoverLog (2.0), which keeps what is on disk; log.flush.interval.messages is unlimited by
         default.
     """
     replica = partition.replicas[broker]
-    if not replica.is_up or kept > replica.log_end_offset or kept < replica.log_start:
+    if not replica.is_up or kept > replica.log_end_offset or kept < replica.log_start or is_inside(replica.log, kept):
         return None
     cut = (
         without_epochs_from(evolve(replica, log=replica.log[:kept]), kept) if kept < replica.log_end_offset else replica
@@ -126,10 +127,10 @@ def restart(
     Enabled: it is down. It is fenced, unless the protocol lets a broker register again without leaving the ISR: after
         the end of its session, and before the controller fences it.
     Effect: the broker runs with a new broker epoch, and is fenced until it has caught up with the metadata. It has its
-        log, the leader epochs of the records there, and the high watermark of its checkpoint. If it registers before it
-        was fenced, it stays in the ISR, and leads if it led; the controller refuses what the incarnation before has
-        asked for. Under some protocols a broker whose shutdown was unclean leaves ISR and ELR, because it may have
-        lost data.
+        log without a gap at its end, the leader epochs of the records there, and the high watermark of its checkpoint.
+        If it registers before it was fenced, it stays in the ISR, and leads if it led; the controller refuses what the
+        incarnation before has asked for. Under some protocols a broker whose shutdown was unclean leaves ISR and ELR,
+        because it may have lost data.
     Source: kafka.log.LogManager#loadLogs, kafka.server.ReplicaManager#getOrCreatePartition (0.10.2); kafka.log.Log,
         whose loading cuts the epoch cache at the log end offset (0.11 to 2.8), kafka.log.LogLoader#load (3.0 to 3.8);
         org.apache.kafka.controller.ClusterControlManager#registerBroker (3.5.1; 4.0.0), #checkBrokerEpoch (2.8.0 to
@@ -155,6 +156,9 @@ def restart(
         changed = with_elr(
             evolve(changed, partition_epoch=quorum.partition_epoch + 1), quorum.isr - gone, gone, protocol, bounds
         )
+    if bounds.batch_records > 1:
+        loaded_log = as_loaded(replica.log)
+        replica = evolve(replica, log=loaded_log, high_watermark=min(replica.high_watermark, len(loaded_log)))
     loaded = without_epochs_from(replica, replica.log_end_offset)
     return evolve(partition, quorum=changed).with_replica(broker, evolve(loaded, process=Process.UP, clean=False))
 

@@ -6,11 +6,13 @@ handles the request at once, and the response may be late or lost. With three, t
 
 from __future__ import annotations
 
+import functools
 from typing import cast
 
 from highwater.model.language.declarations import action
 from highwater.model.language.records import evolve
-from highwater.model.log import NO_EPOCH, Record, brokers
+from highwater.model.log import NO_EPOCH, brokers
+from highwater.model.partition.batches import begins_before
 from highwater.model.partition.bounds import PartitionBounds
 from highwater.model.partition.logs import (
     appended,
@@ -35,7 +37,7 @@ def request_of(replica: Replica, protocol: PartitionProtocol) -> Fetch:
     elif protocol.truncation_rules.fetches_name_epochs:
         epoch = latest_epoch(replica)
     leader = cast("int", replica.leader)
-    return Fetch(Stage.REQUEST, leader, replica.leader_epoch, replica.log_end_offset, epoch, 0, 0, 0, None)
+    return Fetch(Stage.REQUEST, leader, replica.leader_epoch, replica.log_end_offset, epoch, 0, 0, 0, ())
 
 
 def has_stopped_fetching(partition: Partition, follower: int) -> bool:
@@ -126,10 +128,16 @@ def may_cut(replica: Replica, response: Fetch, protocol: PartitionProtocol) -> b
 def received(partition: Partition, follower: int, response: Fetch, protocol: PartitionProtocol) -> Partition:
     """The state after a follower has handled a response.
 
+    If the leader's log starts inside a batch, a follower whose log is empty takes the batch all the same (1.0.2, 1.1.1;
+    KAFKA-6975). Any other batch that begins before the log end is refused: Kafka stops to fetch the partition then
+    (2.3), or all that the thread fetches (0.11 to 2.2); here the follower tries again, in vain.
+
     Kafka finds the divergence and truncates under two locks. These are two steps here only if the first one raises the
     high watermark.
     Source: kafka.server.AbstractFetcherThread#processFetchRequest (0.10.2; 2.8), #truncateOnFetchResponse (2.8 to 3.8),
-        ReplicaFetcherThread#processPartitionData.
+        ReplicaFetcherThread#processPartitionData; kafka.log.Log#append, which refuses a first offset below the next
+        one (0.11 to 2.8); kafka.cluster.Partition#appendRecordsToFollowerOrFutureReplica (2.0 to 3.8);
+        kafka.server.AbstractFetcherThread#markPartitionFailed (2.3 to 3.8).
     """
     expected = is_expected(partition.replicas[follower], response)
     replica = without_fetch(partition.replicas[follower], protocol)
@@ -140,7 +148,9 @@ def received(partition: Partition, follower: int, response: Fetch, protocol: Par
     if not (may_cut(replica, response, protocol) if cuts else expected):
         return partition.with_replica(follower, replica)
     if response.stage is Stage.RECORD:
-        replica = appended(replica, cast("Record", response.record), protocol)
+        if begins_before(response.records) and replica.log_end_offset > replica.log_start:
+            return partition.with_replica(follower, replica)
+        replica = functools.reduce(lambda so_far, each: appended(so_far, each, protocol), response.records, replica)
         replica = evolve(replica, high_watermark=bounded(response.high_watermark, replica))
         return partition.with_replica(follower, with_log_start(replica, response.log_start))
     if response.stage is Stage.NOTHING_NEW:
@@ -262,7 +272,7 @@ def receive_fetch(partition: Partition, follower: int, protocol: PartitionProtoc
     Actor: the follower.
     Enabled: it runs, and the response is in flight. If followers drop late responses, a change of leadership has
         dropped it already.
-    Effect: the follower appends the record, takes over the high watermark, or truncates to where its log diverges from
+    Effect: the follower appends the records, takes over the high watermark, or truncates to where its log diverges from
         the leader's.
     Source: see `received`.
     """

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Set
 
 from highwater.model.language.records import evolve
+from highwater.model.partition.batches import Place
 from highwater.model.partition.bounds import PartitionBounds
 from highwater.model.partition.protocol import Acks, HighWatermarkSet, PartitionProtocol, WaitsForNonIsr
 from highwater.model.partition.state import Clients, Follower, Leader, Leadership, Partition, Replica, Standing
@@ -134,7 +135,8 @@ def exposed(
         record = replica.log[offset]
         if offset >= len(seen):
             seen = seen + (record,)
-        if protocol.acks is Acks.ALL and offset >= leadership.waiting_from and record.id not in rejected:
+        waited_for = offset >= leadership.waiting_from and record.place is not Place.GAP
+        if protocol.acks is Acks.ALL and waited_for and record.id not in rejected:
             acked, rejected = (acked | {record.id}, rejected) if enough else (acked, rejected | {record.id})
     epoch = max(clients.commit_epoch, replica.leader_epoch)
     return evolve(clients, exposed=seen, acked=acked, rejected=rejected, commit_epoch=epoch)

@@ -9,9 +9,10 @@ from __future__ import annotations
 from typing import TypeVar, cast
 
 from highwater.model.language.records import evolve
-from highwater.model.log import NO_EPOCH, Record
+from highwater.model.log import NO_EPOCH
+from highwater.model.partition.batches import DELETED, Place, Record, cut
 from highwater.model.partition.protocol import HighWatermarkCheckpoint, PartitionProtocol
-from highwater.model.partition.state import DELETED, UNKNOWN_FOLLOWER, Process, Replica
+from highwater.model.partition.state import UNKNOWN_FOLLOWER, Process, Replica
 
 AnyReplica = TypeVar("AnyReplica", bound=Replica)
 EpochEnd = tuple[int, int]  # a leader epoch, and its end offset (exclusive)
@@ -72,8 +73,9 @@ def with_epoch_of_election(replica: Replica, epoch: int, protocol: PartitionProt
 
 
 def appended(replica: AnyReplica, record: Record, protocol: PartitionProtocol) -> AnyReplica:
-    """The replica with one more record, and its epoch in the cache."""
-    replica = with_epoch(replica, record.leader_epoch, replica.log_end_offset, protocol)
+    """The replica with one more record, and its epoch in the cache; a gap has none."""
+    if record.place is not Place.GAP:
+        replica = with_epoch(replica, record.leader_epoch, replica.log_end_offset, protocol)
     return evolve(replica, log=replica.log + (record,))
 
 
@@ -87,7 +89,7 @@ def truncated(replica: Replica, offset: int, protocol: PartitionProtocol) -> Rep
         high_watermark = (
             min(replica.high_watermark, offset) if protocol.truncation_lowers_high_watermark else replica.high_watermark
         )
-        replica = evolve(replica, log=replica.log[:offset], high_watermark=high_watermark)
+        replica = evolve(replica, log=cut(replica.log, replica.log_start, offset), high_watermark=high_watermark)
         if replica.log_start > offset:
             replica = evolve(replica, log_start=offset)
         return without_epochs_from(replica, offset)

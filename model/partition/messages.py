@@ -6,10 +6,17 @@ from enum import Enum
 
 import attrs
 
-from highwater.model.language.domain import Integers, Maybe, OneOf, SetOf
+from highwater.model.language.domain import Integers, Maybe, OneOf, SequenceOf, SetOf
 from highwater.model.language.records import records, within
-from highwater.model.log import NO_EPOCH, Record, brokers, epochs, per_broker
-from highwater.model.partition.bounds import fetched_broker_epochs, log_offsets, log_starts, partition_epochs
+from highwater.model.log import NO_EPOCH, brokers, epochs, per_broker
+from highwater.model.partition.batches import Record
+from highwater.model.partition.bounds import (
+    PartitionBounds,
+    fetched_broker_epochs,
+    log_offsets,
+    log_starts,
+    partition_epochs,
+)
 
 
 class Stage(Enum):
@@ -32,6 +39,12 @@ class Answer(Enum):
     STALE = "stale"
 
 
+def fetched_records(bounds: PartitionBounds) -> SequenceOf:
+    """The domain of the records in a fetch response."""
+    several = bounds.batch_records > 1 or bounds.fetch_records > 1
+    return SequenceOf(records(Record)(bounds), bounds.log_length_max if several else 1)
+
+
 @attrs.frozen
 class Fetch:
     """A follower's fetch in flight: the request, and later the response.
@@ -44,7 +57,7 @@ class Fetch:
             largest epoch up to it.
         end_offset: of a diverging response, the end offset of that epoch in the leader's log.
         high_watermark, log_start: the leader's.
-        record: the record in the response, if it has one.
+        records: those in the response.
     """
 
     stage: Stage = within(OneOf(Stage))
@@ -55,7 +68,7 @@ class Fetch:
     end_offset: int = within(log_offsets)
     high_watermark: int = within(log_offsets)
     log_start: int = within(log_starts)
-    record: Record | None = within(lambda bounds: Maybe(records(Record)(bounds)))
+    records: tuple[Record, ...] = within(fetched_records)
 
     def __str__(self) -> str:
         asked = f"b{self.leader}@e{self.leader_epoch} from {self.offset}"
@@ -66,7 +79,9 @@ class Fetch:
                 return f"from {asked}: {self.stage.value} at {self.end_offset} of e{self.epoch}"
             case Stage.OUT_OF_RANGE:
                 return f"from {asked}: out of range"
-        return f"from {asked}: {self.record or 'nothing new'}, high watermark {self.high_watermark}"
+        return (
+            f"from {asked}: {' '.join(map(str, self.records)) or 'nothing new'}, high watermark {self.high_watermark}"
+        )
 
 
 @attrs.frozen

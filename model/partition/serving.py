@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from highwater.model.language.records import evolve, replaced
 from highwater.model.log import NO_EPOCH
+from highwater.model.partition.batches import fetched
 from highwater.model.partition.bounds import PartitionBounds
 from highwater.model.partition.high_watermark import with_leader
 from highwater.model.partition.logs import end_of_epoch
@@ -34,7 +35,7 @@ def served(
     in_epoch = request.leader_epoch == replica.leader_epoch or not sees_epoch
     for_high_watermark = in_epoch or not protocol.fence_high_watermark
     for_isr = in_epoch or not protocol.fence_isr
-    response = response_to(replica, request, protocol)
+    response = response_to(replica, request, protocol, bounds)
     noted = response.stage is not Stage.DIVERGING or protocol.diverging_fetch_updates_leo
     if noted and response.stage is not Stage.OUT_OF_RANGE and (for_high_watermark or for_isr):
         known = caught_up_to(partition, replica, follower, request.offset, bounds)
@@ -75,7 +76,7 @@ def caught_up_to(
     )
 
 
-def response_to(replica: Replica, request: Fetch, protocol: PartitionProtocol) -> Fetch:
+def response_to(replica: Replica, request: Fetch, protocol: PartitionProtocol, bounds: PartitionBounds) -> Fetch:
     """A leader's response. Source: kafka.log.Log#read (0.10.2); kafka.cluster.Partition#readRecords (2.8)."""
     offset, high_watermark, log_start = request.offset, replica.high_watermark, replica.log_start
     if request.epoch != NO_EPOCH:
@@ -92,7 +93,7 @@ def response_to(replica: Replica, request: Fetch, protocol: PartitionProtocol) -
         return evolve(
             request, stage=Stage.NOTHING_NEW, epoch=NO_EPOCH, high_watermark=high_watermark, log_start=log_start
         )
-    record = replica.log[offset]
+    records = fetched(replica.log, offset, bounds)
     return evolve(
-        request, stage=Stage.RECORD, epoch=NO_EPOCH, high_watermark=high_watermark, log_start=log_start, record=record
+        request, stage=Stage.RECORD, epoch=NO_EPOCH, high_watermark=high_watermark, log_start=log_start, records=records
     )

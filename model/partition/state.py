@@ -3,7 +3,7 @@
 One partition has a replica on every broker. Offsets count from 0; log end offset and high watermark are exclusive.
 Epochs count from 0, and -1 is "none". A run begins with broker 0 as the leader of epoch 0, followed by all others.
 
-Abstractions: a fetch response has at most one record; a follower has one fetch in flight, a leader one ISR change (a
+Abstractions: a follower has one fetch in flight, a leader one ISR change (a
 bound allows two); the controller acts at once and never fails; there is no time: a timeout may end at any moment.
 """
 
@@ -17,7 +17,8 @@ import attrs
 from highwater.model.budgets import spent, times
 from highwater.model.language.domain import BOOLEAN, ArrayOf, Integers, Maybe, OneOf, SequenceOf, SetOf
 from highwater.model.language.records import evolve, records, replaced, within
-from highwater.model.log import NO_EPOCH, Record, brokers, per_broker
+from highwater.model.log import NO_EPOCH, brokers, per_broker
+from highwater.model.partition.batches import Place, Record
 from highwater.model.partition.bounds import (
     PartitionBounds,
     broker_epochs,
@@ -29,9 +30,6 @@ from highwater.model.partition.bounds import (
     record_ids,
 )
 from highwater.model.partition.messages import Election, Fetch, IsrChange
-
-# stands in a log for each record that retention has deleted: read a log only from `log_start` on
-DELETED = Record(0, 0)
 
 
 class Process(Enum):
@@ -154,7 +152,7 @@ class Replica:
 
     def has_offset(self, offset: int) -> bool:
         """Whether the log has a record at the offset."""
-        return self.log_start <= offset < len(self.log)
+        return self.log_start <= offset < len(self.log) and self.log[offset].place is not Place.GAP
 
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from highwater.claims.spec import Spec
 from highwater.conformance.abstraction import NOT_SHOWN, both_sides, differences
 from highwater.model.language.domain import ArrayOf, Maybe, SequenceOf, Struct
 from highwater.model.language.records import domain_of
-from highwater.model.log import Record
+from highwater.model.partition.batches import Record
 from highwater.model.partition.state import Partition
 
 Claim = Callable[..., Spec]

@@ -30,7 +30,7 @@ def learns(leader_epoch: int, partition_epoch: int, isr: list[int]) -> dict[str,
 def seen_after(harness: Harness, *steps: dict[str, Any]) -> dict[str, Any]:
     """What broker 0, which leads and has asked for an ISR without broker 1, knows after some steps."""
     reset = {"do": "reset", "brokers": 3, "min_insync_replicas": 2, "clock_stands_still": False}
-    append = {"do": "append", "broker": 0, "record": 1, "acks": -1, "view": ACTIVE}
+    append = {"do": "append", "broker": 0, "records": [1], "acks": -1, "view": ACTIVE}
     done = harness.run(
         [reset, learns(0, 0, [0, 1, 2]), append, ASKS, *steps, {"do": "nothing", "broker": 0, "see": [0]}]
     )

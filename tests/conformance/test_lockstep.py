@@ -89,6 +89,14 @@ def test_metadata_that_kafka_obeys_where_it_should_ignore_them_are_noticed(
     assert kinds(session.conform(claim(initial_isr=1), Wanted())) == {"learn_isr"}
 
 
+def test_batches_are_fetched_and_a_log_starts_inside_one_as_in_kafka(claim: Claim) -> None:
+    sizes = {"log_length_max": 2, "records_max": 2, "leader_epoch_max": 0, "initial_isr": 1, "retentions": 1}
+    with harness_of("3.9.1") as harness:
+        found = Session(harness).conform(claim("kafka-3.9.1", **sizes, batch_records=2, fetch_records=2), Wanted())
+    assert found.agrees and found.executed == found.reachable
+    assert {"produce_batch", "delete_old_records", "handle_out_of_range"} <= found.executed.keys()
+
+
 def test_a_producer_that_gives_up_is_answered_that_its_request_timed_out(claim: Claim, session: Session) -> None:
     found = session.conform(claim(produce_timeouts=1), Wanted())
     assert found.agrees and found.executed == found.reachable

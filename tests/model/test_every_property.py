@@ -11,6 +11,7 @@ from highwater.claims.building import build_system
 from highwater.claims.resolving import resolve_model, variants, with_preset
 from highwater.explorer.system import System, judge
 from highwater.explorer.verdict import Verdict
+from highwater.model import log
 from highwater.model.catalogue import MODELS
 from highwater.model.kraft_reference.messages import Answer, Proposal
 from highwater.model.kraft_reference.messages import Record as Value
@@ -18,7 +19,7 @@ from highwater.model.kraft_reference.state import Role, Status
 from highwater.model.language.declarations import Instance, Transition
 from highwater.model.language.definition import Property
 from highwater.model.language.records import evolve
-from highwater.model.log import Record
+from highwater.model.partition.batches import GAP, Record
 from highwater.model.quorum_reference.kip_853.entries import Command
 from highwater.model.quorum_reference.kip_853.entries import Entry as Written
 from highwater.model.quorum_reference.kip_853.state import Role as Part
@@ -54,6 +55,7 @@ PARTITION: Model = (
     {"brokers": 2, "log_length_max": 2, "records_max": 2, "leader_epoch_max": 2},
 )
 CHECKPOINTS: Model = (*PARTITION[:2], {**PARTITION[2], "checkpoints": 1})
+BATCHES: Model = (*PARTITION[:2], {**PARTITION[2], "batch_records": 2})
 RETENTION: Model = (*PARTITION[:2], {**PARTITION[2], "retentions": 1})
 KRAFT: Model = (
     "kraft",
@@ -63,14 +65,15 @@ KRAFT: Model = (
 
 CLIENT_LOG: Model = ("client-log", {}, {"log_length_max": 2, "records_max": 2})
 NOBODY = frozenset[int]()
+K0, K1 = log.Record(0, 0), log.Record(1, 0)
 R0, R1 = Record(0, 0), Record(1, 0)
 V0, V1 = Value(1, 0), Value(1, 1)
 
 FALSE: list[tuple[Model, str, Mapping[str, Any]]] = [
     (KIP_320, "elected_leader_in_isr", {"quorum.leader": 0, "quorum.isr": frozenset({1})}),
     (KIP_320, "high_watermark_within_log", {"replicas.1.high_watermark": 1}),
-    (KIP_320, "records_are_unique_within_a_log", {"replicas.1.log": (R0, R0)}),
-    (KIP_320, "same_offset_and_epoch_mean_same_record", {"replicas.0.log": (R0,), "replicas.1.log": (R1,)}),
+    (KIP_320, "records_are_unique_within_a_log", {"replicas.1.log": (K0, K0)}),
+    (KIP_320, "same_offset_and_epoch_mean_same_record", {"replicas.0.log": (K0,), "replicas.1.log": (K1,)}),
     (ASYNC_ISR, "valid_high_watermark", {"leader.isr": frozenset({0}), "leader.offsets": (1, 0)}),
     (
         KAFKA_3_5,
@@ -133,6 +136,7 @@ FALSE: list[tuple[Model, str, Mapping[str, Any]]] = [
     (KIP_853, "states_match_roles", {"servers.1.role": Part.OBSERVER, "servers.1.standing": Place.CANDIDATE}),
     (KIP_853, "states_match_roles", {"servers.1.standing": Place.UNATTACHED}),
     (KIP_853, "valid_votes_recv", {"servers.1.votes": frozenset({1})}),
+    (BATCHES, "batches_are_cut_as_a_whole", {"replicas.1.log": (GAP,)}),
     (PARTITION, "own_isr_is_complete", {"replicas.0.log": (R0,), "replicas.0.high_watermark": 1}),
     (
         PARTITION,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import attrs
 import pytest
 
-from highwater.model.log import Record
+from highwater.model.partition.batches import Record
 from highwater.model.partition.definition import initial_states
 from highwater.model.partition.logs import without_records_below
 from highwater.model.partition.messages import Fetch, Stage
@@ -159,8 +159,9 @@ def answer(log_start: int, epoch: int, offset: int) -> tuple[str, int, int] | st
     (state,) = initial_states(bounds, REPAIRED)
     cache = tuple(STARTS.get(each) for each in range(12))
     leader = attrs.evolve(state.replicas[0], log=(Record(0, 0),) * 17, epoch_starts=cache, high_watermark=17)
-    request = Fetch(Stage.REQUEST, 0, 10, offset, epoch, 0, 0, 0, None)
-    response = response_to(without_records_below(leader, log_start) if log_start else leader, request, REPAIRED)
+    request = Fetch(Stage.REQUEST, 0, 10, offset, epoch, 0, 0, 0, ())
+    begun = without_records_below(leader, log_start) if log_start else leader
+    response = response_to(begun, request, REPAIRED, bounds)
     return (
         ("diverging", response.epoch, response.end_offset)
         if response.stage is Stage.DIVERGING

@@ -7,7 +7,8 @@ from __future__ import annotations
 import attrs
 import pytest
 
-from highwater.model.log import NO_EPOCH, Record
+from highwater.model.log import NO_EPOCH
+from highwater.model.partition.batches import DELETED, GAP, Place, Record, as_loaded, cut, fetched
 from highwater.model.partition.bounds import PartitionBounds
 from highwater.model.partition.definition import initial_states
 from highwater.model.partition.logs import (
@@ -156,3 +157,40 @@ def test_with_kip_101_a_follower_looks_at_the_offset_only() -> None:
 def test_a_log_that_begins_anew_is_empty() -> None:
     made = restarted_at(log_of(0, 0), 5)
     assert (made.log_start, made.log_end_offset, made.high_watermark, starts(made)) == (5, 5, 5, {})
+
+
+def shown(log: tuple[Record, ...]) -> str:
+    return " ".join(map(str, log))
+
+
+def in_batches(*sizes: int) -> tuple[Record, ...]:
+    places = [place for size in sizes for place in (Place.FIRST, *[Place.NEXT] * (size - 1))]
+    return tuple(Record(number, 0, place) for number, place in enumerate(places))
+
+
+@pytest.mark.parametrize(
+    ("offset", "left"), [(4, "r0@e0 +r1@e0 r2@e0 gap"), (3, "r0@e0 +r1@e0 r2@e0"), (1, "gap"), (0, "")]
+)
+def test_truncation_inside_a_batch_leaves_a_gap_up_to_the_offset(offset: int, left: str) -> None:
+    log = in_batches(2, 1, 2)
+    assert shown(cut(log, 0, offset)) == left
+    assert shown(as_loaded(cut(log, 0, offset))) == left.removesuffix("gap").strip()
+
+
+def test_truncation_at_the_log_start_leaves_no_gap_below_it() -> None:
+    assert cut((DELETED, *in_batches(2)[1:]), 1, 1) == (DELETED,)
+
+
+@pytest.mark.parametrize(
+    ("offset", "room", "response"),
+    [(0, 1, "r0@e0 +r1@e0"), (0, 3, "r0@e0 +r1@e0 r2@e0"), (0, 4, "r0@e0 +r1@e0 r2@e0"), (1, 2, "+r1@e0 r2@e0")],
+)
+def test_a_fetch_returns_whole_batches_that_fit_and_at_least_one(offset: int, room: int, response: str) -> None:
+    bounds = PartitionBounds(brokers=1, log_length_max=7, records_max=7, leader_epoch_max=0, fetch_records=room)
+    assert shown(fetched(in_batches(2, 1, 2), offset, bounds)) == response
+
+
+def test_a_fetch_reads_over_a_gap_to_the_next_batch() -> None:
+    bounds = PartitionBounds(brokers=1, log_length_max=7, records_max=7, leader_epoch_max=0)
+    log = (GAP, *in_batches(1))
+    assert fetched(log, 0, bounds) == log and fetched((GAP,), 0, bounds) == (GAP,)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from highwater.model.language.domain import ArrayOf, Integers, Maybe, SequenceOf, SetOf, Struct
@@ -125,14 +125,23 @@ def role(leader: str | None, epoch: int | None, *, leads: bool, stale: bool = Fa
 
 
 def log_of(
-    domain: SequenceOf, records: Sequence[Any], high_watermark: int | None = None, start: int = 0, name: str = "log"
+    domain: SequenceOf,
+    records: Sequence[Any],
+    high_watermark: int | None = None,
+    start: int = 0,
+    name: str = "log",
+    text_of: Callable[[Any], str] | None = None,
 ) -> Log:
-    """A log from a sequence of records, whose leader epoch is looked for by name."""
+    """A log from a sequence of records, whose leader epoch is looked for by name. Without `text_of` all other fields of
+    a record are its text.
+    """
     epoch = _epoch_field(domain.of)
 
     def block(record: Any) -> Block:
         if epoch is None:
             return Block(domain.of.show(record))
+        if text_of is not None:
+            return Block(text_of(record), getattr(record, epoch))
         rest = {key: of for key, of in domain.of.fields.items() if key != epoch}
         text = (
             f"r{record.id}"

@@ -5,6 +5,7 @@ sent.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
+from operator import attrgetter
 from typing import Any
 
 from highwater.model.language.declarations import Instance
@@ -59,7 +60,7 @@ def controller_lane(partition: Partition) -> Lane:
 def clients_lane(domain: Struct, partition: Partition) -> Lane:
     """What was promised: by offset what was once committed, and what was acknowledged to producers."""
     clients, of = partition.clients, domain.fields["clients"]
-    logs = [log_of(of.fields["exposed"], clients.exposed, name="exposed")]
+    logs = [log_of(of.fields["exposed"], clients.exposed, name="exposed", text_of=attrgetter("name"))]
     if clients.consumed:
         read = tuple(Block("-" if record is None else f"r{record}") for record in clients.consumed)
         logs.append(Log(read, room=len(read), name="read last"))
@@ -115,7 +116,9 @@ def broker_lane(log: SequenceOf, partition: Partition, broker: int) -> Lane:
         facts.append(Fact("checkpoint", str(replica.checkpoint)))
     if epoch := quorum.registrations[broker].broker_epoch:
         facts.append(Fact("broker epoch", str(epoch)))
-    kept = log_of(log, replica.log[replica.log_start :], replica.high_watermark, replica.log_start)
+    kept = log_of(
+        log, replica.log[replica.log_start :], replica.high_watermark, replica.log_start, text_of=attrgetter("name")
+    )
     return Lane(tuple(badges), (kept,), name_sets, tuple(facts))
 
 
@@ -144,7 +147,7 @@ def fetch_message(broker: int, fetch: Fetch) -> Message:
     key, leader = ("fetch", broker, fetch), f"b{fetch.leader}"
     if fetch.stage is Stage.REQUEST:
         return Message(key, "Fetch", f"from {fetch.offset}", f"b{broker}", leader, fetch.leader_epoch)
-    content = f"{fetch.record}" if fetch.record is not None else fetch.stage.value
+    content = " ".join(map(str, fetch.records)) or fetch.stage.value
     if fetch.stage is Stage.DIVERGING:
         content += f": e{fetch.epoch} ends at {fetch.end_offset}" if fetch.epoch >= 0 else f": at {fetch.end_offset}"
     return Message(
