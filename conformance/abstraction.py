@@ -10,7 +10,7 @@ from typing import Any
 
 import attrs
 
-from highwater.conformance import controller_side
+from highwater.conformance import controller_side, questions
 from highwater.model.partition.batches import Place
 from highwater.model.partition.messages import Answer, Fetch, IsrChange, Stage
 from highwater.model.partition.protocol import Acks, HighWatermarkCheckpoint
@@ -83,7 +83,9 @@ def _fields(
         else:
             replica = partition.replicas[int(name)]
             of_replica = _compared(replica, int(name), real, protocol, bounds)
-            yield f"b{name}", chain(of_replica, _of_producers(partition, real, protocol), _of_consumer(replica, real))
+            answers = questions.compared(replica, int(name), real, protocol, bounds)
+            others = (_of_producers(partition, real, protocol), _of_consumer(replica, real), answers)
+            yield f"b{name}", chain(of_replica, *others)
 
 
 def _of_producers(partition: Partition, real: Mapping[str, Any], protocol: Any) -> Iterator[tuple[str, Any, Any]]:
@@ -164,7 +166,7 @@ def _of_leadership(
     for follower, known in enumerate(replica.followers):
         if follower == broker or follower not in leadership.assignment:
             continue
-        end, caught_up, epoch = real["followers"].get(str(follower), (None, None, None))
+        end, caught_up, epoch, _ = real["followers"].get(str(follower), (None, None, None, None))
         yield f"follower b{follower} log end offset", -1 if known.log_end_offset is None else known.log_end_offset, end
         yield f"follower b{follower} broker epoch", known.broker_epoch, epoch
         if bounds.caught_up_times and follower not in leadership.isr:

@@ -70,6 +70,7 @@ def beginning(partition: Partition, bounds: Any, configured: Any) -> list[Operat
         "min_insync_replicas": bounds.min_insync_replicas,
         "fetch_records": bounds.fetch_records,
         "clock_stands_still": bool(bounds.caught_up_times),
+        "copied_ahead": bool(bounds.directory_moves) and not bounds.retentions,
     }
     election = partition.elections[0]
     controller = controller_side.begin(partition, bounds, configured)
@@ -299,6 +300,10 @@ def checkpoint_high_watermark(before: Partition, broker: int) -> list[Operation]
     return [{"do": "checkpoint", "broker": broker, "see": [broker]}]
 
 
+def move_replica(before: Partition, broker: int) -> list[Operation]:
+    return [{"do": "move", "broker": broker, "see": [broker]}]
+
+
 def delete_old_records(before: Partition, leader: int, offset: int) -> list[Operation]:
     return [{"do": "trim", "broker": leader, "offset": offset, "see": [leader]}]
 
@@ -320,7 +325,7 @@ MAPPED: Mapping[str, Step] = {
         produce, produce_batch, refuse_record, give_up, send_fetch, receive_fetch, lose_fetch, handle_out_of_range,
         propose_expansion, propose_shrink, propose_joint_shrink,
         outlast_lag_time, receive_isr_answer, lose_isr_answer, learn_leadership, learn_isr, crash, crash_with_loss,
-        end_controlled_shutdown, restart, checkpoint_high_watermark, delete_old_records, consume,
+        end_controlled_shutdown, restart, checkpoint_high_watermark, move_replica, delete_old_records, consume,
     )},
     "fetch_at_once": _fetching("fetch"),
     "fetch": _fetching("ask"),

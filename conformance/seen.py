@@ -70,7 +70,7 @@ def _replica(replica: Replica, real: Mapping[str, Any]) -> Replica:
         candidate=None,
     )
     known = list(replica.followers)
-    for follower, (end, _, epoch) in real["followers"].items():
+    for follower, (end, _, epoch, _) in real["followers"].items():
         end_offset = None if end < 0 else end
         known[int(follower)] = evolve(known[int(follower)], log_end_offset=end_offset, broker_epoch=int(epoch))
     return evolve(replica, leadership=leadership, followers=tuple(known))

@@ -45,6 +45,7 @@ CLAIMS = (
     "releases/retention_keeps_the_high_watermark_inside_the_log",
 )
 NEWEST_ONLY = (
+    "truncation/a_replica_that_moves_to_another_directory_keeps_committed_records",
     "promises/kafka_3_9_1_keeps_its_promises_while_two_produce_requests_time_out",
     "promises/kafka_4_1_keeps_its_other_promises_while_an_answer_is_lost",
     "promises/kafka_4_1_keeps_its_other_promises_while_a_broker_of_the_elr_shuts_down_and_returns",

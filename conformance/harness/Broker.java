@@ -6,6 +6,7 @@ import java.lang.reflect.Constructor;
 import java.lang.reflect.Field;
 import java.lang.reflect.Method;
 import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
@@ -63,7 +64,7 @@ final class Broker {
 
     final int id;
     final Clock clock;
-    private final File folder;
+    private final List<File> folders;
     private final Properties topicConfig;
     private Object logManager;
     private Object replicaManager;
@@ -76,6 +77,7 @@ final class Broker {
     private int fetchRecords = 1;
     private boolean serving;
     private boolean leaves;
+    private boolean leftBehind;
     boolean up;
     long epoch;
     long checkpoint;
@@ -83,26 +85,39 @@ final class Broker {
     final Deque<Proposal> proposals = new ArrayDeque<>();
     final Follower follower = new Follower(this);
     final Requests requests = new Requests();
+    final Moving moving = new Moving(this);
 
     Broker(int id, Clock clock, File folder, Properties topicConfig) {
         this.id = id;
         this.clock = clock;
-        this.folder = folder;
+        this.folders = List.of(folder, new File(folder.getPath() + "-other"));
         this.topicConfig = topicConfig;
-        folder.mkdirs();
+        for (File each : folders)
+            prepare(each, new Uuid(2_000 + folders.indexOf(each), 1 + id));
         start();
+    }
+
+    /** Make a log directory, which has a name for the controller. */
+    private void prepare(File folder, Uuid directory) {
+        folder.mkdirs();
+        try {
+            Files.writeString(new File(folder, "meta.properties").toPath(),
+                "version=1\ncluster.id=highwater\nnode.id=" + id + "\ndirectory.id=" + directory + "\n");
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
     }
 
     /** Start a process: a log manager that loads what is in the folder, and a metadata cache that has read nothing. */
     private void start() {
-        Deque<List<File>> folders = new ArrayDeque<>(List.of(List.of(folder), List.of()));  // those of logs, and those that failed
+        Deque<List<File>> given = new ArrayDeque<>(List.of(folders, List.of()));  // those of logs, and those that failed
         // until 4.0 the first of two says that logs keep their topic's id
         boolean[] first = {count(Reflect.longest(LOG_MANAGER), boolean.class) == 2};
         logManager = Reflect.construct(LOG_MANAGER, type -> {
             if (type == List.class)
-                return folders.remove();
+                return given.remove();
             if (type.getSimpleName().equals("Seq"))
-                return Scala.list(folders.remove());
+                return Scala.list(given.remove());
             if (type == CONFIGS)
                 return Reflect.proxy(CONFIGS, (name, arguments) -> topicConfig);
             if (type == LOG_CONFIG)
@@ -165,6 +180,11 @@ final class Broker {
         });
     }
 
+    /** The broker epoch of a broker that this one takes to be alive, or null. */
+    Long aliveEpoch(int other) {
+        return (Long) Scala.unwrap(Reflect.call(cache, "getAliveBrokerEpoch", other));
+    }
+
     /** What the broker has read of the brokers' registrations. */
     void see(String key, List<Kafka.Registration> brokers) {
         if (!image.equals(key)) {
@@ -186,14 +206,15 @@ final class Broker {
         follower.lose();
         follower.stop();
         requests.reset();
+        moving.reset(logManager);
         Object log = Scala.unwrap(Reflect.call(logManager, "getLog", TOPIC_PARTITION, false));
         if (log != null && reconfigured)
-            deleteLog();
+            deleteLog(false);
         else if (log != null)
             Reflect.call(log, "truncateTo", 0L);
         forget();
         epoch = 0;
-        if (checkpoint != 0)
+        if (checkpoint != 0 || leftBehind)
             writeNoCheckpoint();
         proposals.clear();
     }
@@ -207,19 +228,44 @@ final class Broker {
 
     private void writeNoCheckpoint() {
         try {
-            Files.writeString(new File(folder, "replication-offset-checkpoint").toPath(), "0\n0\n");
+            for (File each : folders)
+                Files.writeString(checkpointIn(each), "0\n0\n");
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }
         checkpoint = 0;
+        leftBehind = false;
     }
 
-    private void deleteLog() {
+    private static Path checkpointIn(File folder) {
+        return new File(folder, "replication-offset-checkpoint").toPath();
+    }
+
+    /** A replica that has moved has no checkpoint yet: that stays in the old directory. */
+    void move() {
+        moving.move();
+        leftBehind = checkpoint != 0;
+        checkpoint = 0;
+    }
+
+    /** The log directory that the replica, if there is one, is not in. */
+    File otherFolder() {
+        return folders.get(currentFolder().equals(folders.get(0)) ? 1 : 0);
+    }
+
+    private File currentFolder() {
+        Object log = anyLog();
+        return log == null ? folders.get(0) : new File((String) Reflect.call(log, "parentDir"));
+    }
+
+    /** Delete the log, or the copy of it that is moved. */
+    void deleteLog(boolean future) {
         Method delete = Reflect.byName(LOG_MANAGER, "asyncDelete");
         for (Method each : LOG_MANAGER.getMethods())
             if (each.getName().equals("asyncDelete") && each.getParameterTypes()[0] == TopicPartition.class && each.getParameterCount() > 1)
                 delete = each;
-        Reflect.invoke(logManager, delete, Reflect.supply(delete.getParameterTypes(), type -> type == boolean.class ? (Object) false : TOPIC_PARTITION));
+        Deque<Boolean> flags = new ArrayDeque<>(List.of(future, false, false));  // it is no stray, and nothing is written
+        Reflect.invoke(logManager, delete, Reflect.supply(delete.getParameterTypes(), type -> type == boolean.class ? (Object) flags.remove() : TOPIC_PARTITION));
         deleteFiles();
     }
 
@@ -239,6 +285,9 @@ final class Broker {
             }
             Reflect.callFirst(log, "closeHandlers", "closeQuietly");
         }
+        Object copy = Scala.unwrap(Reflect.call(logManager, "getLog", TOPIC_PARTITION, true));
+        if (copy != null)
+            Reflect.callFirst(copy, "closeHandlers", "closeQuietly");
         if (segment != null)
             try (RandomAccessFile file = new RandomAccessFile(segment, "rw")) {
                 file.setLength(position);
@@ -278,6 +327,7 @@ final class Broker {
         requests.stopped();
         logManager = null;
         follower.reset();
+        moving.stopped();
     }
 
     void restart(long brokerEpoch, boolean requestsForgotten) {
@@ -291,7 +341,7 @@ final class Broker {
     void checkpoint() {
         Reflect.call(replicaManager, "checkpointHighWatermarks");
         try {
-            List<String> lines = Files.readAllLines(new File(folder, "replication-offset-checkpoint").toPath());
+            List<String> lines = Files.readAllLines(checkpointIn(currentFolder()));
             for (String line : lines)
                 if (line.startsWith("t 0 "))
                     checkpoint = Long.parseLong(line.substring(4));
@@ -347,6 +397,8 @@ final class Broker {
                 return Reflect.proxy(type, (name, arguments) -> name.equals("submit") ? submitted(arguments[1]) : null);
             case "BrokerTopicStats":
                 return stats();
+            case "DirectoryEventHandler":
+                return moving.assignments(type);
             case "ActionQueue":
                 return Reflect.construct(Reflect.type("org.apache.kafka.server.DelayedActionQueue"), p -> null);
             case "AtomicBoolean":
@@ -390,7 +442,7 @@ final class Broker {
             given.setProperty("controller.listener.names", "CONTROLLER");
             given.setProperty("listeners", "PLAINTEXT://localhost:0");
             given.setProperty("listener.security.protocol.map", "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT");
-            given.setProperty("log.dirs", folder.getPath());
+            given.setProperty("log.dirs", folders.get(0).getPath() + "," + folders.get(1).getPath());
             given.setProperty("replica.lag.time.max.ms", String.valueOf(Clock.LAG_MAX_MS));
             given.setProperty("replica.fetch.backoff.ms", "0");
             config = Reflect.callStatic(Reflect.type("kafka.server.KafkaConfig"), "fromProps", given);
@@ -423,16 +475,18 @@ final class Broker {
         Kafka.Change change = Kafka.change(learned, state, key, brokers);
         learned = change;
         follower.prepare(state.leader);
+        if (moving.ahead)
+            moving.prepare();
         Reflect.call(replicaManager, "applyDelta", change.topics, change.image);
         partition = Scala.unwrap(Reflect.call(replicaManager, "onlinePartition", TOPIC_PARTITION));
         if (stray)
-            deleteLog();
+            deleteLog(false);
         if (!state.replicas.contains(id))
             deleteFiles();
     }
 
     /** What LogManager#deleteLogs does later, in a thread of its own. */
-    private void deleteFiles() {
+    void deleteFiles() {
         java.util.Queue<?> later = (java.util.Queue<?>) Reflect.read(logManager, "logsToBeDeleted");
         for (Object each = later.poll(); each != null; each = later.poll())
             Reflect.call(each instanceof Map.Entry ? ((Map.Entry<?, ?>) each).getKey() : Reflect.call(each, "_1"), "delete");
@@ -553,6 +607,11 @@ final class Broker {
         return Reflect.get(Reflect.call(log, "read", Reflect.call(log, "logStartOffset"), Integer.MAX_VALUE, isolation, true), "records");
     }
 
+    /** What goes on beside the steps of a run. */
+    void goOn() {
+        moving.copy();
+    }
+
     /** All that can be seen of the broker. */
     Map<String, Object> state() {
         Map<String, Object> seen = new LinkedHashMap<>();
@@ -570,8 +629,10 @@ final class Broker {
                 epochs.add(new long[] {((Number) Reflect.get(each, "epoch")).longValue(), ((Number) Reflect.get(each, "startOffset")).longValue()});
             seen.put("epochs", epochs);
         }
-        if (partition != null)
+        if (partition != null) {
             ofPartition(seen);
+            seen.put("questions", Questions.of(this));
+        }
         seen.put("fetch", follower.shown());
         seen.put("answers", requests.answers());
         ofConsumer(seen);
@@ -605,8 +666,10 @@ final class Broker {
             Object known = Reflect.call(each, "stateSnapshot");
             Object brokerEpoch = Scala.unwrap(Reflect.call(known, "brokerEpoch"));
             boolean recent = clock.milliseconds() - (Long) Reflect.call(known, "lastCaughtUpTimeMs") <= Clock.LAG_MAX_MS;
-            followers.put(String.valueOf(Reflect.call(each, "brokerId")),
-                new Object[] {Reflect.call(known, "logEndOffset"), recent, brokerEpoch == null ? -1 : brokerEpoch});
+            int follower = (Integer) Reflect.call(each, "brokerId");
+            long start = aliveEpoch(follower) == null ? Long.MAX_VALUE : (Long) Reflect.call(known, "logStartOffset");
+            followers.put(String.valueOf(follower),
+                new Object[] {Reflect.call(known, "logEndOffset"), recent, brokerEpoch == null ? -1 : brokerEpoch, start});
         }
         seen.put("followers", followers);
         List<Object> requests = new ArrayList<>();

@@ -96,6 +96,9 @@ public final class Harness {
             Object value = apply(operation);
             if (value != null)
                 result.put("value", value);
+            for (JsonNode each : operation.path("see"))
+                if (!each.isTextual())
+                    brokers.get(each.asInt()).goOn();
         } catch (Reflect.Missing e) {
             throw e;
         } catch (Exception e) {
@@ -187,6 +190,9 @@ public final class Harness {
             case "restart":
                 broker.restart(o.get("epoch").asLong(), o.get("requests_forgotten").asBoolean());
                 return null;
+            case "move":
+                broker.move();
+                return null;
             case "checkpoint":
                 broker.checkpoint();
                 return null;
@@ -208,8 +214,10 @@ public final class Harness {
         clockStandsStill = o.get("clock_stands_still").asBoolean();
         while (brokers.size() < o.get("brokers").asInt())
             brokers.add(new Broker(brokers.size(), clock, new File(folder, "b" + brokers.size()), topicConfig));
-        for (Broker each : brokers)
+        for (Broker each : brokers) {
             each.reset(reconfigured, o.get("fetch_records").asInt());
+            each.moving.ahead = o.path("copied_ahead").asBoolean();
+        }
         return null;
     }
 

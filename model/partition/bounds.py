@@ -54,6 +54,7 @@ class PartitionBounds:
     refused_produces: int = budget("records with acks=all that a leader refuses before it appends them")
     produce_timeouts: int = budget("producers with acks=all whose requests time out")
     checkpoints: int = budget("high watermark checkpoints written")
+    directory_moves: int = budget("replicas moved from one log directory of their broker to another")
     consumer_reads: int = bound(0, 1, "1: consumers read, and what they read is remembered", 0)
     offset_queries: int = bound(0, 1, "1: clients ask for the end offset, and the newest answer is remembered", 0)
     caught_up_times: int = bound(0, 1, "1: a replica outside the ISR counts as caught up for a while; 0: never", 0)

@@ -2,16 +2,41 @@
 
 from __future__ import annotations
 
+from enum import Enum
+
 from highwater.model.language.declarations import action
 from highwater.model.language.domain import Integers
 from highwater.model.language.records import evolve, replaced
-from highwater.model.log import brokers, offsets
+from highwater.model.log import NO_EPOCH, brokers, offsets
 from highwater.model.partition.batches import Place, Record, batch_end, is_inside
 from highwater.model.partition.bounds import PartitionBounds
 from highwater.model.partition.high_watermark import min_isr, with_leader
 from highwater.model.partition.logs import appended, without_records_below
 from highwater.model.partition.protocol import Acks, PartitionProtocol
-from highwater.model.partition.state import Leader, Partition
+from highwater.model.partition.state import Leader, Partition, Replica
+
+
+class ClientError(Enum):
+    """How a broker refuses a client that asks for records or offsets of the partition, by Kafka's names."""
+
+    FENCED_LEADER_EPOCH = "FENCED_LEADER_EPOCH"
+    UNKNOWN_LEADER_EPOCH = "UNKNOWN_LEADER_EPOCH"
+    NOT_LEADER_OR_FOLLOWER = "NOT_LEADER_OR_FOLLOWER"
+
+
+def epoch_error(replica: Replica, current_epoch: int, *, leads: bool, of_leader: bool) -> ClientError | None:
+    """How a broker refuses a client by the leader epoch that the client knows, or None if it does not.
+
+    Args:
+        current_epoch: the client's; -1 if it names none, as before KIP-320.
+        leads: whether the broker presumes leadership.
+        of_leader: whether the client wants an answer from the leader only.
+    Source: kafka.cluster.Partition#checkCurrentLeaderEpoch, #getLocalLog (2.1 to 4.4); KIP-320.
+    """
+    if current_epoch != NO_EPOCH and current_epoch != replica.leader_epoch:
+        older = current_epoch < replica.leader_epoch
+        return ClientError.FENCED_LEADER_EPOCH if older else ClientError.UNKNOWN_LEADER_EPOCH
+    return ClientError.NOT_LEADER_OR_FOLLOWER if of_leader and not leads else None
 
 
 @action(actor="leader", leader=brokers)

@@ -13,6 +13,7 @@ from highwater.model.partition import (
     alter_partition,
     clients,
     controlling,
+    directories,
     elections,
     failures,
     fetching,
@@ -72,7 +73,13 @@ CONTROL = (
     controlling.remove_replica,
     controlling.add_replica,
 )
-FAILURES = (failures.crash, failures.end_controlled_shutdown, failures.restart, failures.checkpoint_high_watermark)
+FAILURES = (
+    failures.crash,
+    failures.end_controlled_shutdown,
+    failures.restart,
+    failures.checkpoint_high_watermark,
+    directories.move_replica,
+)
 BY_CONTROLLER = (
     in_sync_replicas.propose_expansion,
     in_sync_replicas.propose_shrink,

@@ -225,6 +225,7 @@ class Used:
     refused_produces: int = times("refused_produces")
     produce_timeouts: int = times("produce_timeouts")
     checkpoints: int = times("checkpoints")
+    directory_moves: int = times("directory_moves")
     down_at_once: int = times("down_at_once")
     stops_per_broker: int = times("stops_per_broker")
     stopping_brokers: int = times("stopping_brokers")

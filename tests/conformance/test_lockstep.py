@@ -16,9 +16,10 @@ from click.testing import CliRunner
 from highwater.claims.conformance import Session, Wanted
 from highwater.claims.spec import Spec
 from highwater.cli.main import main
-from highwater.conformance import abstraction, operations
+from highwater.conformance import abstraction, operations, questions
 from highwater.conformance.distribution import KafkaError, find
 from highwater.conformance.process import Harness
+from highwater.model.partition import directories
 from tests.conformance.conftest import NEWEST, harness_of
 
 Claim = Callable[..., Spec]
@@ -95,6 +96,32 @@ def test_batches_are_fetched_and_a_log_starts_inside_one_as_in_kafka(claim: Clai
         found = Session(harness).conform(claim("kafka-3.9.1", **sizes, batch_records=2, fetch_records=2), Wanted())
     assert found.agrees and found.executed == found.reachable
     assert {"produce_batch", "delete_old_records", "handle_out_of_range"} <= found.executed.keys()
+
+
+MOVES = {"directory_moves": 1, "leader_epoch_max": 2, "leader_moves": 2}
+
+
+def test_a_replica_that_moves_to_another_directory_loses_the_epochs_without_records(
+    claim: Claim, session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = session.conform(claim(**MOVES), Wanted())
+    assert found.agrees and found.executed == found.reachable
+    assert "move_replica" in found.executed
+    monkeypatch.setattr(directories, "epochs_of_records", lambda replica: replica.epoch_starts)
+    found = session.conform(claim(checkpoints=1, **MOVES), Wanted())
+    fields = {each.field.split(".")[1] for one in found.divergences for each in one.differences}
+    assert kinds(found) == {"move_replica"} and "epoch cache" in fields
+
+
+@pytest.mark.parametrize("question", ["endOf", "read", "latest", "lowWatermark", "isAtMinIsr"])
+def test_an_answer_that_is_not_kafkas_is_noticed(
+    claim: Claim, session: Session, question: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(questions.ANSWERS, question, lambda asked, *_: "something else")
+    found = session.conform(claim(records_max=1, leader_epoch_max=0), Wanted())
+    assert found.divergences
+    fields = {each.field for one in found.divergences for each in one.differences}
+    assert all(f"answer to {question}(" in each for each in fields)
 
 
 def test_a_producer_that_gives_up_is_answered_that_its_request_timed_out(claim: Claim, session: Session) -> None:

@@ -1,0 +1,162 @@
+import java.lang.reflect.Method;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.function.Supplier;
+import org.apache.kafka.common.IsolationLevel;
+import org.apache.kafka.common.errors.ApiException;
+import org.apache.kafka.common.protocol.Errors;
+import org.apache.kafka.common.requests.FetchRequest;
+import org.apache.kafka.common.requests.ListOffsetsRequest;
+
+/**
+ * What a Partition answers to questions that change nothing: clients' look-ups of offsets and of the ends of epochs, reads from any offset, and
+ * what its metrics say. Each is [name, arguments, answer]; an answer is a value, or the name of an error.
+ */
+final class Questions {
+    private static final int NO_EPOCH = -1, STRANGER = 99;
+    private static final String[] METRICS = {"isUnderReplicated", "isUnderMinIsr", "isAtMinIsr"};
+
+    private final Broker broker;
+    private final Object partition;
+    private final Object log;
+    private final int leaderEpoch;
+    private final List<Object> asked = new ArrayList<>();
+
+    private Questions(Broker broker) {
+        this.broker = broker;
+        this.partition = broker.partition;
+        this.log = broker.log();
+        this.leaderEpoch = (Integer) Reflect.call(partition, "getLeaderEpoch");
+    }
+
+    static List<Object> of(Broker broker) {
+        Questions questions = new Questions(broker);
+        if (questions.log != null)
+            questions.askAll();
+        return questions.asked;
+    }
+
+    private void ask(String name, List<?> arguments, Supplier<Object> question) {
+        Object answer;
+        try {
+            answer = question.get();
+        } catch (ApiException e) {
+            answer = Errors.forException(e).name();
+        }
+        asked.add(new Object[] {name, arguments, answer});
+    }
+
+    private void askAll() {
+        for (String metric : METRICS)
+            ask(metric, List.of(), () -> Reflect.call(partition, metric));
+        Object copy = Scala.unwrap(Reflect.call(partition, "futureLog"));
+        Object start = copy == null ? Long.MAX_VALUE : Reflect.call(copy, "logStartOffset");
+        ask("lowWatermark", List.of(start), () -> Reflect.call(partition, "lowWatermarkIfLeader"));
+        for (int epoch = NO_EPOCH; epoch <= leaderEpoch + 1; epoch++)
+            endOf(epoch, NO_EPOCH, false);
+        for (int current = Math.max(leaderEpoch - 1, 0); current <= leaderEpoch + 1; current++) {
+            endOf(leaderEpoch, current, true);
+            snapshot(current);
+            offset("latest", ListOffsetsRequest.LATEST_TIMESTAMP, IsolationLevel.READ_UNCOMMITTED, current, true);
+        }
+        for (boolean ofLeader : new boolean[] {false, true}) {
+            offset("latest", ListOffsetsRequest.LATEST_TIMESTAMP, IsolationLevel.READ_UNCOMMITTED, NO_EPOCH, ofLeader);
+            offset("latest", ListOffsetsRequest.LATEST_TIMESTAMP, IsolationLevel.READ_COMMITTED, NO_EPOCH, ofLeader);
+            offset("end", ListOffsetsRequest.LATEST_TIMESTAMP, null, NO_EPOCH, ofLeader);
+            offset("earliest", ListOffsetsRequest.EARLIEST_TIMESTAMP, IsolationLevel.READ_UNCOMMITTED, NO_EPOCH, ofLeader);
+            offset("first", 0, null, NO_EPOCH, ofLeader);
+        }
+        if (leads())
+            askForRecords();
+    }
+
+    private boolean leads() {
+        return Integer.valueOf(broker.id).equals(Scala.unwrap(Reflect.call(partition, "leaderReplicaIdOpt")));
+    }
+
+    /** Reads by a follower from any offset, after a record of any epoch; reads by a stranger, and by a follower's earlier incarnation. */
+    private void askForRecords() {
+        long end = (Long) Reflect.call(log, "logEndOffset");
+        for (Object each : Scala.collection(Reflect.call(partition, "remoteReplicas"))) {
+            int follower = (Integer) Reflect.call(each, "brokerId");
+            for (long offset = (Long) Reflect.call(log, "logStartOffset"); offset <= end + 1; offset++)
+                for (int last = NO_EPOCH; last <= leaderEpoch; last++)
+                    read(follower, offset, leaderEpoch, last);
+            earlierIncarnation(follower, end);
+            break;
+        }
+        read(STRANGER, end, leaderEpoch, NO_EPOCH);
+        read(STRANGER, end, NO_EPOCH, NO_EPOCH);
+    }
+
+    private static <T> Optional<T> optional(T epoch, boolean given) {
+        return given ? Optional.of(epoch) : Optional.empty();
+    }
+
+    /** OffsetsForLeaderEpoch; -1 as the current epoch stands for a client that names none. */
+    private void endOf(int epoch, int current, boolean ofLeader) {
+        ask("endOf", List.of(epoch, current, ofLeader ? "leader" : "any"), () -> {
+            Object found = Reflect.call(partition, "lastOffsetForLeaderEpoch", optional(current, current >= 0), epoch, ofLeader);
+            Errors error = Errors.forCode((Short) Reflect.call(found, "errorCode"));
+            return error != Errors.NONE ? error.name() : List.of(Reflect.call(found, "leaderEpoch"), Reflect.call(found, "endOffset"));
+        });
+    }
+
+    private void snapshot(int current) {
+        ask("snapshot", List.of(current), () -> {
+            Object found = Reflect.call(partition, "fetchOffsetSnapshot", optional(current, true), true);
+            List<Object> shown = new ArrayList<>(List.of(Reflect.get(found, "logStartOffset")));
+            for (String name : new String[] {"highWatermark", "lastStableOffset", "logEndOffset"})
+                shown.add(Reflect.get(Reflect.get(found, name), "messageOffset"));
+            return shown;
+        });
+    }
+
+    /** ListOffsets; without an isolation level it is a follower that asks. */
+    private void offset(String name, long timestamp, IsolationLevel isolation, int current, boolean ofLeader) {
+        Method method = Reflect.byName(partition.getClass(), "fetchOffsetForTimestamp");
+        boolean[] first = {true};
+        ask(name, List.of(isolation == null ? "" : isolation.name(), current, ofLeader ? "leader" : "any"), () -> {
+            Object held = Scala.unwrap(Reflect.invoke(partition, method, Reflect.supply(method.getParameterTypes(), type -> {
+                if (type == scala.Option.class) {
+                    scala.Option<Object> given = first[0] ? scala.Option.apply(isolation) : scala.Option.empty();
+                    first[0] = false;
+                    return given;
+                }
+                return type == long.class ? (Object) timestamp : type == boolean.class ? (Object) ofLeader : optional(current, current >= 0);
+            })));
+            if (held != null && held.getClass().getSimpleName().equals("OffsetResultHolder"))
+                held = Scala.unwrap(Reflect.call(held, "timestampAndOffsetOpt"));
+            return held == null ? -1L : Reflect.get(held, "offset");
+        });
+    }
+
+    private Object fetch(int replica, long brokerEpoch, long offset, int current, int last, boolean counts) {
+        FetchRequest.PartitionData request = new FetchRequest.PartitionData(
+            Broker.TOPIC_ID, offset, 0, 1, optional(current, current >= 0), optional(last, last >= 0));
+        return Reflect.call(partition, "fetchRecords", Kafka.fetchParams(replica, brokerEpoch, 0), request, broker.clock.milliseconds(), 1, true, counts);
+    }
+
+    /** A read that counts for nothing. */
+    private void read(int replica, long offset, int current, int last) {
+        ask("read", List.of(replica, offset, current, last), () -> {
+            Object found = fetch(replica, NO_EPOCH, offset, current, last, false);
+            Object diverging = ((Optional<?>) Reflect.get(found, "divergingEpoch")).orElse(null);
+            if (diverging != null)
+                return List.of("diverging", Reflect.call(diverging, "epoch"), Reflect.call(diverging, "endOffset"));
+            List<long[]> records = Kafka.read(Reflect.get(Reflect.get(found, "fetchedData"), "records"));
+            return records.isEmpty() ? List.of("nothing new") : List.of("record", records.get(0)[1], records.get(0)[2]);
+        });
+    }
+
+    /** A fetch that would count, if the follower had not registered again since. */
+    private void earlierIncarnation(int follower, long end) {
+        Long epoch = broker.aliveEpoch(follower);
+        if (epoch != null && epoch > 0)
+            ask("earlierIncarnation", List.of(follower), () -> {
+                fetch(follower, epoch - 1, end, leaderEpoch, NO_EPOCH, true);
+                return "NONE";
+            });
+    }
+}

@@ -1,0 +1,151 @@
+"""What the model's replica answers to the questions that the harness asks a real Partition after each step. No question
+changes anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from highwater.model.log import NO_EPOCH
+from highwater.model.partition.bounds import PartitionBounds
+from highwater.model.partition.clients import epoch_error
+from highwater.model.partition.high_watermark import min_isr
+from highwater.model.partition.logs import end_of_epoch
+from highwater.model.partition.messages import Fetch, Stage
+from highwater.model.partition.protocol import PartitionProtocol
+from highwater.model.partition.serving import response_to
+from highwater.model.partition.state import Leadership, Replica
+
+LEADER = "leader"
+LATER_INCARNATION = "NOT_LEADER_OR_FOLLOWER"
+
+
+def compared(
+    replica: Replica, broker: int, real: Mapping[str, Any], protocol: Any, bounds: Any
+) -> Iterator[tuple[str, Any, Any]]:
+    """Each question with both answers. A broker that has no replica, or is down on one side, is asked nothing."""
+    if not (replica.is_up and real["up"] and "questions" in real):
+        return
+    asked = _Asked(replica, broker, real, protocol, bounds)
+    for name, arguments, answer in real["questions"]:
+        words = ", ".join(str(each) for each in arguments)
+        yield f"answer to {name}({words})", ANSWERS[name](asked, *arguments), answer
+
+
+class _Asked:
+    """A broker's replica that is asked, and whether it leads."""
+
+    def __init__(
+        self,
+        replica: Replica,
+        broker: int,
+        real: Mapping[str, Any],
+        protocol: PartitionProtocol,
+        bounds: PartitionBounds,
+    ) -> None:
+        self.replica, self.broker, self.real = replica, broker, real
+        self.protocol, self.bounds = protocol, bounds
+        self.leadership: Leadership | None = replica.leadership
+
+    @property
+    def min_isr(self) -> int:
+        assert self.leadership is not None
+        return min_isr(self.leadership.assignment, self.protocol, self.bounds)
+
+    def error(self, current: int, of: str) -> str | None:
+        error = epoch_error(self.replica, current, leads=self.leadership is not None, of_leader=of == LEADER)
+        return None if error is None else error.value
+
+
+def _under_replicated(asked: _Asked) -> bool:
+    leadership = asked.leadership
+    return leadership is not None and len(leadership.isr) < len(leadership.assignment)
+
+
+def _under_min_isr(asked: _Asked) -> bool:
+    return asked.leadership is not None and len(asked.leadership.isr) < asked.min_isr
+
+
+def _at_min_isr(asked: _Asked) -> bool:
+    return asked.leadership is not None and len(asked.leadership.isr) == asked.min_isr
+
+
+def _low_watermark(asked: _Asked, copy_start: int) -> Any:
+    """Kafka's side alone knows where the followers' logs begin, and the copy of a replica that moves."""
+    if (error := asked.error(NO_EPOCH, LEADER)) is not None:
+        return error
+    return min(asked.replica.log_start, copy_start, *(start for *_, start in asked.real["followers"].values()))
+
+
+def _end_of(asked: _Asked, epoch: int, current: int, of: str) -> Any:
+    if (error := asked.error(current, of)) is not None:
+        return error
+    end = end_of_epoch(asked.replica, epoch, asked.protocol)
+    return [NO_EPOCH, -1] if end is None else list(end)
+
+
+def _snapshot(asked: _Asked, current: int) -> Any:
+    if (error := asked.error(current, LEADER)) is not None:
+        return error
+    replica = asked.replica
+    return [replica.log_start, replica.high_watermark, replica.high_watermark, replica.log_end_offset]
+
+
+def _latest(asked: _Asked, isolation: str, current: int, of: str) -> Any:
+    if (error := asked.error(current, of)) is not None:
+        return error
+    replica, leadership = asked.replica, asked.leadership
+    if leadership is not None and replica.high_watermark < leadership.start_offset:
+        return "OFFSET_NOT_AVAILABLE"
+    return replica.high_watermark
+
+
+def _end(asked: _Asked, isolation: str, current: int, of: str) -> Any:
+    return asked.error(current, of) or asked.replica.log_end_offset
+
+
+def _earliest(asked: _Asked, isolation: str, current: int, of: str) -> Any:
+    error = asked.error(current, of)
+    return asked.replica.log_start if error is None else error
+
+
+def _first(asked: _Asked, isolation: str, current: int, of: str) -> Any:
+    replica = asked.replica
+    if (error := asked.error(current, of)) is not None:
+        return error
+    return replica.log_start if replica.log_start < replica.log_end_offset else -1
+
+
+def _read(asked: _Asked, follower: int, offset: int, current: int, last: int) -> Any:
+    if (error := asked.error(current, LEADER)) is not None:
+        return error
+    replica = asked.replica
+    assert asked.leadership is not None
+    if follower not in asked.leadership.assignment:
+        return "NOT_LEADER_OR_FOLLOWER" if current == NO_EPOCH else "UNKNOWN_LEADER_EPOCH"
+    request = Fetch(Stage.REQUEST, asked.broker, replica.leader_epoch, offset, last, 0, 0, 0, None)
+    response = response_to(replica, request, asked.protocol)
+    if response.stage is Stage.OUT_OF_RANGE:
+        return "OFFSET_OUT_OF_RANGE"
+    if response.stage is Stage.DIVERGING:
+        return ["diverging", response.epoch, response.end_offset]
+    record = response.record
+    return ["nothing new"] if record is None else ["record", record.id, record.leader_epoch]
+
+
+ANSWERS: Mapping[str, Callable[..., Any]] = {
+    "isUnderReplicated": _under_replicated,
+    "isUnderMinIsr": _under_min_isr,
+    "isAtMinIsr": _at_min_isr,
+    "lowWatermark": _low_watermark,
+    "endOf": _end_of,
+    "snapshot": _snapshot,
+    "latest": _latest,
+    "end": _end,
+    "earliest": _earliest,
+    "first": _first,
+    "read": _read,
+    "earlierIncarnation": lambda asked, follower: LATER_INCARNATION,
+}
+"""By question, the model's answer; the arguments are those of the harness."""
