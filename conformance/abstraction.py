@@ -83,8 +83,8 @@ def _fields(
         else:
             replica = partition.replicas[int(name)]
             of_replica = _compared(replica, int(name), real, protocol, bounds)
-            answers = questions.compared(replica, int(name), real, protocol, bounds)
-            others = (_of_producers(partition, real, protocol), _of_consumer(replica, real), answers)
+            clients = (_of_producers(partition, real, protocol), _of_consumer(replica, real), _heard(replica, real))
+            others = (*clients, questions.compared(replica, int(name), real, protocol, bounds))
             yield f"b{name}", chain(of_replica, *others)
 
 
@@ -104,6 +104,20 @@ def _of_consumer(replica: Replica, real: Mapping[str, Any]) -> Iterator[tuple[st
         offset, record = real["consumer"]
         readable = replica.log_start <= offset < min(replica.high_watermark, replica.log_end_offset)
         yield f"record at {offset} of a waiting consumer", replica.log[offset].id if readable else None, record
+
+
+def _heard(replica: Replica, real: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
+    """What a listener of the partition has heard, and who waits until records are deleted on all replicas: as long as
+    the log of one that is alive begins below, as far as the leader knows.
+    """
+    if not replica.is_up or not real["up"]:
+        return
+    if real.get("heard") is not None:
+        yield "high watermark of a listener", replica.high_watermark, real["heard"]
+    if "followers" in real and replica.leadership is not None:
+        for offset, waits in real["deletions"].items():
+            if all(start >= int(offset) for *_, start in real["followers"].values()):
+                yield f"deletion below {offset} waits", False, waits
 
 
 def producer_of(partition: Partition, record: int) -> str:

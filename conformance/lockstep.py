@@ -10,8 +10,10 @@ from typing import Any
 import attrs
 
 from highwater.conformance.abstraction import Difference, differences
+from highwater.conformance.controller_side import NAME
 from highwater.conformance.distribution import KafkaError
 from highwater.conformance.operations import MAPPED, beginning, between_looks
+from highwater.conformance.partition_changes import records, what_ifs, wishes
 from highwater.conformance.process import Harness, Operation
 from highwater.explorer.analysis.paths import Move, Run, Words
 from highwater.explorer.compiler.layout import Layout
@@ -120,6 +122,8 @@ class LockStep:
         self._layout = layout
         self._protocol, self._bounds = protocol, bounds
         self._configured = configured or protocol
+        self._what_ifs = what_ifs(bounds.brokers, bounds.min_insync_replicas, harness.distribution.release)
+        self._wishes = wishes(self._what_ifs)
         self._states: dict[Words, Any] = {}
         self.findings = Findings()
 
@@ -161,7 +165,7 @@ class LockStep:
         return self._states[words]
 
     def _planned(self, run: Run) -> _Planned:
-        operations = beginning(self._state(run.start), self._bounds, self._configured)
+        operations = beginning(self._state(run.start), self._bounds, self._configured, self._wishes)
         opening, sizes = len(operations), []
         for move in run.moves:
             before = self._state(move.before)
@@ -198,8 +202,9 @@ class LockStep:
     def _compare_step(self, move: Move, answers: Sequence[dict[str, Any]]) -> list[Difference]:
         if not answers:
             return []
-        after, instance = self._state(move.after), self._actions[move.number]
-        found = differences(after, _seen(answers), self._protocol, self._bounds)
+        after, instance, seen = self._state(move.after), self._actions[move.number], _seen(answers)
+        found = differences(after, seen, self._protocol, self._bounds)
+        found += self._recorded(seen.get(NAME))
         if move.refused:
             return found
         errors = [each["error"] for each in answers if "error" in each]
@@ -214,6 +219,13 @@ class LockStep:
             if wanted != value:
                 found.append(Difference(f"record at {offset}", f"r{wanted}", f"r{value}"))
         return found
+
+    def _recorded(self, controller: dict[str, Any] | None) -> Iterator[Difference]:
+        """Where the controller would record something else than the functions of the model `kraft` do."""
+        if controller is not None:
+            for words, model, kafka in records(self._what_ifs, controller):
+                if model != kafka:
+                    yield Difference(f"{NAME}.{words}", str(model), str(kafka))
 
     def _diverged(
         self,

@@ -6,13 +6,14 @@ operation touches comes back with its result.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from typing import Any, cast
 
 import attrs
 
 from highwater.conformance import controller_side
 from highwater.conformance.process import Operation
+from highwater.model.partition.alter_partition import ENDING_ERRORS
 from highwater.model.partition.fetching import has_stopped_fetching
 from highwater.model.partition.leadership import learned
 from highwater.model.partition.membership import all_shrinkable, metadata_end_proposals
@@ -23,6 +24,8 @@ from highwater.model.partition.state import Leadership, Partition, Standing
 Step = Callable[..., list[Operation] | None]
 
 CODES = {Acks.NONE: 0, Acks.LEADER: 1, Acks.ALL: -1}
+RETRIED = ["UNKNOWN_SERVER_ERROR", "NOT_CONTROLLER", "NETWORK_EXCEPTION"]
+"""Errors after which a leader asks again: of what has become of its request they say nothing."""
 
 
 def view(partition: Partition, *, leader: int | None = None) -> list[list[Any]]:
@@ -58,11 +61,12 @@ def _learn(partition: Partition, broker: int, epoch: int, election: Election) ->
     return [learn]
 
 
-def beginning(partition: Partition, bounds: Any, configured: Any) -> list[Operation]:
+def beginning(partition: Partition, bounds: Any, configured: Any, wishes: Sequence[Any] = ()) -> list[Operation]:
     """From nothing to an initial state: an empty partition that every broker learns of.
 
     Args:
         configured: the protocol whose settings of a cluster apply.
+        wishes: what the controller would record of them is looked at after each of its steps.
     """
     first = {
         "do": "reset",
@@ -73,7 +77,7 @@ def beginning(partition: Partition, bounds: Any, configured: Any) -> list[Operat
         "copied_ahead": bool(bounds.directory_moves) and not bounds.retentions,
     }
     election = partition.elections[0]
-    controller = controller_side.begin(partition, bounds, configured)
+    controller = {**controller_side.begin(partition, bounds, configured), "wishes": wishes}
     return [
         first,
         controller,
@@ -225,11 +229,12 @@ def receive_isr_answer(before: Partition, leader: int) -> list[Operation] | None
             "isr": sorted(change.isr),
         }
         return [{"do": "granted", **granted, **answer}]
-    return [{"do": "refused", **answer}]
+    errors = sorted(ENDING_ERRORS) if change.answer is Answer.STALE else []
+    return [{"do": "refused", "errors": errors, **answer}]
 
 
 def lose_isr_answer(before: Partition, leader: int) -> list[Operation]:
-    return [{"do": "refused", "error": "UNKNOWN_SERVER_ERROR", "broker": leader, "see": [leader]}]
+    return [{"do": "refused", "errors": RETRIED, "broker": leader, "see": [leader]}]
 
 
 def learn_leadership(before: Partition, broker: int, epoch: int) -> list[Operation] | None:

@@ -6,18 +6,22 @@ The real side is `PartitionChangeBuilder`, `PartitionReassignmentReplicas`, `Par
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import attrs
 
+from highwater.conformance.distribution import numbers_of
 from highwater.conformance.process import Harness, Operation
 from highwater.model.kraft.partition import PartitionChange, PartitionRegistration, Unchanged
-from highwater.model.kraft.partition_change import NOBODY, Rules, ShrinkBump, Target, change_of
+from highwater.model.kraft.partition_change import NOBODY, ElectionKind, Rules, ShrinkBump, Target, change_of
 from highwater.model.kraft.reassignment import begun, cancelled
+from highwater.model.kraft.releases import rules_of
 from highwater.model.log import NO_EPOCH
 from highwater.model.partition_rules import Led, alter_partition_error
 
 Shown = dict[str, Any] | None
+BUMPS_AS_RECORDED_SINCE = (3, 8)
 
 
 class PartitionChanges(Harness):
@@ -35,26 +39,78 @@ class Change:
     active: frozenset[int]
 
     def on_kafka(self, rules: Rules) -> Operation:
-        """The call, for `PartitionChanges`. Directories are not assigned, so the metadata version is one before 3.7."""
-        asked = {key: getattr(self.target, key) for key in ("isr", "replicas", "removing", "adding", "recovering")}
-        return {
-            "do": "change",
-            "partition": _shown_partition(self.partition),
-            "active": sorted(self.active),
-            "election": self.target.election.name,
-            "min_isr": self.target.min_isr,
-            "shut_down_uncleanly": sorted(self.target.shut_down_uncleanly),
-            "with_elr": rules.elr,
-            "last_known_leader": rules.elects_last_known_leader,
-            "recovery": rules.records_recovery,
-            "version": "3.6" if rules.shrink_bump is ShrinkBump.NEVER else "3.5",
-            **{key: value for key, value in asked.items() if value is not None},
-        }
+        """The call, for `PartitionChanges`."""
+        known = {"partition": _shown_partition(self.partition), "active": sorted(self.active)}
+        return {"do": "change", **known, **_shown_target(self.target, rules)}
 
     def on_model(self, rules: Rules) -> Shown:
         """The model's record, as `PartitionChanges` shows Kafka's."""
         made = change_of(self.partition, self.target, self.active.__contains__, rules)
         return None if made is None else _shown_change(made)
+
+
+def what_ifs(brokers: int, min_isr: int, release: str) -> list[tuple[Target, Rules]]:
+    """What a controller may be asked for in any state of a partition, and under which feature levels and settings."""
+    rules, everyone, last = rules_of(release), tuple(range(brokers)), brokers - 1
+    bump = ShrinkBump.RECORDED if numbers_of(release) >= BUMPS_AS_RECORDED_SINCE else ShrinkBump.ASKED_FOR
+    bumps = attrs.evolve(rules, shrink_bump=bump)
+    without_elr = attrs.evolve(rules, elr=False)
+    others = attrs.evolve(rules, elects_last_known_leader=False)
+    shrunk, empty = Target(isr=(0,), min_isr=min_isr), Target(isr=(), min_isr=min_isr)
+    elections = [attrs.evolve(each, election=kind) for each in (empty, shrunk) for kind in ElectionKind]
+    removed = Target(isr=everyone, replicas=everyone, removing=(0,), adding=(last,), min_isr=min_isr)
+    targets = [
+        *elections,
+        attrs.evolve(empty, shut_down_uncleanly=frozenset({0, last})),
+        Target(replicas=everyone[::-1], election=ElectionKind.PREFERRED, min_isr=min_isr),
+        Target(replicas=everyone[1:] or everyone, min_isr=min_isr),
+        removed,
+        attrs.evolve(removed, isr=(0,), removing=(last,), adding=(0,)),
+        Target(recovering=True, min_isr=min_isr),
+        Target(isr=everyone, recovering=False, min_isr=min_isr),
+    ]
+    found = [(target, rules) for target in targets]
+    found += [(target, without_elr) for target in [*elections, removed]] + [(target, bumps) for target in targets]
+    return found + ([(target, others) for target in elections] if rules.elr else [])
+
+
+def registered(real: Mapping[str, Any]) -> tuple[PartitionRegistration, frozenset[int]]:
+    """The partition as a real controller has it, and the brokers that may lead."""
+    fields = {"replicas": "replicas", "isr": "isr", "elr": "elr", "last_known_elr": "lastKnownElr"}
+    fields |= {"removing": "removing", "adding": "adding"}
+    lists: dict[str, Any] = {name: tuple(real[key]) for name, key in fields.items()}
+    leader = None if real["leader"] == NOBODY else real["leader"]
+    partition = PartitionRegistration(leader=leader, recovering=real["recovering"], **lists)
+    active = frozenset(broker for broker, (standing, _) in enumerate(real["registrations"]) if standing == "active")
+    return partition, active
+
+
+def records(asked: Sequence[tuple[Target, Rules]], real: Mapping[str, Any]) -> Iterator[tuple[str, Shown, Shown]]:
+    """What would be recorded of each wish in a real controller's state: in which words, by the model, and by Kafka."""
+    partition, active = registered(real)
+    for (target, rules), shown in zip(asked, real["records"], strict=True):
+        wish = {key: value for key, value in _shown_target(target, rules).items() if key != "recovery"}
+        yield f"record for {wish}", Change(partition, target, active).on_model(rules), shown
+
+
+def _shown_target(target: Target, rules: Rules) -> dict[str, Any]:
+    """A wish, as `PartitionChanges` reads it. No directories are assigned: the metadata version is one before 3.7."""
+    asked = {key: getattr(target, key) for key in ("isr", "replicas", "removing", "adding", "recovering")}
+    return {
+        "election": target.election.name,
+        "min_isr": target.min_isr,
+        "shut_down_uncleanly": sorted(target.shut_down_uncleanly),
+        "with_elr": rules.elr,
+        "last_known_leader": rules.elects_last_known_leader,
+        "recovery": rules.records_recovery,
+        "version": "3.6" if rules.shrink_bump is ShrinkBump.NEVER else "3.5",
+        **{key: value for key, value in asked.items() if value is not None},
+    }
+
+
+def wishes(asked: Sequence[tuple[Target, Rules]]) -> list[dict[str, Any]]:
+    """The same, for the harness."""
+    return [_shown_target(target, rules) for target, rules in asked]
 
 
 @attrs.frozen

@@ -58,17 +58,38 @@ class _Asked:
         return None if error is None else error.value
 
 
-def _under_replicated(asked: _Asked) -> bool:
-    leadership = asked.leadership
-    return leadership is not None and len(leadership.isr) < len(leadership.assignment)
+def _metric(of_leader: Callable[[_Asked, Leadership], int]) -> Callable[[_Asked], int]:
+    """A metric of leaders, which is 0 at other brokers."""
+    return lambda asked: 0 if asked.leadership is None else int(of_leader(asked, asked.leadership))
 
 
-def _under_min_isr(asked: _Asked) -> bool:
-    return asked.leadership is not None and len(asked.leadership.isr) < asked.min_isr
+METRICS: Mapping[str, Callable[..., Any]] = {
+    "UnderReplicated": _metric(lambda asked, of: len(of.isr) < len(of.assignment)),
+    "UnderMinIsr": _metric(lambda asked, of: len(of.isr) < asked.min_isr),
+    "AtMinIsr": _metric(lambda asked, of: len(of.isr) == asked.min_isr),
+    "InSyncReplicasCount": _metric(lambda asked, of: len(of.isr)),
+    "ReplicasCount": _metric(lambda asked, of: len(of.assignment)),
+    "LastStableOffsetLag": lambda asked: 0,  # behind the high watermark: by open transactions only
+}
 
 
-def _at_min_isr(asked: _Asked) -> bool:
-    return asked.leadership is not None and len(asked.leadership.isr) == asked.min_isr
+def _printed(asked: _Asked) -> list[str]:
+    """How Kafka prints the ISR, which is empty at followers, and whether the leader has recovered: a leader takes
+    itself for recovered at once (Partition#makeLeader).
+    """
+    isr = () if asked.leadership is None else sorted(asked.leadership.isr)
+    return [",".join(map(str, isr)), "RECOVERED"]
+
+
+def _printed_follower(asked: _Asked, follower: int) -> list[str]:
+    known = asked.replica.followers[follower]
+    end = -1 if known.log_end_offset is None else known.log_end_offset
+    return [str(end), str(-2 if known.broker_epoch == NO_EPOCH else known.broker_epoch)]
+
+
+def _delete_below(asked: _Asked, offset: int) -> str:
+    """Of offsets that no log can begin at."""
+    return asked.error(NO_EPOCH, LEADER) or "OFFSET_OUT_OF_RANGE"
 
 
 def _low_watermark(asked: _Asked, copy_start: int) -> Any:
@@ -135,9 +156,11 @@ def _read(asked: _Asked, follower: int, offset: int, current: int, last: int) ->
 
 
 ANSWERS: Mapping[str, Callable[..., Any]] = {
-    "isUnderReplicated": _under_replicated,
-    "isUnderMinIsr": _under_min_isr,
-    "isAtMinIsr": _at_min_isr,
+    **METRICS,
+    "printed": _printed,
+    "printedFollower": _printed_follower,
+    "deleteBelow": _delete_below,
+    "producers": lambda asked: [],
     "lowWatermark": _low_watermark,
     "endOf": _end_of,
     "snapshot": _snapshot,

@@ -1,3 +1,4 @@
+import com.fasterxml.jackson.databind.JsonNode;
 import java.io.File;
 import java.io.IOException;
 import java.io.RandomAccessFile;
@@ -25,6 +26,7 @@ import org.apache.kafka.common.Uuid;
 import org.apache.kafka.common.errors.OperationNotAttemptedException;
 import org.apache.kafka.common.metrics.Metrics;
 import org.apache.kafka.common.protocol.Errors;
+import org.apache.kafka.common.requests.DeleteRecordsRequest;
 import org.apache.kafka.common.requests.FetchRequest;
 
 /** One broker: a real LogManager over a folder, a real metadata cache, and the real Partition once it has learned of the partition. */
@@ -43,6 +45,7 @@ final class Broker {
         }
     }
 
+    private static final Class<?> PARTITION = Reflect.type("kafka.cluster.Partition");
     private static final Class<?> REPLICA_MANAGER = Reflect.type("kafka.server.ReplicaManager");
     private static final Metrics METRICS = new Metrics();
     // 4.3 has a class of the newer name, too, and 4.4 one of the older: neither is the log manager
@@ -78,6 +81,9 @@ final class Broker {
     private boolean serving;
     private boolean leaves;
     private boolean leftBehind;
+    private int refusals;
+    private Object heard;
+    private static Broker measured;
     boolean up;
     long epoch;
     long checkpoint;
@@ -309,6 +315,7 @@ final class Broker {
     /** A shutdown in order: logs are flushed and the high watermark is written. */
     void shutDown() {
         checkpoint();
+        follower.shutDown();
         Method shutdown = Reflect.byName(LOG_MANAGER, "shutdown");
         Reflect.invoke(logManager, shutdown, Reflect.supply(shutdown.getParameterTypes(), type -> epoch));
         stop();
@@ -471,6 +478,9 @@ final class Broker {
      * After a start, the first that a broker learns may be that it has no replica; its log, if it has one, is a stray.
      */
     void learn(Kafka.State state, String key, List<Kafka.Registration> brokers) {
+        boolean first = partition == null;
+        if (first)
+            Reflect.callStatic(PARTITION, "removeMetrics", TOPIC_PARTITION);
         boolean stray = learned == null && !state.replicas.contains(id) && anyLog() != null;
         Kafka.Change change = Kafka.change(learned, state, key, brokers);
         learned = change;
@@ -479,10 +489,29 @@ final class Broker {
             moving.prepare();
         Reflect.call(replicaManager, "applyDelta", change.topics, change.image);
         partition = Scala.unwrap(Reflect.call(replicaManager, "onlinePartition", TOPIC_PARTITION));
+        if (first && partition != null)
+            listen();
         if (stray)
             deleteLog(false);
         if (!state.replicas.contains(id))
             deleteFiles();
+    }
+
+    /** Hear of the partition's high watermark, as coordinators do. Of all brokers here, its metrics are those of the broker that learned last. */
+    private void listen() {
+        heard = null;
+        measured = this;
+        Method listening = Reflect.byName(PARTITION, "maybeAddListener");
+        Reflect.invoke(partition, listening, Reflect.proxy(listening.getParameterTypes()[0], (name, arguments) -> {
+            if (name.equals("onHighWatermarkUpdated"))
+                heard = arguments[1];
+            return null;
+        }));
+    }
+
+    /** Whether the metrics of partitions in this process are those of this broker's. */
+    boolean isMeasured() {
+        return measured == this;
     }
 
     /** What LogManager#deleteLogs does later, in a thread of its own. */
@@ -589,17 +618,19 @@ final class Broker {
         proposals.removeFirst().future.complete(answer);
     }
 
-    /** The controller has refused the oldest request, or `error` says why it is not known what became of it. */
-    void refused(String error) {
+    /** The controller has refused the oldest request with its error; or with one of these in turn, which must make no difference. */
+    void refused(JsonNode errors) {
         if (proposals.isEmpty())
             return;
         Proposal proposal = proposals.removeFirst();
-        proposal.future.completeExceptionally(Errors.valueOf(error == null ? proposal.answered : error).exception());
+        String error = errors.isEmpty() ? proposal.answered : errors.get(refusals++ % errors.size()).asText();
+        proposal.future.completeExceptionally(Errors.valueOf(error).exception());
     }
 
-    /** DeleteRecords, or retention: the log starts at the offset. */
+    /** DeleteRecords: the log starts at the offset, which the request names the high watermark if it is that. */
     void deleteRecordsBelow(long offset) {
-        requests.deleteRecords(replicaManager, offset);
+        boolean all = offset == (Long) Reflect.call(log(), "highWatermark");
+        requests.deleteRecords(replicaManager, all ? DeleteRecordsRequest.HIGH_WATERMARK : offset, offset);
     }
 
     private static Object records(Object log) {
@@ -631,10 +662,12 @@ final class Broker {
         }
         if (partition != null) {
             ofPartition(seen);
+            seen.put("heard", heard);
             seen.put("questions", Questions.of(this));
         }
         seen.put("fetch", follower.shown());
         seen.put("answers", requests.answers());
+        seen.put("deletions", requests.deletions());
         ofConsumer(seen);
         return seen;
     }

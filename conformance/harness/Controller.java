@@ -24,6 +24,9 @@ final class Controller {
     private Managers managers;
     private List<Object> settings;
 
+    /** What the controller would record of these is looked at after each step. */
+    private JsonNode wishes;
+
     /** The election that a call has recorded beyond the model's step; null if there was no such call. */
     private List<ApiMessageAndVersion> withheld;
 
@@ -41,6 +44,7 @@ final class Controller {
             managers = new Managers(clock, o.get("elr").asBoolean(), o.get("min_insync_replicas").asInt());
             settings = wanted;
         }
+        wishes = o.path("wishes");
         for (JsonNode each : o.get("registrations"))
             managers.registered(each.get(0).asInt(), each.get(1).asLong(), each.get(2).asBoolean());
         managers.create(o.get("leader").asInt(), ints(o.get("isr")), ints(o.get("replicas")));
@@ -158,9 +162,18 @@ final class Controller {
         return shown;
     }
 
+    /** The replicas that a reassignment was adding in a partition epoch. */
+    List<Integer> added(int partitionEpoch) {
+        return managers == null ? List.of() : managers.added(partitionEpoch);
+    }
+
     /** All that can be seen of the controller. */
     Map<String, Object> state() {
         Map<String, Object> seen = managers.state();
+        List<Object> records = new ArrayList<>();
+        for (JsonNode each : wishes)
+            records.add(PartitionChanges.change(managers.partition(), managers.active(), each));
+        seen.put("records", records);
         if (withheld != null)
             seen.put("elects", withheld.isEmpty() ? NO_LEADER : leaderAfter(withheld));
         if (answer != null)

@@ -31,6 +31,10 @@ final class Follower {
     private static final Class<?> STATE = Reflect.type("kafka.server.ReplicaState", "org.apache.kafka.server.ReplicaState");
     private static final boolean JAVA_MAPS = Reflect.byName(END_POINT, "fetch").getReturnType() == Map.class;
     private static final int SECONDS = 600;
+    private static final List<Errors> UNANSWERED = List.of(Errors.UNKNOWN_TOPIC_OR_PARTITION, Errors.UNKNOWN_TOPIC_ID, Errors.INCONSISTENT_TOPIC_ID,
+        Errors.NOT_LEADER_OR_FOLLOWER, Errors.UNKNOWN_LEADER_EPOCH, Errors.KAFKA_STORAGE_ERROR);
+    private static final List<Errors> NOT_LOOKED_UP = List.of(Errors.UNKNOWN_TOPIC_OR_PARTITION, Errors.UNKNOWN_LEADER_EPOCH, Errors.NOT_LEADER_OR_FOLLOWER,
+        Errors.KAFKA_STORAGE_ERROR);
     static final String HOST = "nowhere";
     private static final ExecutorService RUNNERS = Executors.newCachedThreadPool(task -> {
         Thread thread = new Thread(task);
@@ -48,6 +52,7 @@ final class Follower {
     private Travelling waiting;
     private Broker atOnce;
     private Broker looksUp;
+    private Errors refusal;
 
     /** A call of doWork that waits for its answer in a thread of its own. */
     private final class Travelling {
@@ -99,6 +104,12 @@ final class Follower {
         lose();
         manager = null;
         threads.clear();
+    }
+
+    /** The process ends in order. */
+    void shutDown() {
+        lose();
+        Reflect.call(Reflect.call(broker.replicaManager(), "replicaFetcherManager"), "shutdown");
     }
 
     /** Take the partition from all fetchers. */
@@ -167,6 +178,9 @@ final class Follower {
                 return true;
             case "brokerEndPoint":
                 return endPointOf(leader);
+            case "initiateClose":
+            case "close":
+                return null;
             case "buildFetch":
                 return buildFetch(leader, arguments[0]);
             case "fetch":
@@ -231,6 +245,8 @@ final class Follower {
 
     /** ListOffsets of the leader that is asked where its log begins or ends, in the follower's leader epoch. */
     private Object lookedUp(int epoch, long timestamp) {
+        if (refusal != null)
+            throw refusal.exception();
         long found = Requests.offset(looksUp.replicaManager(), timestamp, epoch);
         return Reflect.construct(OFFSET_AND_EPOCH, type -> type == long.class ? (Object) found : (Object) epoch);
     }
@@ -346,23 +362,56 @@ final class Follower {
         take(mine.events);
     }
 
-    /** Hand over the answer that the offset is out of range; the fetcher asks where the leader's log begins and ends. */
+    /** The same, and then answers that are lost in other ways: the fetcher must ask again after each of them. */
+    void loseInAllWays() {
+        boolean fetches = waiting != null && isExpected();
+        lose();
+        if (!fetches)
+            return;
+        for (Errors each : UNANSWERED)
+            answerNextWith(new FetchResponseData.PartitionData().setPartitionIndex(0).setErrorCode(each.code()));
+        FetchResponseData.PartitionData damaged = new FetchResponseData.PartitionData().setPartitionIndex(0);
+        Reflect.call(damaged, "setRecords", Kafka.damaged());
+        answerNextWith(damaged);
+    }
+
+    private void answerNextWith(FetchResponseData.PartitionData next) {
+        send();
+        answer = next;
+        receive();
+    }
+
+    /** Whether the fetcher of the broker's present leader waits for an answer to what it asked. */
+    private boolean isExpected() {
+        Object thread = manager == null ? null : Scala.unwrap(Reflect.call(manager, "getFetcher", Broker.TOPIC_PARTITION));
+        Object state = thread == null || fetch == null ? null : Scala.unwrap(Reflect.call(thread, "fetchState", Broker.TOPIC_PARTITION));
+        return state != null && threads.get(fetch.get("leader")) == thread && fetch.get("leaderEpoch").equals(Reflect.call(state, "currentLeaderEpoch"))
+            && fetch.get("offset").equals(Reflect.call(state, "fetchOffset"));
+    }
+
+    /** Hand over the answer that the offset is out of range; the fetcher asks where the leader's log begins and ends, in vain at first. */
     void outOfRange(Broker asked) {
         looksUp = asked;
-        if (waiting != null) {
-            receive();
-            return;
-        }
-        fetch = null;
-        atOnce = null;
-        waiting = null;
         FetchResponseData.PartitionData kept = answer;
-        waiting = new Travelling(current());
-        Object event = take(waiting.events);
-        answer = kept;
-        if (event.equals("asks"))
-            receive();
-        else
-            waiting = null;
+        for (Errors each : isExpected() ? NOT_LOOKED_UP : List.<Errors>of()) {
+            refusal = each;
+            deliver(kept);
+        }
+        refusal = null;
+        deliver(kept);
+    }
+
+    private void deliver(FetchResponseData.PartitionData outOfRange) {
+        if (waiting == null) {
+            fetch = null;
+            atOnce = null;
+            waiting = new Travelling(current());
+            if (!take(waiting.events).equals("asks")) {
+                waiting = null;
+                return;
+            }
+        }
+        answer = outOfRange;
+        receive();
     }
 }

@@ -128,7 +128,9 @@ public final class Harness {
             broker(o, "viewer", broker).see(o.get("view").toString(), registrations(o.get("view")));
         switch (name) {
             case "learn":
-                broker.learn(new Kafka.State(o.get("leader").asInt(), o.get("leader_epoch").asInt(), o.get("partition_epoch").asInt(), ids(o.get("isr")), ids(o.get("replicas"))),
+                int partitionEpoch = o.get("partition_epoch").asInt();
+                broker.learn(new Kafka.State(o.get("leader").asInt(), o.get("leader_epoch").asInt(), partitionEpoch, ids(o.get("isr")), ids(o.get("replicas")),
+                    controller.added(partitionEpoch)),
                     o.get("view").toString(), registrations(o.get("view")));
                 return null;
             case "append":
@@ -153,7 +155,7 @@ public final class Harness {
                 broker.follower.receive();
                 return null;
             case "lose":
-                broker.follower.lose();
+                broker.follower.loseInAllWays();
                 return null;
             case "out_of_range":
                 broker.follower.outOfRange(broker(o, "leader", null));
@@ -171,7 +173,7 @@ public final class Harness {
                 broker.granted(o.get("leader_epoch").asInt(), o.get("partition_epoch").asInt(), ids(o.get("isr")));
                 return null;
             case "refused":
-                broker.refused(o.path("error").textValue());
+                broker.refused(o.path("errors"));
                 return null;
             case "trim":
                 broker.deleteRecordsBelow(o.get("offset").asLong());

@@ -49,18 +49,20 @@ final class Kafka {
         final int partitionEpoch;
         final List<Integer> isr;
         final List<Integer> replicas;
+        final List<Integer> adding;
 
-        State(int leader, int leaderEpoch, int partitionEpoch, List<Integer> isr, List<Integer> replicas) {
+        State(int leader, int leaderEpoch, int partitionEpoch, List<Integer> isr, List<Integer> replicas, List<Integer> adding) {
             this.leader = leader;
             this.leaderEpoch = leaderEpoch;
             this.partitionEpoch = partitionEpoch;
             this.isr = isr;
             this.replicas = replicas;
+            this.adding = adding;
         }
 
         @Override
         public String toString() {
-            return leader + " " + leaderEpoch + " " + partitionEpoch + " " + isr + " " + replicas;
+            return leader + " " + leaderEpoch + " " + partitionEpoch + " " + isr + " " + replicas + " " + adding;
         }
     }
 
@@ -93,7 +95,7 @@ final class Kafka {
                 replay(delta, record("FeatureLevelRecord", "setName", "metadata.version", "setFeatureLevel", featureLevel()));
                 replay(delta, record("TopicRecord", "setName", Broker.TOPIC_PARTITION.topic(), "setTopicId", Broker.TOPIC_ID));
             }
-            replay(delta, record("PartitionRecord", "setPartitionId", 0, "setTopicId", Broker.TOPIC_ID, "setReplicas", state.replicas,
+            replay(delta, record("PartitionRecord", "setPartitionId", 0, "setTopicId", Broker.TOPIC_ID, "setReplicas", state.replicas, "setAddingReplicas", state.adding,
                 "setIsr", state.isr, "setLeader", state.leader, "setLeaderEpoch", state.leaderEpoch, "setPartitionEpoch", state.partitionEpoch));
             return new Change(Reflect.call(delta, "topicsDelta"), applied(delta), content);
         });
@@ -178,6 +180,14 @@ final class Kafka {
             return Reflect.invoke(null, each, none, records);
         }
         throw new Reflect.Missing("no MemoryRecords#withRecords(compression, records)");
+    }
+
+    /** A batch of one record that was damaged on its way. */
+    static Object damaged() {
+        ByteBuffer buffer = (ByteBuffer) Reflect.call(record(0, 0), "buffer");
+        int last = buffer.limit() - 1;
+        buffer.put(last, (byte) ~buffer.get(last));
+        return Reflect.callStatic(RECORDS, "readableRecords", buffer);
     }
 
     /** Each record as [offset, id, leader epoch]. */

@@ -3,6 +3,7 @@ import java.lang.reflect.Method;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -15,6 +16,7 @@ import org.apache.kafka.common.Uuid;
 import org.apache.kafka.common.config.ConfigDef;
 import org.apache.kafka.common.config.ConfigResource;
 import org.apache.kafka.common.errors.ApiException;
+import org.apache.kafka.common.message.AlterPartitionReassignmentsRequestData;
 import org.apache.kafka.common.message.AlterPartitionRequestData;
 import org.apache.kafka.common.message.BrokerHeartbeatRequestData;
 import org.apache.kafka.common.message.BrokerRegistrationRequestData;
@@ -46,6 +48,7 @@ final class Managers {
     private final Map<String, Short> levels = new HashMap<>();
     private long offset;
     private long heartbeatRecords;
+    private final Map<Integer, List<Integer>> added = new HashMap<>();
 
     Managers(Clock clock, boolean elr, int minInsyncReplicas) {
         this.elr = elr;
@@ -142,6 +145,12 @@ final class Managers {
     void replay(List<ApiMessageAndVersion> records) {
         for (ApiMessageAndVersion each : records)
             replay(each.message());
+        added.put((Integer) Reflect.get(partition(), "partitionEpoch"), idsOf(partition(), "addingReplicas"));
+    }
+
+    /** The replicas that a reassignment was adding in a partition epoch. */
+    List<Integer> added(int partitionEpoch) {
+        return added.getOrDefault(partitionEpoch, List.of());
     }
 
     private void replay(Object record) {
@@ -256,6 +265,7 @@ final class Managers {
     }
 
     void create(int leader, int[] isr, int[] replicas, int leaderEpoch, int partitionEpoch) {
+        added.clear();
         if (partition() != null)
             replay(record("RemoveTopicRecord", Map.of("setTopicId", Broker.TOPIC_ID)));
         replay(record("TopicRecord", Map.of("setTopicId", Broker.TOPIC_ID, "setName", Broker.TOPIC_PARTITION.topic())));
@@ -278,6 +288,7 @@ final class Managers {
             "setIsr", ids(Reflect.get(now, "isr")), "setLeader", Reflect.get(now, "leader"), "setLeaderEpoch", Reflect.get(now, "leaderEpoch"),
             "setPartitionEpoch", Reflect.get(now, "partitionEpoch"),
             "setLeaderRecoveryState", Reflect.call(Reflect.get(now, "leaderRecoveryState"), "value")));
+        parts.put("setAddingReplicas", idsOf(now, "addingReplicas"));
         parts.put("setEligibleLeaderReplicas", idsOf(now, "elr"));
         parts.put("setLastKnownElr", idsOf(now, "lastKnownElr"));
         replay(record("PartitionRecord", parts));
@@ -309,9 +320,26 @@ final class Managers {
         throw new Reflect.Missing("no ReplicationControlManager#generateLeaderAndIsrUpdates");
     }
 
-    /** What PartitionChangeBuilder records of another assignment; members of the ISR stay those that are assigned. */
-    @SuppressWarnings("unchecked")
+    /**
+     * What the controller records of a request for another assignment. The model has its first step, which adds replicas, and its last one, which
+     * removes them: if that does not follow at once, what PartitionChangeBuilder makes of it.
+     */
     List<ApiMessageAndVersion> reassign(int[] replicas) {
+        AlterPartitionReassignmentsRequestData request = new AlterPartitionReassignmentsRequestData().setTopics(List.of(
+            new AlterPartitionReassignmentsRequestData.ReassignableTopic().setName(Broker.TOPIC_PARTITION.topic()).setPartitions(List.of(
+                new AlterPartitionReassignmentsRequestData.ReassignablePartition().setPartitionIndex(0).setReplicas(ids(replicas))))));
+        List<ApiMessageAndVersion> records = records(Reflect.call(replication, "alterPartitionReassignments", request));
+        boolean atOnce = records.size() == 1 && Set.copyOf(ids(replicas)).equals(Set.copyOf(replicasOf(records.get(0).message())));
+        return atOnce ? records : changed(replicas);
+    }
+
+    private static List<Integer> replicasOf(Object record) {
+        List<?> replicas = (List<?>) Reflect.call(record, "replicas");
+        return replicas == null ? List.of() : replicas.stream().map(each -> (Integer) each).collect(Collectors.toList());
+    }
+
+    /** What PartitionChangeBuilder records of another assignment; members of the ISR stay those that are assigned. */
+    private List<ApiMessageAndVersion> changed(int[] replicas) {
         Object now = partition();
         Class<?> type = Reflect.type(CONTROLLER + "PartitionChangeBuilder");
         Constructor<?> constructor = Reflect.longest(type);
@@ -332,7 +360,7 @@ final class Managers {
         List<Integer> isr = ids(Reflect.get(now, "isr"));
         isr.retainAll(ids(replicas));
         Map<String, Object> parts = new HashMap<>(
-            Map.of("setTargetReplicas", ids(replicas), "setTargetIsr", isr, "setEligibleLeaderReplicasEnabled", elr));
+            Map.of("setTargetReplicas", ids(replicas), "setTargetIsr", isr, "setTargetAdding", List.of(), "setEligibleLeaderReplicasEnabled", elr));
         if (has(type, "setDefaultDirProvider"))
             parts.put("setDefaultDirProvider",
                 Reflect.proxy(Reflect.type("org.apache.kafka.metadata.placement.DefaultDirProvider"), (name, arguments) -> Uuid.ZERO_UUID));
@@ -345,6 +373,15 @@ final class Managers {
         return (Boolean) Reflect.call(cluster, "isActive", broker);
     }
 
+    /** The brokers that may lead. */
+    Set<Integer> active() {
+        Set<Integer> active = new HashSet<>();
+        for (int broker = 0; Reflect.call(cluster, "registration", broker) != null; broker++)
+            if (isActive(broker))
+                active.add(broker);
+        return active;
+    }
+
     Map<String, Object> state() {
         Map<String, Object> seen = new LinkedHashMap<>();
         Object partition = partition();
@@ -352,6 +389,9 @@ final class Managers {
             seen.put(key, Reflect.get(partition, key));
         for (String key : new String[] {"replicas", "isr", "elr", "lastKnownElr"})
             seen.put(key, idsOf(partition, key));
+        seen.put("adding", idsOf(partition, "addingReplicas"));
+        seen.put("removing", idsOf(partition, "removingReplicas"));
+        seen.put("recovering", (Byte) Reflect.call(Reflect.get(partition, "leaderRecoveryState"), "value") == 1);
         List<Object> registrations = new ArrayList<>();
         for (int broker = 0; ; broker++) {
             Object each = Reflect.call(cluster, "registration", broker);

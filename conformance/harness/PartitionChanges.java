@@ -47,7 +47,7 @@ public final class PartitionChanges {
     private static Object answer(JsonNode call) {
         switch (call.get("do").asText()) {
             case "change":
-                return change(call);
+                return change(registration(call.get("partition")), new HashSet<>(ids(call.get("active"))), call);
             case "begin":
                 return begun(call);
             case "cancel":
@@ -78,11 +78,10 @@ public final class PartitionChanges {
         return Reflect.make(REGISTERED, record);
     }
 
-    private static Object change(JsonNode call) {
-        Set<Integer> active = new HashSet<>(ids(call.get("active")));
+    /** What PartitionChangeBuilder records of a wish. */
+    static Object change(Object partition, Set<Integer> active, JsonNode call) {
         boolean elr = call.get("with_elr").asBoolean();
         boolean[] idGiven = {false};
-        Object partition = registration(call.get("partition"));
         Object builder = Reflect.make(BUILT, Reflect.supply(BUILT.getParameterTypes(), type -> {
             if (type == int.class) {
                 boolean minIsr = idGiven[0];

@@ -1,13 +1,22 @@
+import com.yammer.metrics.core.Gauge;
+import com.yammer.metrics.core.Metric;
+import com.yammer.metrics.core.MetricName;
 import java.lang.reflect.Method;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.function.Supplier;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import java.util.stream.Collectors;
 import org.apache.kafka.common.IsolationLevel;
 import org.apache.kafka.common.errors.ApiException;
 import org.apache.kafka.common.protocol.Errors;
 import org.apache.kafka.common.requests.FetchRequest;
 import org.apache.kafka.common.requests.ListOffsetsRequest;
+import org.apache.kafka.server.metrics.KafkaYammerMetrics;
 
 /**
  * What a Partition answers to questions that change nothing: clients' look-ups of offsets and of the ends of epochs, reads from any offset, and
@@ -15,7 +24,9 @@ import org.apache.kafka.common.requests.ListOffsetsRequest;
  */
 final class Questions {
     private static final int NO_EPOCH = -1, STRANGER = 99;
-    private static final String[] METRICS = {"isUnderReplicated", "isUnderMinIsr", "isAtMinIsr"};
+    private static final String[] METRICS = {"UnderReplicated", "UnderMinIsr", "AtMinIsr", "InSyncReplicasCount", "ReplicasCount", "LastStableOffsetLag"};
+    private static final Pattern PRINTED = Pattern.compile("; ISR: ([\\d,]*);.* LeaderRecoveryState: (\\w+)");
+    private static final Pattern PRINTED_FOLLOWER = Pattern.compile("logEndOffset=(-?\\d+),.* brokerEpoch=(?:Some\\()?(-?\\d+)");
 
     private final Broker broker;
     private final Object partition;
@@ -48,8 +59,13 @@ final class Questions {
     }
 
     private void askAll() {
-        for (String metric : METRICS)
-            ask(metric, List.of(), () -> Reflect.call(partition, metric));
+        if (broker.isMeasured())
+            askForMetrics();
+        ask("printed", List.of(), () -> found(PRINTED, partition));
+        long end = (Long) Reflect.call(log, "logEndOffset");
+        for (long offset : new long[] {-2, end + 1})
+            ask("deleteBelow", List.of(offset), () -> Reflect.call(Reflect.call(partition, "deleteRecordsOnLeader", offset), "lowWatermark"));
+        ask("producers", List.of(), () -> Reflect.call(Reflect.call(partition, "activeProducerState"), "activeProducers"));
         Object copy = Scala.unwrap(Reflect.call(partition, "futureLog"));
         Object start = copy == null ? Long.MAX_VALUE : Reflect.call(copy, "logStartOffset");
         ask("lowWatermark", List.of(start), () -> Reflect.call(partition, "lowWatermarkIfLeader"));
@@ -71,6 +87,23 @@ final class Questions {
             askForRecords();
     }
 
+    private static List<String> found(Pattern pattern, Object printed) {
+        Matcher found = pattern.matcher(printed.toString());
+        if (!found.find())
+            throw new Reflect.Missing("another form of " + printed);
+        List<String> groups = new ArrayList<>();
+        for (int group = 1; group <= found.groupCount(); group++)
+            groups.add(Arrays.stream(found.group(group).split(",")).sorted().collect(Collectors.joining(",")));
+        return groups;
+    }
+
+    private void askForMetrics() {
+        Map<MetricName, Metric> all = KafkaYammerMetrics.defaultRegistry().allMetrics();
+        for (Map.Entry<MetricName, Metric> each : all.entrySet())
+            if (each.getKey().getType().equals("Partition") && Arrays.asList(METRICS).contains(each.getKey().getName()))
+                ask(each.getKey().getName(), List.of(), () -> ((Gauge<?>) each.getValue()).value());
+    }
+
     private boolean leads() {
         return Integer.valueOf(broker.id).equals(Scala.unwrap(Reflect.call(partition, "leaderReplicaIdOpt")));
     }
@@ -80,6 +113,7 @@ final class Questions {
         long end = (Long) Reflect.call(log, "logEndOffset");
         for (Object each : Scala.collection(Reflect.call(partition, "remoteReplicas"))) {
             int follower = (Integer) Reflect.call(each, "brokerId");
+            ask("printedFollower", List.of(follower), () -> found(PRINTED_FOLLOWER, each));
             for (long offset = (Long) Reflect.call(log, "logStartOffset"); offset <= end + 1; offset++)
                 for (int last = NO_EPOCH; last <= leaderEpoch; last++)
                     read(follower, offset, leaderEpoch, last);

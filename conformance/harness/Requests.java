@@ -28,6 +28,7 @@ final class Requests {
     /** By record, what its producer was answered: the name of an error, NONE, or "waits". Whoever waits at a broker that stops waits on. */
     private Map<Integer, String> answers = new LinkedHashMap<>();
     private final Map<Integer, Object> waiting = new HashMap<>();
+    private final Map<Long, Object[]> deletions = new LinkedHashMap<>();
 
     /** The answer to a consumer that waits for the record at an offset. */
     private Object[] consumed;
@@ -42,15 +43,26 @@ final class Requests {
                 reaper[0] = false;
                 return timer;
             }
-            return type == String.class ? "none" : type == int.class ? (Object) 1 : Reflect.proxy(type, (name, arguments) -> timed(name, arguments));
+            return type == String.class ? "none" : type == int.class ? (Object) 1 : timer(type);
         });
         purgatories.add(made);
         return made;
     }
 
-    private Object timed(String name, Object[] arguments) {
-        if (name.equals("add"))
+    /** A timer of one purgatory, by which nothing expires. */
+    private Object timer(Class<?> type) {
+        List<Object> timed = new ArrayList<>();
+        return Reflect.proxy(type, (name, arguments) -> timed(timed, name, arguments));
+    }
+
+    private Object timed(List<Object> timed, String name, Object[] arguments) {
+        if (name.equals("add")) {
             last = arguments[0];
+            timed.add(last);
+        } else if (name.equals("size")) {
+            timed.removeIf(each -> (Boolean) Reflect.call(each, "isCompleted"));
+            return timed.size();
+        }
         return null;
     }
 
@@ -58,6 +70,7 @@ final class Requests {
     void stopped() {
         purgatories.clear();
         waiting.clear();
+        deletions.clear();
         consumed = null;
     }
 
@@ -68,6 +81,7 @@ final class Requests {
             Reflect.call(each, "cancelForKey", key);
         answers = new LinkedHashMap<>();
         waiting.clear();
+        deletions.clear();
         consumed = null;
     }
 
@@ -154,9 +168,17 @@ final class Requests {
         Reflect.call(delayed, "run");
     }
 
-    /** DeleteRecords up to an offset; it waits until the followers have moved their log start, too. An error is thrown. */
-    void deleteRecords(Object replicaManager, long offset) {
+    /** Whether somebody waits for records to be deleted below an offset. */
+    Map<Long, Boolean> deletions() {
+        Map<Long, Boolean> waits = new LinkedHashMap<>();
+        deletions.forEach((offset, answer) -> waits.put(offset, answer[0] == null));
+        return waits;
+    }
+
+    /** DeleteRecords up to an offset, which it waits for until the followers have moved their log start, too. An error is thrown. */
+    void deleteRecords(Object replicaManager, long offset, long reached) {
         Object[] answer = {null};
+        deletions.put(reached, answer);
         scala.Function1<Object, Object> callback = answered -> {
             answer[0] = values(answered).iterator().next();
             return BoxedUnit.UNIT;

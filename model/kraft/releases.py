@@ -68,20 +68,20 @@ PRESETS = {name: HISTORY.protocol(KraftProtocol, release) for name, release in R
 LAST_RELEASES = {"kraft": "4.4"}
 
 
-def _rules(release: str) -> Rules:
+def rules_of(release: str) -> Rules:
     """The rules of `partition_change` in a release, with eligible leader replicas where it has them at all."""
     rules = HISTORY.protocol(KraftProtocol, Release(release, "kraft")).rules
     return attrs.evolve(rules, elr=release_number(release) >= release_number("3.7"))
 
 
 RULES: Mapping[str, Rules] = {
-    "3.5": _rules("3.5.0"),
-    "3.6": _rules("3.6.0"),
-    "3.7": _rules("3.7.0"),
-    "3.8": _rules("3.8.0"),
-    "4.1.0": _rules("4.1.0"),
-    "4.1": _rules("4.1.1"),
-    "4.3": _rules("4.3.0"),
+    "3.5": rules_of("3.5.0"),
+    "3.6": rules_of("3.6.0"),
+    "3.7": rules_of("3.7.0"),
+    "3.8": rules_of("3.8.0"),
+    "4.1.0": rules_of("4.1.0"),
+    "4.1": rules_of("4.1.1"),
+    "4.3": rules_of("4.3.0"),
 }
 """By the first release that has them, with its newest metadata version and, since 3.7, with ELR: the rules of the
 releases whose classes `partition_change` is compared with.

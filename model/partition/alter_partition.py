@@ -13,6 +13,22 @@ from highwater.model.partition.protocol import PartitionProtocol
 from highwater.model.partition.state import Partition, Quorum, Standing
 from highwater.model.partition_rules import AheadOfController, AlterPartitionError, Led, alter_partition_error
 
+ENDING_ERRORS = frozenset(
+    {
+        "UNKNOWN_TOPIC_OR_PARTITION",
+        "UNKNOWN_TOPIC_ID",
+        "FENCED_LEADER_EPOCH",
+        "INVALID_UPDATE_VERSION",
+        "INVALID_REQUEST",
+        "NEW_LEADER_ELECTED",
+    }
+)
+"""Errors after which a leader asks no more, and keeps its proposal until it reads newer metadata: `Answer.STALE`. After
+INELIGIBLE_REPLICA it takes the proposal back; after any other it asks again.
+
+Source: kafka.cluster.Partition#handleAlterPartitionError (3.3.0 to 4.4.0).
+"""
+
 
 def answer_to(partition: Partition, leader: int, change: IsrChange, protocol: PartitionProtocol) -> Answer:
     """The controller's answer to a leader that asks for another ISR, as far as the leader acts on it."""

@@ -21,8 +21,8 @@ Claim = Callable[..., Spec]
 LEADER: dict[str, Any] = {
     "up": True, "checkpoint": 0, "hw": 0, "leo": 0, "start": 0, "log": [], "epochs": [[0, 0]], "leader": 0,
     "leaderEpoch": 0, "partitionEpoch": 0, "isr": [0, 1], "maximalIsr": [0, 1], "proposed": None, "replicas": [0, 1],
-    "epochStart": 0, "followers": {"1": [-1, False, -1]}, "requests": [], "fetch": None, "answers": {},
-    "consumer": None,
+    "epochStart": 0, "followers": {"1": [-1, False, -1, 0]}, "requests": [], "fetch": None, "answers": {},
+    "consumer": None, "deletions": {},
 }  # fmt: skip
 FOLLOWER: dict[str, Any] = {
     "up": True, "checkpoint": 0, "hw": 0, "leo": 0, "start": 0, "log": [], "epochs": [], "leader": 0, "leaderEpoch": 0,
@@ -59,12 +59,15 @@ def test_an_initial_state_equals_that_of_real_brokers(compared: Callable[[dict[s
         ("0", "proposed", [0], "b0.proposed ISR"),
         ("0", "replicas", [0], "b0.assignment"),
         ("0", "epochStart", 1, "b0.epoch start"),
-        ("0", "followers", {"1": [0, False, -1]}, "b0.follower b1 log end offset"),
-        ("0", "followers", {"1": [-1, False, 0]}, "b0.follower b1 broker epoch"),
+        ("0", "followers", {"1": [0, False, -1, 0]}, "b0.follower b1 log end offset"),
+        ("0", "followers", {"1": [-1, False, 0, 0]}, "b0.follower b1 broker epoch"),
         ("0", "answers", {"0": "NONE"}, "b0.producer of r0"),
         ("0", "answers", {"0": "REQUEST_TIMED_OUT"}, "b0.producer of r0"),
         ("0", "answers", {"0": "UNKNOWN_SERVER_ERROR"}, "b0.producer of r0"),
         ("1", "consumer", [0, 0], "b1.record at 0 of a waiting consumer"),
+        ("1", "heard", 1, "b1.high watermark of a listener"),
+        ("0", "deletions", {"0": True}, "b0.deletion below 0 waits"),
+        ("0", "questions", [["AtMinIsr", [], 1]], "b0.answer to AtMinIsr()"),
     ],
 )
 def test_each_field_can_differ(

@@ -16,7 +16,7 @@ from click.testing import CliRunner
 from highwater.claims.conformance import Session, Wanted
 from highwater.claims.spec import Spec
 from highwater.cli.main import main
-from highwater.conformance import abstraction, operations, questions
+from highwater.conformance import abstraction, operations, partition_changes, questions
 from highwater.conformance.distribution import KafkaError, find
 from highwater.conformance.process import Harness
 from highwater.model.partition import directories
@@ -113,7 +113,20 @@ def test_a_replica_that_moves_to_another_directory_loses_the_epochs_without_reco
     assert kinds(found) == {"move_replica"} and "epoch cache" in fields
 
 
-@pytest.mark.parametrize("question", ["endOf", "read", "latest", "lowWatermark", "isAtMinIsr"])
+def test_a_record_that_the_controller_would_not_make_is_noticed(
+    claim: Claim, session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def without_recovery(*arguments: Any) -> Any:
+        change = change_of(*arguments)
+        return None if change is None else attrs.evolve(change, recovering=None)
+
+    change_of = partition_changes.change_of
+    monkeypatch.setattr(partition_changes, "change_of", without_recovery)
+    found = session.conform(claim(leader_moves=1), Wanted())
+    assert {each.field[:25] for one in found.divergences for each in one.differences} == {"controller.record for {'e"}
+
+
+@pytest.mark.parametrize("question", ["endOf", "read", "latest", "lowWatermark", "AtMinIsr"])
 def test_an_answer_that_is_not_kafkas_is_noticed(
     claim: Claim, session: Session, question: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -42,6 +42,7 @@ REAL: Mapping[str, str] = {
     "shut_down": "LogManager#shutdown",
     "restart": "LogManager#startup",
     "checkpoint": "ReplicaManager#checkpointHighWatermarks",
+    "move": "ReplicaManager#alterReplicaLogDirs, ReplicaAlterLogDirsThread#doWork",
 }
 OF_THE_CONTROLLER = "ReplicationControlManager and ClusterControlManager"
 
