@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from highwater.model.log import NO_EPOCH
+from highwater.model.partition.batches import Place
 from highwater.model.partition.bounds import PartitionBounds
 from highwater.model.partition.clients import epoch_error
 from highwater.model.partition.high_watermark import min_isr
@@ -135,7 +136,8 @@ def _first(asked: _Asked, isolation: str, current: int, of: str) -> Any:
     replica = asked.replica
     if (error := asked.error(current, of)) is not None:
         return error
-    return replica.log_start if replica.log_start < replica.log_end_offset else -1
+    found = _record_from(replica, replica.log_start)
+    return -1 if found is None else found
 
 
 def _read(asked: _Asked, follower: int, offset: int, current: int, last: int) -> Any:
@@ -145,14 +147,20 @@ def _read(asked: _Asked, follower: int, offset: int, current: int, last: int) ->
     assert asked.leadership is not None
     if follower not in asked.leadership.assignment:
         return "NOT_LEADER_OR_FOLLOWER" if current == NO_EPOCH else "UNKNOWN_LEADER_EPOCH"
-    request = Fetch(Stage.REQUEST, asked.broker, replica.leader_epoch, offset, last, 0, 0, 0, None)
-    response = response_to(replica, request, asked.protocol)
+    request = Fetch(Stage.REQUEST, asked.broker, replica.leader_epoch, offset, last, 0, 0, 0, ())
+    response = response_to(replica, request, asked.protocol, asked.bounds)
     if response.stage is Stage.OUT_OF_RANGE:
         return "OFFSET_OUT_OF_RANGE"
     if response.stage is Stage.DIVERGING:
         return ["diverging", response.epoch, response.end_offset]
-    record = response.record
-    return ["nothing new"] if record is None else ["record", record.id, record.leader_epoch]
+    found = _record_from(replica, offset)
+    return ["nothing new"] if found is None else ["record", replica.log[found].id, replica.log[found].leader_epoch]
+
+
+def _record_from(replica: Replica, offset: int) -> int | None:
+    """The first offset from one on that has a record."""
+    offsets = range(offset, replica.log_end_offset)
+    return next((each for each in offsets if replica.log[each].place is not Place.GAP), None)
 
 
 ANSWERS: Mapping[str, Callable[..., Any]] = {

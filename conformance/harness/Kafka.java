@@ -184,7 +184,7 @@ final class Kafka {
 
     /** A batch of one record that was damaged on its way. */
     static Object damaged() {
-        ByteBuffer buffer = (ByteBuffer) Reflect.call(record(0, 0), "buffer");
+        ByteBuffer buffer = (ByteBuffer) Reflect.call(batch(List.of(0), 0), "buffer");
         int last = buffer.limit() - 1;
         buffer.put(last, (byte) ~buffer.get(last));
         return Reflect.callStatic(RECORDS, "readableRecords", buffer);

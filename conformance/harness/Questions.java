@@ -179,8 +179,10 @@ final class Questions {
             Object diverging = ((Optional<?>) Reflect.get(found, "divergingEpoch")).orElse(null);
             if (diverging != null)
                 return List.of("diverging", Reflect.call(diverging, "epoch"), Reflect.call(diverging, "endOffset"));
-            List<long[]> records = Kafka.read(Reflect.get(Reflect.get(found, "fetchedData"), "records"));
-            return records.isEmpty() ? List.of("nothing new") : List.of("record", records.get(0)[1], records.get(0)[2]);
+            for (long[] each : Kafka.read(Reflect.get(Reflect.get(found, "fetchedData"), "records")))
+                if (each[0] >= offset)
+                    return List.of("record", each[1], each[2]);
+            return List.of("nothing new");
         });
     }
 

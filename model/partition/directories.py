@@ -5,6 +5,7 @@ from __future__ import annotations
 from highwater.model.language.declarations import action
 from highwater.model.language.records import evolve
 from highwater.model.log import NO_EPOCH, brokers
+from highwater.model.partition.batches import Place
 from highwater.model.partition.bounds import PartitionBounds
 from highwater.model.partition.logs import latest_epoch
 from highwater.model.partition.protocol import PartitionProtocol
@@ -13,7 +14,7 @@ from highwater.model.partition.state import Partition, Replica
 
 def epochs_of_records(replica: Replica) -> tuple[int | None, ...]:
     """The leader epoch cache of a copy of a log: of each epoch the first offset that has a record of it."""
-    epochs = [record.leader_epoch for record in replica.log[replica.log_start :]]
+    epochs = [NO_EPOCH if each.place is Place.GAP else each.leader_epoch for each in replica.log[replica.log_start :]]
     return tuple(
         replica.log_start + epochs.index(epoch) if epoch in epochs else None
         for epoch in range(len(replica.epoch_starts))
