@@ -15,6 +15,7 @@ MODELS: MutableMapping[str, Model] = Catalogue(
         "partition": "highwater.model.partition.definition:PARTITION",
         "controller": "highwater.model.controller.definition:CONTROLLER",
         "kraft": "highwater.model.kraft.definition:KRAFT",
+        "requests": "highwater.model.requests.definition:REQUESTS",
         "client-log": "highwater.model.client_log:CLIENT_LOG",
     }
 )

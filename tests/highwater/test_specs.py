@@ -62,7 +62,8 @@ def test_every_claim_comes_out_and_its_counterexample_is_whole_in_a_report(path:
     jsonschema.Draft202012Validator(SCHEMA).validate(json.loads(text))
     (entry,) = read_report(tmp_path / "report.json")
     changes_are_listed_if_states_differ(entry)
-    sets_are_sorted_lists(entry)
+    if spec.file.model != "requests":
+        sets_are_sorted_lists(entry)
     it_replays(entry, result)
     it_replays(json.loads(json.dumps(entry, sort_keys=True)), result)  # as another tool may have written it
     waits_for_others = spec.file.model == "kraft" and result.violation.back_to is not None

@@ -25,6 +25,8 @@ from highwater.model.quorum_reference.kip_853.entries import Entry as Written
 from highwater.model.quorum_reference.kip_853.state import Role as Part
 from highwater.model.quorum_reference.kip_853.state import ServerRole as Place
 from highwater.model.quorum_reference.state import Entry, ServerRole
+from highwater.model.requests.state import Answer as Answered
+from highwater.model.requests.state import Phase
 from tests.gallery import FILES, loaded
 from tests.model.controller.test_properties import FALSE as FALSE_OF_CONTROLLER
 
@@ -63,6 +65,11 @@ KRAFT: Model = (
     {"brokers": 2, "replication_factor": 2, "leader_epoch_max": 1, "partition_epoch_max": 1},
 )
 
+REQUESTS: Model = (
+    "requests",
+    {"preset": "kafka-2.8"},
+    {"partitions": 1, "log_length_max": 1, "produces": 1, "fetches": 1},
+)
 CLIENT_LOG: Model = ("client-log", {}, {"log_length_max": 2, "records_max": 2})
 NOBODY = frozenset[int]()
 K0, K1 = log.Record(0, 0), log.Record(1, 0)
@@ -159,6 +166,17 @@ FALSE: list[tuple[Model, str, Mapping[str, Any]]] = [
         "low_watermark_reaches_the_log_start",
         {"replicas.0.log": (R0,), "replicas.0.high_watermark": 1, "replicas.0.log_start": 1},
     ),
+    (
+        REQUESTS,
+        "errors_before_the_append_write_nothing",
+        {"produce.parts.0.answer": Answered.NOT_ENOUGH, "partitions.0.tail": (-1,)},
+    ),
+    (
+        REQUESTS,
+        "fetches_wait_until_they_have_enough",
+        {"fetch.phase": Phase.ANSWERED, "fetch.needs": 1},
+    ),
+    (REQUESTS, "requests_are_answered", {"fetch.phase": Phase.UNWATCHED}),
     (CLIENT_LOG, "acknowledged_records_are_in_the_log", {"acknowledged": {0}}),
     (KRAFT, "leaders_are_in_the_isr", {"partitions.0.isr": frozenset({1})}),
 ]
@@ -179,11 +197,18 @@ FALSE_STEPS: list[tuple[Model, str, Mapping[str, Any], Mapping[str, Any]]] = [
         {"replicas.0.log": (R0,), "replicas.0.high_watermark": 1, "replicas.0.checkpoint": 1},
         {"replicas.0.high_watermark": 0, "replicas.0.checkpoint": 0},
     ),
+    (
+        REQUESTS,
+        "an_error_hides_no_records_of_other_partitions",
+        {"partitions.0.committed": (-1,)},
+        {"fetch.phase": Phase.ANSWERED, "fetch.parts.0.answer": Answered.SUCCESS},
+    ),
     (CLIENT_LOG, "records_are_appended_only", {"records": (0, 1)}, {"records": (1,)}),
 ]
 """A step property, a change of an initial state, and a step from there that makes it false."""
 
 HELD_NOWHERE = {
+    "highwater.invariants.requests.records_with_an_error_are_not_committed": "a request may time out while it waits",
     "highwater.invariants.reference.leader_in_isr": "the initial state violates it: there is no leader yet",
 }
 """Properties that no claim can hold Kafka to, and why."""

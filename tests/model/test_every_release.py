@@ -12,11 +12,18 @@ from highwater.model.language.definition import Model, Release
 from highwater.model.language.history import History
 from highwater.model.partition.definition import PARTITION
 from highwater.model.partition.releases import HISTORY as OF_PARTITION
+from highwater.model.requests.definition import REQUESTS
+from highwater.model.requests.protocol import HISTORY as OF_REQUESTS
 from tests.model.kafka_releases import RELEASES
 
 HISTORIES = [
     pytest.param(model, history, id=model.name)
-    for model, history in ((PARTITION, OF_PARTITION), (CONTROLLER, OF_CONTROLLER), (KRAFT, OF_KRAFT))
+    for model, history in (
+        (PARTITION, OF_PARTITION),
+        (CONTROLLER, OF_CONTROLLER),
+        (KRAFT, OF_KRAFT),
+        (REQUESTS, OF_REQUESTS),
+    )
 ]
 
 
@@ -47,7 +54,7 @@ def test_a_preset_fits_every_release_that_it_speaks_for(model: Model, history: H
         assert history.protocol(model.protocol, of_release) == model.presets[name], name
 
 
-@pytest.mark.parametrize("model", [PARTITION, CONTROLLER, KRAFT], ids=lambda model: model.name)
+@pytest.mark.parametrize("model", [PARTITION, CONTROLLER, KRAFT, REQUESTS], ids=lambda model: model.name)
 def test_every_preset_begins_with_a_release_that_exists(model: Model) -> None:
     assert {each.first for each in model.releases.values()} <= set(RELEASES)
 
