@@ -107,11 +107,14 @@ def _of_consumer(replica: Replica, real: Mapping[str, Any]) -> Iterator[tuple[st
 
 
 def _heard(replica: Replica, real: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
-    """What a listener of the partition has heard, and who waits until records are deleted on all replicas: as long as
-    the log of one that is alive begins below, as far as the leader knows.
+    """Whether the broker keeps to the newest metadata, what a listener of the partition has heard, and who waits until
+    records are deleted on all replicas: as long as the log of one that is alive begins below, as far as the leader
+    knows.
     """
     if not replica.is_up or not real["up"]:
         return
+    if "newest" in real:
+        yield "goes back to an older partition epoch", False, real["partitionEpoch"] < real["newest"]
     if real.get("heard") is not None:
         yield "high watermark of a listener", replica.high_watermark, real["heard"]
     if "followers" in real and replica.leadership is not None:

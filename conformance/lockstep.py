@@ -22,6 +22,8 @@ from highwater.model.language.declarations import Instance
 
 OPERATIONS_AT_ONCE = 400
 BATCHES_AHEAD = 2
+OWN = ("reset", "controller begin")
+"""What the harness does by itself before a run: an error there is none of Kafka's rules."""
 NOT_ENOUGH = "NotEnoughReplicasException"
 
 
@@ -185,8 +187,12 @@ class LockStep:
         self.findings.runs += 1
         at = planned.opening
         for operation, answer in zip(planned.operations[:at], results[:at], strict=True):
-            if "error" in answer:
+            if "error" in answer and operation["do"] in OWN:
                 raise KafkaError(f"Kafka cannot be brought to where a run begins: {operation['do']}: {answer['error']}")
+            if "error" in answer:
+                found = [Difference("opening", "the run begins", f"{operation['do']}: {answer['error']}")]
+                self._diverged(planned.run, 0, found, [operation], [answer])
+                return
         for position, (move, size) in enumerate(zip(planned.run.moves, planned.sizes, strict=True)):
             operations, answers = planned.operations[at : at + size], results[at : at + size]
             at += size
@@ -205,6 +211,7 @@ class LockStep:
         after, instance, seen = self._state(move.after), self._actions[move.number], _seen(answers)
         found = differences(after, seen, self._protocol, self._bounds)
         found += self._recorded(seen.get(NAME))
+        found += [Difference("state", "can be seen", each["unseen"]) for each in answers if "unseen" in each]
         if move.refused:
             return found
         errors = [each["error"] for each in answers if "error" in each]

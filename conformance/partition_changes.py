@@ -59,9 +59,11 @@ def what_ifs(brokers: int, min_isr: int, release: str) -> list[tuple[Target, Rul
     shrunk, empty = Target(isr=(0,), min_isr=min_isr), Target(isr=(), min_isr=min_isr)
     elections = [attrs.evolve(each, election=kind) for each in (empty, shrunk) for kind in ElectionKind]
     removed = Target(isr=everyone, replicas=everyone, removing=(0,), adding=(last,), min_isr=min_isr)
+    other = attrs.evolve(empty, replicas=everyone[::-1], election=ElectionKind.UNCLEAN)
     targets = [
         *elections,
         attrs.evolve(empty, shut_down_uncleanly=frozenset({0, last})),
+        other,
         Target(replicas=everyone[::-1], election=ElectionKind.PREFERRED, min_isr=min_isr),
         Target(replicas=everyone[1:] or everyone, min_isr=min_isr),
         removed,
@@ -69,8 +71,8 @@ def what_ifs(brokers: int, min_isr: int, release: str) -> list[tuple[Target, Rul
         Target(recovering=True, min_isr=min_isr),
         Target(isr=everyone, recovering=False, min_isr=min_isr),
     ]
-    found = [(target, rules) for target in targets]
-    found += [(target, without_elr) for target in [*elections, removed]] + [(target, bumps) for target in targets]
+    found = [(target, either) for either in (rules, bumps) for target in targets]
+    found += [(target, without_elr) for target in (*elections, other, removed)]
     return found + ([(target, others) for target in elections] if rules.elr else [])
 
 

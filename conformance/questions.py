@@ -5,18 +5,20 @@ changes anything.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, cast
 
+from highwater.model.language.records import evolve, replaced
 from highwater.model.log import NO_EPOCH
 from highwater.model.partition.batches import Place
 from highwater.model.partition.bounds import PartitionBounds
 from highwater.model.partition.clients import epoch_error
 from highwater.model.partition.high_watermark import min_isr
 from highwater.model.partition.logs import end_of_epoch
+from highwater.model.partition.membership import is_in_sync
 from highwater.model.partition.messages import Fetch, Stage
 from highwater.model.partition.protocol import PartitionProtocol
 from highwater.model.partition.serving import response_to
-from highwater.model.partition.state import Leadership, Replica
+from highwater.model.partition.state import Leader, Leadership, Replica
 
 LEADER = "leader"
 LATER_INCARNATION = "NOT_LEADER_OR_FOLLOWER"
@@ -86,6 +88,13 @@ def _printed_follower(asked: _Asked, follower: int) -> list[str]:
     known = asked.replica.followers[follower]
     end = -1 if known.log_end_offset is None else known.log_end_offset
     return [str(end), str(-2 if known.broker_epoch == NO_EPOCH else known.broker_epoch)]
+
+
+def _in_sync(asked: _Asked, follower: int) -> bool:
+    """Of what the leader knows, whether or not the follower has fetched since the last change of leadership."""
+    known = evolve(asked.replica.followers[follower], since_change=True)
+    leader = evolve(asked.replica, followers=replaced(asked.replica.followers, follower, known))
+    return is_in_sync(cast("Leader", leader), follower, asked.protocol, asked.bounds)
 
 
 def _delete_below(asked: _Asked, offset: int) -> str:
@@ -167,6 +176,7 @@ ANSWERS: Mapping[str, Callable[..., Any]] = {
     **METRICS,
     "printed": _printed,
     "printedFollower": _printed_follower,
+    "inSync": _in_sync,
     "deleteBelow": _delete_below,
     "producers": lambda asked: [],
     "lowWatermark": _low_watermark,

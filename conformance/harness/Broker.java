@@ -82,6 +82,7 @@ final class Broker {
     private boolean leaves;
     private boolean leftBehind;
     private int refusals;
+    private int newest;
     private Object heard;
     private static Broker measured;
     boolean up;
@@ -228,6 +229,7 @@ final class Broker {
     /** Forget the partition, as if nothing had been learned since the start. */
     private void forget() {
         partition = null;
+        newest = 0;
         learned = null;
         Reflect.call(Reflect.read(replicaManager, "allPartitions"), "remove", TOPIC_PARTITION);
     }
@@ -331,6 +333,7 @@ final class Broker {
         up = false;
         leaves = false;
         partition = null;
+        newest = 0;
         requests.stopped();
         logManager = null;
         follower.reset();
@@ -484,6 +487,7 @@ final class Broker {
         boolean stray = learned == null && !state.replicas.contains(id) && anyLog() != null;
         Kafka.Change change = Kafka.change(learned, state, key, brokers);
         learned = change;
+        newest = Math.max(newest, state.partitionEpoch);
         follower.prepare(state.leader);
         if (moving.ahead)
             moving.prepare();
@@ -663,6 +667,7 @@ final class Broker {
         if (partition != null) {
             ofPartition(seen);
             seen.put("heard", heard);
+            seen.put("newest", newest);
             seen.put("questions", Questions.of(this));
         }
         seen.put("fetch", follower.shown());

@@ -14,7 +14,8 @@ import java.util.Properties;
 /**
  * Real Partitions of Kafka, one per broker, and a real controller, in one JVM, driven by lines of JSON: one array of operations in, one array of results out.
  *
- * A result has "error" where Kafka threw, and "brokers": what is then seen of the brokers that the operation names in "see". The line
+ * A result has "error" where Kafka threw, and "brokers": what is then seen of the brokers that the operation names in "see"; "unseen" says which of
+ * them Kafka cannot show any more, and why. The line
  * {"missing": ...} says that this Kafka lacks a class or method that the harness calls, {"damaged": ...} that Java refuses a class.
  */
 public final class Harness {
@@ -26,7 +27,7 @@ public final class Harness {
     private final Controller controller = new Controller(clock);
     private boolean clockStandsStill;
 
-    private Harness(File folder) {
+    Harness(File folder) {
         this.folder = folder;
         topicConfig.setProperty("segment.index.bytes", "1024");
         topicConfig.setProperty("cleanup.policy", "delete");
@@ -83,7 +84,7 @@ public final class Harness {
         file.delete();
     }
 
-    private List<Object> all(JsonNode operations) throws Exception {
+    List<Object> all(JsonNode operations) throws Exception {
         List<Object> results = new ArrayList<>();
         for (JsonNode each : operations)
             results.add(one(each));
@@ -105,8 +106,16 @@ public final class Harness {
             result.put("error", e.getClass().getSimpleName() + (e.getMessage() == null ? "" : ": " + e.getMessage()));
         }
         Map<String, Object> seen = new LinkedHashMap<>();
-        for (JsonNode each : operation.path("see"))
-            seen.put(each.asText(), each.isTextual() ? controller.state() : brokers.get(each.asInt()).state());
+        for (JsonNode each : operation.path("see")) {
+            Broker broker = each.isTextual() ? null : brokers.get(each.asInt());
+            try {
+                seen.put(each.asText(), broker == null ? controller.state() : broker.state());
+            } catch (Reflect.Missing e) {
+                throw e;
+            } catch (RuntimeException e) {
+                result.put("unseen", each.asText() + ": " + e);
+            }
+        }
         result.put("brokers", seen);
         return result;
     }

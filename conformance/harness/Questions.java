@@ -54,6 +54,10 @@ final class Questions {
             answer = question.get();
         } catch (ApiException e) {
             answer = Errors.forException(e).name();
+        } catch (Reflect.Missing e) {
+            throw e;
+        } catch (RuntimeException e) {
+            answer = e.toString();
         }
         asked.add(new Object[] {name, arguments, answer});
     }
@@ -113,6 +117,7 @@ final class Questions {
         long end = (Long) Reflect.call(log, "logEndOffset");
         for (Object each : Scala.collection(Reflect.call(partition, "remoteReplicas"))) {
             int follower = (Integer) Reflect.call(each, "brokerId");
+            ask("inSync", List.of(follower), () -> Reflect.call(partition, "isFollowerInSync", each));
             ask("printedFollower", List.of(follower), () -> found(PRINTED_FOLLOWER, each));
             for (long offset = (Long) Reflect.call(log, "logStartOffset"); offset <= end + 1; offset++)
                 for (int last = NO_EPOCH; last <= leaderEpoch; last++)
