@@ -183,11 +183,13 @@ def _of_leadership(
     for follower, known in enumerate(replica.followers):
         if follower == broker or follower not in leadership.assignment:
             continue
-        end, caught_up, epoch, _ = real["followers"].get(str(follower), (None, None, None, None))
+        end, caught_up, epoch, start = real["followers"].get(str(follower), (None, None, None, None))
         yield f"follower b{follower} log end offset", -1 if known.log_end_offset is None else known.log_end_offset, end
         yield f"follower b{follower} broker epoch", known.broker_epoch, epoch
         if bounds.caught_up_times and follower not in leadership.isr:
             yield f"follower b{follower} caught up", known.caught_up, caught_up
+        if bounds.deletions_answered:
+            yield f"follower b{follower} log start", -1 if known.log_end_offset is None else known.log_start, start
     asked = [_request(change, broker) for change in replica.changes if change.answer is Answer.NONE]
     sent = [(each["leaderEpoch"], each["partitionEpoch"], _members(each["isr"], broker)) for each in real["requests"]]
     yield "requests", asked, sent[len(sent) - len(asked) :] if asked else []

@@ -348,6 +348,7 @@ may be wrong.
 UNMAPPED: Mapping[str, str] = {
     "ask_deposed_controller": "one controller runs, which is the active one",
     "ask_end_offset": "asks, and changes nothing",
+    "answer_deletion": "asks, and changes nothing; a leader's low watermark is compared after each step",
     "find_in_sync": "a moment in the middle of Partition#maybeExpandIsr",
     "ask_where_to_truncate": "gone from all releases with KRaft",
     "expand_isr": "gone with ZooKeeper",

@@ -533,11 +533,11 @@ final class Broker {
     }
 
     /** A fetch by a follower (or a consumer, replica -1), as the leader handles it. */
-    Object fetch(int replica, long brokerEpoch, long offset, int leaderEpoch, int lastFetchedEpoch) {
+    Object fetch(int replica, long brokerEpoch, long offset, long logStart, int leaderEpoch, int lastFetchedEpoch) {
         serving = true;
         try {
             int maxBytes = fetchRecords == 1 || log() == null ? 1 : Kafka.bytesOf(records(log()), offset, fetchRecords);
-            return requests.fetch(replicaManager, replica, brokerEpoch, new FetchRequest.PartitionData(TOPIC_ID, offset, 0, maxBytes,
+            return requests.fetch(replicaManager, replica, brokerEpoch, new FetchRequest.PartitionData(TOPIC_ID, offset, logStart, maxBytes,
                 leaderEpoch < 0 ? Optional.empty() : Optional.of(leaderEpoch), lastFetchedEpoch < 0 ? Optional.empty() : Optional.of(lastFetchedEpoch)));
         } finally {
             serving = false;

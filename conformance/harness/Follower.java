@@ -212,6 +212,7 @@ final class Follower {
             fetch.put("offset", offset);
             fetch.put("epoch", last == null ? -1 : last);
             long start = (Long) Reflect.call(broker.log(), "logStartOffset");
+            fetch.put("start", start);
             Map<TopicPartition, FetchRequest.PartitionData> asked = Map.of(Broker.TOPIC_PARTITION, new FetchRequest.PartitionData(
                 Broker.TOPIC_ID, offset, start, 1, Optional.of(epoch), Optional.ofNullable((Integer) last)));
             FetchRequest.Builder request = FetchRequest.Builder.forReplica((short) 13, broker.id, broker.epoch, 0, 1, asked);
@@ -300,7 +301,7 @@ final class Follower {
         Map<String, Object> shown = new LinkedHashMap<>(request);
         shown.put("epoch", -1);
         answer = new FetchResponseData.PartitionData().setPartitionIndex(0);
-        Object read = asked.fetch(broker.id, broker.epoch, offset, epoch, last);
+        Object read = asked.fetch(broker.id, broker.epoch, offset, (Long) request.get("start"), epoch, last);
         Errors error = (Errors) Reflect.get(read, "error");
         answer.setErrorCode(error.code());
         if (error == Errors.OFFSET_OUT_OF_RANGE) {

@@ -188,7 +188,7 @@ public final class Harness {
                 broker.deleteRecordsBelow(o.get("offset").asLong());
                 return null;
             case "consume":
-                return Kafka.readAt(Reflect.get(broker.fetch(-1, -1, o.get("offset").asLong(), -1, -1), "records"), o.get("offset").asLong());
+                return Kafka.readAt(Reflect.get(broker.fetch(-1, -1, o.get("offset").asLong(), -1, -1, -1), "records"), o.get("offset").asLong());
             case "begin_shutdown":
                 broker.beginShutdown();
                 return null;

@@ -28,6 +28,7 @@ PARTITION: tuple[Property, ...] = (
     agreement.a_possible_leader_is_known,
     records.acknowledged_records_are_somewhere,
     agreement.no_broker_halts,
+    clients.deleted_records_stay_deleted,
     clients.refused_records_are_not_exposed,
     clients.no_record_is_refused_before_the_append,
     clients.no_record_is_refused_after_the_append,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from highwater.invariants.partition.terms import record_numbers
+from highwater.invariants.partition.terms import is_the_leader, record_numbers
 from highwater.model.language.declarations import Truth, Witness, invariant, step_property
 from highwater.model.log import brokers, offsets
 from highwater.model.partition.bounds import PartitionBounds
@@ -36,6 +36,25 @@ def reads_are_repeatable(before: Partition, after: Partition, offset: int) -> Tr
         old is None
         or old == new
         or Witness("r{old} was read at offset {offset}, and now r{new}", old=old, new=new, offset=offset)
+    )
+
+
+@invariant(needs=lambda bounds: bounds.retentions and bounds.deletions_answered, leader=brokers)
+def deleted_records_stay_deleted(partition: Partition, leader: int) -> Truth:
+    """S28: the leader's log does not start below the offset up to which clients have heard that records are deleted.
+
+    Kind: state.
+    When false: a client has heard that records are deleted, and consumers read them again.
+    Source: KIP-107; kafka.cluster.Partition#lowWatermarkIfLeader (0.11 to 3.8).
+    """
+    deleted = partition.clients.deleted
+    if not deleted or not is_the_leader(partition, leader) or partition.replicas[leader].log_start >= deleted:
+        return True
+    return Witness(
+        "records below {deleted} are deleted, and the log of b{leader}, which leads, starts at {start}",
+        deleted=deleted,
+        leader=leader,
+        start=partition.replicas[leader].log_start,
     )
 
 

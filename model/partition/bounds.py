@@ -50,6 +50,9 @@ class PartitionBounds:
     joint_shrinks: int = budget("times that a leader finds several followers lagging at once")
     reassignments: int = budget("replicas taken from the assignment and added again")
     retentions: int = budget("records deleted from the start of a leader's log")
+    deletions_answered: int = bound(
+        0, 1, "1: clients hear how far the records are deleted on all replicas that are alive, and remember it", 0
+    )
     alter_failures: int = budget("ISR changes whose outcome the leader does not learn")
     refused_produces: int = budget("records with acks=all that a leader refuses before it appends them")
     produce_timeouts: int = budget("producers with acks=all whose requests time out")
@@ -68,6 +71,11 @@ def log_offsets(bounds: PartitionBounds) -> Integers:
 def log_starts(bounds: PartitionBounds) -> Integers:
     """The domain of a log start offset."""
     return Integers(0, bounds.log_length_max if bounds.retentions else 0)
+
+
+def answered_log_starts(bounds: PartitionBounds) -> Integers:
+    """The domain of a log start offset that a leader knows of a follower, or clients have heard of."""
+    return Integers(0, bounds.log_length_max if bounds.retentions and bounds.deletions_answered else 0)
 
 
 def partition_epochs(bounds: PartitionBounds) -> Integers:

@@ -206,6 +206,41 @@ def ask_end_offset(partition: Partition, leader: int, protocol: PartitionProtoco
     )
 
 
+def low_watermark(partition: Partition, leader: int, replica: Leader) -> int | None:
+    """The offset below which all replicas that are alive have deleted, as far as their leader knows; None if it does
+    not know one of them.
+
+    Source: kafka.cluster.Partition#lowWatermarkIfLeader (0.11 to 3.8).
+    """
+    lowest = replica.log_start
+    for broker, known in enumerate(replica.followers):
+        if broker == leader or broker not in replica.leadership.assignment or not partition.is_alive(broker):
+            continue
+        if known.log_end_offset is None:
+            return None
+        lowest = min(lowest, known.log_start)
+    return lowest
+
+
+@action(actor="leader", needs=lambda bounds: bounds.retentions and bounds.deletions_answered, leader=brokers)
+def answer_deletion(partition: Partition, leader: int) -> Partition | None:
+    """A leader answers a client that waits until records are deleted.
+
+    Actor: the leader.
+    Enabled: it presumes leadership; the low watermark is above what clients have heard of.
+    Effect: clients have heard of the low watermark.
+    Abstracts: who waits. A leader that leads no more answers nobody: who waits there waits until its time is over.
+    Source: kafka.server.DelayedDeleteRecords#tryComplete (0.11 to 3.8).
+    """
+    replica = partition.presumed_leader(leader)
+    if replica is None or replica.log_start <= partition.clients.deleted:
+        return None
+    deleted = low_watermark(partition, leader, replica)
+    if deleted is None or deleted <= partition.clients.deleted:
+        return None
+    return evolve(partition, clients=evolve(partition.clients, deleted=deleted))
+
+
 @action(
     actor="leader",
     needs=lambda bounds: bounds.retentions,

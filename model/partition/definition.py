@@ -52,6 +52,7 @@ CLIENTS = (
     clients.consume,
     clients.ask_end_offset,
     clients.delete_old_records,
+    clients.answer_deletion,
 )
 FETCHING = (
     fetching.fetch_at_once,

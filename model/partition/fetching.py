@@ -27,8 +27,10 @@ from highwater.model.partition.serving import served
 from highwater.model.partition.state import Partition, Replica, Standing
 
 
-def request_of(replica: Replica, protocol: PartitionProtocol) -> Fetch:
-    """A follower's fetch request. Source: kafka.server.ReplicaFetcherThread#buildFetchRequest (0.10.2), #buildFetch
+def request_of(replica: Replica, protocol: PartitionProtocol, bounds: PartitionBounds) -> Fetch:
+    """A follower's fetch request. It has the follower's log start offset (0.11, KIP-107), here if clients hear of it.
+
+    Source: kafka.server.ReplicaFetcherThread#buildFetchRequest (0.10.2), #buildFetch
     (2.1; 2.8).
     """
     epoch = NO_EPOCH
@@ -37,7 +39,8 @@ def request_of(replica: Replica, protocol: PartitionProtocol) -> Fetch:
     elif protocol.truncation_rules.fetches_name_epochs:
         epoch = latest_epoch(replica)
     leader = cast("int", replica.leader)
-    return Fetch(Stage.REQUEST, leader, replica.leader_epoch, replica.log_end_offset, epoch, 0, 0, 0, ())
+    log_start = replica.log_start if bounds.deletions_answered else 0
+    return Fetch(Stage.REQUEST, leader, replica.leader_epoch, replica.log_end_offset, epoch, 0, 0, log_start, ())
 
 
 def has_stopped_fetching(partition: Partition, follower: int) -> bool:
@@ -197,7 +200,9 @@ def fetch_at_once(
     """
     if not may_fetch(partition, follower):
         return None
-    after, response = served(partition, follower, request_of(partition.replicas[follower], protocol), protocol, bounds)
+    after, response = served(
+        partition, follower, request_of(partition.replicas[follower], protocol, bounds), protocol, bounds
+    )
     if response is None:
         return None if after is partition else after
     if response.stage is Stage.OUT_OF_RANGE:
@@ -221,14 +226,18 @@ def fetch(
     """
     if not may_fetch(partition, follower):
         return None
-    after, response = served(partition, follower, request_of(partition.replicas[follower], protocol), protocol, bounds)
+    after, response = served(
+        partition, follower, request_of(partition.replicas[follower], protocol, bounds), protocol, bounds
+    )
     if response is None:
         return None if after is partition else after
     return after.with_replica(follower, evolve(after.replicas[follower], fetch=response))
 
 
 @action(actor="follower", needs=lambda bounds: bounds.fetch_steps == 3, follower=brokers)
-def send_fetch(partition: Partition, follower: int, protocol: PartitionProtocol) -> Partition | None:
+def send_fetch(
+    partition: Partition, follower: int, protocol: PartitionProtocol, bounds: PartitionBounds
+) -> Partition | None:
     """A follower sends a fetch to its leader.
 
     Actor: the follower.
@@ -239,7 +248,7 @@ def send_fetch(partition: Partition, follower: int, protocol: PartitionProtocol)
     if not may_fetch(partition, follower):
         return None
     replica = partition.replicas[follower]
-    return partition.with_replica(follower, evolve(replica, fetch=request_of(replica, protocol)))
+    return partition.with_replica(follower, evolve(replica, fetch=request_of(replica, protocol, bounds)))
 
 
 @action(actor="leader", needs=lambda bounds: bounds.fetch_steps == 3, follower=brokers)

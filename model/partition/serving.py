@@ -38,7 +38,7 @@ def served(
     response = response_to(replica, request, protocol, bounds)
     noted = response.stage is not Stage.DIVERGING or protocol.diverging_fetch_updates_leo
     if noted and response.stage is not Stage.OUT_OF_RANGE and (for_high_watermark or for_isr):
-        known = caught_up_to(partition, replica, follower, request.offset, bounds)
+        known = caught_up_to(partition, replica, follower, request, bounds)
         known = evolve(known, for_high_watermark=for_high_watermark, for_isr=for_isr)
         moved = known.log_end_offset != replica.followers[follower].log_end_offset
         replica = evolve(replica, followers=replaced(replica.followers, follower, known))
@@ -52,14 +52,14 @@ def served(
 
 
 def caught_up_to(
-    partition: Partition, replica: Replica, follower: int, offset: int, bounds: PartitionBounds
+    partition: Partition, replica: Replica, follower: int, request: Fetch, bounds: PartitionBounds
 ) -> Follower:
-    """What a leader knows of a follower that fetches from an offset.
+    """What a leader knows of a follower that fetches.
 
     The follower has caught up if it has the whole log, or the log as it was at the follower's last fetch.
     Source: kafka.cluster.Replica#updateLogReadResult (0.10.2 to 2.3), #updateFetchState (2.4 to 3.5).
     """
-    known = replica.followers[follower]
+    known, offset = replica.followers[follower], request.offset
     if not bounds.caught_up_times:
         caught_up, leader_end = False, None
     else:
@@ -73,6 +73,7 @@ def caught_up_to(
         caught_up=caught_up,
         leader_end=leader_end,
         broker_epoch=partition.quorum.registrations[follower].broker_epoch,
+        log_start=request.log_start if bounds.deletions_answered else 0,
     )
 
 

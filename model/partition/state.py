@@ -21,6 +21,7 @@ from highwater.model.log import NO_EPOCH, brokers, per_broker
 from highwater.model.partition.batches import Place, Record
 from highwater.model.partition.bounds import (
     PartitionBounds,
+    answered_log_starts,
     broker_epochs,
     fetched_broker_epochs,
     log_offsets,
@@ -60,6 +61,7 @@ class Follower:
         leader_end: the leader's log end offset at the last fetch. If the next fetch reaches it, the follower had caught
             up at that time.
         broker_epoch: of the incarnation that fetched last; -1 if none has.
+        log_start: its log start offset at its last fetch, if clients hear of it.
     """
 
     log_end_offset: int | None = within(lambda bounds: Maybe(log_offsets(bounds)))
@@ -71,6 +73,7 @@ class Follower:
         lambda bounds: Maybe(log_offsets(bounds)) if bounds.caught_up_times else OneOf((None,))
     )
     broker_epoch: int = within(fetched_broker_epochs)
+    log_start: int = within(answered_log_starts, default=0)
 
 
 UNKNOWN_FOLLOWER = Follower(None, False, False, False, False, None, NO_EPOCH)
@@ -247,6 +250,7 @@ class Clients:
         consumed: by offset, the record that a consumer read last.
         end_offset, end_offset_epoch: the newest answer to a request for the end offset, and the answering leader's
             epoch.
+        deleted: the offset below which all records are deleted on all replicas, as clients have heard.
     """
 
     exposed: tuple[Record, ...] = within(lambda bounds: SequenceOf(records(Record)(bounds), bounds.log_length_max))
@@ -262,6 +266,7 @@ class Clients:
     end_offset_epoch: int = within(
         lambda bounds: Integers(NO_EPOCH, bounds.leader_epoch_max if bounds.offset_queries else NO_EPOCH)
     )
+    deleted: int = within(answered_log_starts, default=0)
 
 
 @attrs.frozen
