@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from highwater.model.partition.releases import LAST_RELEASES
 METADATA = "__cluster_metadata"
 MARK, CHECKPOINT, STARTS = "meta.properties", "replication-offset-checkpoint", "log-start-offset-checkpoint"
 OLDEST_READER = (4, 0, 0, 0)
+MOST_BYTES = 1 << 19  # of the metadata log, read at once
 
 
 @attrs.frozen
@@ -86,22 +88,35 @@ class Copy:
 
 
 @attrs.frozen
+class Part:
+    """A file of the metadata log, or a snapshot of it, and how many of its bytes are whole batches."""
+
+    path: Path
+    whole: int
+
+
+@attrs.frozen
 class Disk:
     """All log directories.
 
     Attributes:
         nodes: by folder, the id of the node.
         copies: every replica.
-        metadata: the batches of the longest metadata log, as JSON; if its beginning is gone, those behind the snapshot.
-        snapshot: the batches of the oldest snapshot that the log goes on from, if its beginning is gone.
+        metadata: the segments of the longest metadata log.
+        snapshot: the oldest snapshot that the log goes on from, if its beginning is gone.
+        metadata_start: the offset of the first batch of the history, behind the snapshot if there is one; None if there
+            is no batch.
+        metadata_last: the last offset of the history; -1 if there is none.
         snapshot_end: the first offset that is not in the snapshot.
         findings: what cannot be read.
     """
 
     nodes: dict[str, int]
     copies: tuple[Copy, ...]
-    metadata: tuple[dict[str, Any], ...]
-    snapshot: tuple[dict[str, Any], ...]
+    metadata: tuple[Part, ...]
+    snapshot: Part | None
+    metadata_start: int | None
+    metadata_last: int
     snapshot_end: int
     findings: tuple[Finding, ...]
 
@@ -110,6 +125,28 @@ class DiskReader(Harness):
     """The Java program that reads log directories."""
 
     program = "Disk"
+
+    def batches(self, *parts: Part) -> Iterator[dict[str, Any]]:
+        """The batches of files of the metadata log as JSON, with their records. Some are read while those before them
+        are looked at.
+        """
+        for part in parts:
+            at = 0
+            while at < part.whole:
+                if not at:
+                    self._ask(part, at)
+                (answer,) = self.receive()
+                at = answer["next"]
+                if at < part.whole:
+                    self._ask(part, at)
+                yield from answer["batches"]
+
+    def _ask(self, part: Part, at: int) -> None:
+        self.send([{"records": str(part.path.resolve()), "from": at, "to": part.whole, "most": MOST_BYTES}])
+
+    def history(self, disk: Disk) -> Iterator[dict[str, Any]]:
+        """The batches of the metadata log; if its beginning is gone, those behind the snapshot."""
+        return (batch for batch in self.batches(*disk.metadata) if batch["base"] >= disk.snapshot_end)
 
 
 def reader_release() -> str:
@@ -122,8 +159,9 @@ def reader_release() -> str:
     return known[-1] if known else NEWEST_KAFKA
 
 
-def read(root: Path, distribution: Distribution) -> Disk:
-    """Read every log directory below a folder.
+@contextmanager
+def reading(root: Path, distribution: Distribution) -> Iterator[tuple[Disk, DiskReader]]:
+    """Read every log directory below a folder, and go on to read its metadata log.
 
     Raises:
         KafkaError: there is none, or Kafka's classes cannot be run.
@@ -132,15 +170,15 @@ def read(root: Path, distribution: Distribution) -> Disk:
     nameless = sorted(each.parent for each in root.rglob(CHECKPOINT) if each.parent not in folders)
     if not folders and not nameless:
         raise KafkaError(f"{root}: no log directory of Kafka here or below: there is no {MARK}")
-    with DiskReader(distribution) as reader:
-        answers = reader.run([{"folder": str(each.resolve())} for each in folders]) if folders else []
     findings = [
         _Reading.finding(root, each / MARK, "is missing, so that nobody knows whose it is") for each in nameless
     ]
-    reading = _Reading(root, findings)
-    for folder, answer in zip(folders, answers, strict=True):
-        reading.take(folder, answer)
-    return reading.disk()
+    found = _Reading(root, findings)
+    with DiskReader(distribution) as reader:
+        for folder in folders:
+            (answer,) = reader.run([{"folder": str(folder.resolve())}])
+            found.take(folder, answer)
+        yield found.disk(), reader
 
 
 def read_snapshot(file: Path, distribution: Distribution) -> list[dict[str, Any]]:
@@ -153,14 +191,13 @@ def read_snapshot(file: Path, distribution: Distribution) -> list[dict[str, Any]
         (Path(folder) / f"{METADATA}-0").mkdir()
         (Path(folder) / f"{METADATA}-0" / file.name).symlink_to(file.resolve())
         (answer,) = reader.run([{"folder": folder}])
-    found = answer["partitions"][f"{METADATA}-0"]
-    if "error" in found:
-        raise KafkaError(f"{file}: cannot be read: {found['error']}")
-    (part,) = found["snapshots"] + found["segments"]
-    if "error" in part or part["whole"] != part["size"]:
-        raise KafkaError(f"{file}: cannot be read: {part.get('error', 'its last batch is not whole')}")
-    batches: list[dict[str, Any]] = part["batches"]
-    return batches
+        found = answer["partitions"][f"{METADATA}-0"]
+        if "error" in found:
+            raise KafkaError(f"{file}: cannot be read: {found['error']}")
+        (part,) = found["snapshots"] + found["segments"]
+        if "error" in part or part["whole"] != part["size"]:
+            raise KafkaError(f"{file}: cannot be read: {part.get('error', 'its last batch is not whole')}")
+        return [*reader.batches(Part(file, part["whole"]))]
 
 
 class _Reading:
@@ -170,7 +207,7 @@ class _Reading:
         self._root, self._findings = root, findings
         self._nodes: dict[str, int] = {}
         self._copies: list[Copy] = []
-        self._logs: list[tuple[Copy, list[dict[str, Any]], dict[int, list[dict[str, Any]]]]] = []
+        self._logs: list[_Log] = []
 
     @staticmethod
     def finding(root: Path, path: Path, words: str, partition: str = "") -> Finding:
@@ -222,8 +259,12 @@ class _Reading:
         if isinstance(epochs, dict):
             self._miss(cache, f"cannot be read: {epochs['error']}", name)
             epochs = None
-        batches = [batch for each in self._whole(folder, name, found["segments"]) for batch in each]
-        known = tuple(Batch(each["base"], each["last"], each["epoch"], each["checksum"]) for each in batches)
+        whole = [*self._whole(folder, name, found["segments"])]
+        known = tuple(
+            Batch(each["base"], each["last"], each["epoch"], each["checksum"])
+            for segment in whole
+            for each in segment["batches"]
+        )
         cached = None if epochs is None else tuple((epoch, start) for epoch, start in epochs)
         where = str(folder.relative_to(self._root))
         last = max((_offset(each["file"]) for each in found["segments"]), default=0)
@@ -231,12 +272,11 @@ class _Reading:
         if found["topic"] == METADATA:
             snapshots = self._snapshots(folder, name, found["snapshots"], copy)
             copy = attrs.evolve(copy, log_start=min(snapshots, default=0) if copy.start else 0)
-            self._logs.append((copy, batches, snapshots))
+            parts = tuple(Part(folder / each["file"], each["whole"]) for each in whole)
+            self._logs.append(_Log(copy, parts, snapshots))
         self._copies.append(copy)
 
-    def _snapshots(
-        self, folder: Path, name: str, files: list[dict[str, Any]], log: Copy
-    ) -> dict[int, list[dict[str, Any]]]:
+    def _snapshots(self, folder: Path, name: str, files: list[dict[str, Any]], log: Copy) -> dict[int, Part]:
         """The snapshots that the metadata log goes on from, each by the first offset that is not in it.
 
         Kafka deletes whole segments: the log may begin before its oldest snapshot ends.
@@ -245,15 +285,15 @@ class _Reading:
         for each in files:
             end = _offset(each["file"])
             if log.start <= end <= log.end:
-                batches = [batch for part in self._whole(folder, name, [each]) for batch in part]
-                if "error" not in each and each["whole"] == each["size"]:
-                    found[end] = batches
+                (part,) = self._whole(folder, name, [each])
+                if "error" not in part and part["whole"] == part["size"]:
+                    found[end] = Part(folder / part["file"], part["whole"])
         return found
 
-    def _whole(self, folder: Path, name: str, segments: list[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
-        """The batches of each segment, up to the first segment that is not whole."""
+    def _whole(self, folder: Path, name: str, segments: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+        """The segments up to the first that is not whole."""
         for each in segments:
-            yield each["batches"]
+            yield each
             lost = each["size"] - each["whole"]
             if "error" in each or lost:
                 why = each.get("error", "by its length, the next batch ends behind the file")
@@ -263,17 +303,32 @@ class _Reading:
 
     def disk(self) -> Disk:
         """All of it."""
-        log, batches, snapshots = max(self._logs, key=_history, default=(None, [], {}))
-        end = min(snapshots, default=0) if log is not None and log.start else 0
-        behind = tuple(batch for batch in batches if batch["base"] >= end)
+        log = max(self._logs, key=_Log.worth, default=None)
         nodes, copies, findings = self._nodes, tuple(self._copies), tuple(self._findings)
-        return Disk(nodes, copies, behind, tuple(snapshots[end]) if end else (), end, findings)
+        if log is None:
+            return Disk(nodes, copies, (), None, None, -1, 0, findings)
+        end = min(log.snapshots, default=0) if log.copy.start else 0
+        start = next((batch.base for batch in log.copy.batches if batch.base >= end), None)
+        snapshot = log.snapshots.get(end) if end else None
+        return Disk(nodes, copies, log.parts, snapshot, start, log.copy.end - 1, end, findings)
 
 
-def _history(log: tuple[Copy, Any, dict[int, Any]]) -> tuple[bool, int, int]:
-    """What makes a metadata log better than another: that its beginning is known, how far it goes, and from where."""
-    copy, _, snapshots = log
-    return bool(snapshots) or not copy.start, copy.end, -copy.start
+@attrs.frozen
+class _Log:
+    """A copy of the metadata log.
+
+    Attributes:
+        parts: its segments.
+        snapshots: those that it goes on from, each by the first offset that is not in it.
+    """
+
+    copy: Copy
+    parts: tuple[Part, ...]
+    snapshots: dict[int, Part]
+
+    def worth(self) -> tuple[bool, int, int]:
+        """What makes it better than another: that its beginning is known, how far it goes, and from where."""
+        return bool(self.snapshots) or not self.copy.start, self.copy.end, -self.copy.start
 
 
 def _offset(file: str) -> int:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property
 from pathlib import Path
+from typing import TypeVar
 
 import attrs
 
-from highwater.conformance.controller_steps import Recorded
-from highwater.conformance.disk import METADATA, Copy, Disk, Finding, read
+from highwater.conformance.disk import METADATA, Copy, Disk, Finding, reading
 from highwater.conformance.distribution import Distribution
-from highwater.conformance.history import Event, History
+from highwater.conformance.history import History
 from highwater.conformance.learning import Remark, judge_learned, place, remarks
 from highwater.conformance.on_disk import judge
 from highwater.conformance.state_changes import Learned, StateChanges, read_lines
@@ -24,8 +26,7 @@ class Explained:
     Attributes:
         preset, kafka: the rules that were tried, and the release whose classes read the files.
         disk: what was read.
-        events: by partition, its history; a partition without one stands in no metadata log.
-        recorded: by partition, the controller's last record.
+        history: that of each partition; one without stands in no metadata log.
         findings: what is wrong.
         lines: the brokers' lines, as they were read.
         learned: by partition, the leader epochs that brokers have begun, in the order of the history.
@@ -35,73 +36,90 @@ class Explained:
     preset: str
     kafka: str
     disk: Disk
-    events: dict[str, list[Event]]
-    recorded: dict[str, Recorded]
+    history: History
     findings: tuple[Finding, ...]
     lines: StateChanges = StateChanges()
     learned: dict[str, list[Learned]] = attrs.Factory(dict)
     remarks: tuple[Remark, ...] = ()
 
     @property
-    def unexplained(self) -> dict[str, Event]:
-        """By partition, the first batch of metadata records that no step of the model explains."""
-        first = {name: next((each for each in of if each.steps is None), None) for name, of in self.events.items()}
-        return {name: event for name, event in first.items() if event is not None}
+    def amiss(self) -> set[str]:
+        """The partitions that are not explained, or have findings or remarks."""
+        found = (each.partition for each in self.findings)
+        noted = (each.partition for each in self.remarks)
+        return {*self.history.unexplained, *filter(None, found), *noted}
 
     @property
     def partitions(self) -> list[str]:
         """The partitions with a history or a replica, without the metadata log itself."""
-        names = {*self.events, *self.learned, *(copy.partition for copy in self.disk.copies)}
+        names = {*self.history, *self.learned, *(copy.partition for copy in self.disk.copies)}
         return sorted(name for name in names if name.rpartition("-")[0] != METADATA)
+
+    @cached_property
+    def _copies(self) -> dict[str, list[Copy]]:
+        return dict(_by_partition(self.disk.copies))
 
     def copies(self, partition: str) -> list[Copy]:
         """The replicas of a partition, by broker."""
-        return sorted((each for each in self.disk.copies if each.partition == partition), key=lambda each: each.node)
+        return sorted(self._copies.get(partition, ()), key=lambda each: each.node)
 
 
-def explain_directories(root: Path, distribution: Distribution, preset: str) -> Explained:
+def explain_directories(
+    root: Path, distribution: Distribution, preset: str, progress: Callable[[int, int], None] = lambda done, of: None
+) -> Explained:
     """Read what is below a folder, and explain it by the rules of a preset.
+
+    Args:
+        progress: is called again and again with an offset of the metadata log that is explained, and its last one.
 
     Raises:
         KafkaError: there is nothing of Kafka's, or its classes cannot be run.
     """
-    disk = read(root, distribution)
     history = History(preset)
-    history.begin(disk.snapshot, disk.snapshot_end)
-    findings = list(disk.findings)
-    if not disk.metadata and not disk.snapshot:
-        findings.append(Finding("readable", ".", f"there is no record of {METADATA}, so that there is no history"))
-    elif not disk.snapshot and disk.metadata[0]["base"]:
-        words = f"{METADATA} begins at offset {disk.metadata[0]['base']}, and there is no snapshot that it goes on from"
-        findings.append(Finding("readable", ".", words))
-    for batch in disk.metadata:
-        history.take(batch)
-    compacted = COMPACTED | history.compacted
-    for partition in sorted({copy.partition for copy in disk.copies}):
-        topic = partition.rpartition("-")[0]
-        copies = [each for each in disk.copies if each.partition == partition]
-        recorded = history.recorded.get(partition)
-        isr = recorded.isr if recorded is not None else frozenset()
-        findings += judge(copies, isr, compacted=topic in compacted and topic != METADATA)
+    with reading(root, distribution) as (disk, reader):
+        if disk.snapshot is not None:
+            history.begin(reader.batches(disk.snapshot), disk.snapshot_end)
+        for batch in reader.history(disk):
+            history.take(batch)
+            progress(batch["last"], disk.metadata_last)
+    history.end()
     lines = read_lines(root)
-    findings += lines.findings
+    findings = [*disk.findings, *_beginnings(disk), *history.findings, *_on_disk(disk, history), *lines.findings]
     learned, notes = dict[str, list[Learned]](), list[Remark]()
-    whole = bool(disk.metadata) and disk.metadata[0]["base"] == 0
-    for partition in sorted({each.partition for each in lines.learned}):
-        events, begun = history.events.get(partition, []), history.begun.get(partition)
-        of = [each for each in lines.learned if each.partition == partition]
-        if whole or (disk.snapshot and (events or begun)):
+    for partition, of in _by_partition(lines.learned):
+        events, begun = history.get(partition, []), history.begun.get(partition)
+        if disk.metadata_start == 0 or (disk.snapshot is not None and (events or begun)):
             findings += judge_learned(of, events, begun)
         learned[partition] = place(of, events)
         notes += remarks(learned[partition], events)
-    return Explained(
-        preset,
-        distribution.release,
-        disk,
-        dict(sorted(history.events.items())),
-        history.recorded,
-        tuple(findings),
-        lines,
-        learned,
-        tuple(notes),
-    )
+    release = distribution.release
+    return Explained(preset, release, disk, history, tuple(findings), lines, learned, tuple(notes))
+
+
+def _beginnings(disk: Disk) -> Iterator[Finding]:
+    """What is wrong if the history has no beginning."""
+    if disk.snapshot is None and disk.metadata_start is None:
+        yield Finding("readable", ".", f"there is no record of {METADATA}, so that there is no history")
+    elif disk.snapshot is None and disk.metadata_start:
+        words = f"{METADATA} begins at offset {disk.metadata_start}, and there is no snapshot that it goes on from"
+        yield Finding("readable", ".", words)
+
+
+def _on_disk(disk: Disk, history: History) -> Iterator[Finding]:
+    """What is wrong with the replicas of each partition."""
+    compacted = COMPACTED | history.compacted
+    for partition, copies in _by_partition(disk.copies):
+        topic = partition.rpartition("-")[0]
+        recorded = history.recorded(partition)
+        isr = recorded.isr if recorded is not None else frozenset()
+        yield from judge(copies, isr, compacted=topic in compacted and topic != METADATA)
+
+
+OfPartition = TypeVar("OfPartition", Copy, Learned)
+
+
+def _by_partition(found: Iterable[OfPartition]) -> Iterable[tuple[str, list[OfPartition]]]:
+    grouped: dict[str, list[OfPartition]] = {}
+    for each in found:
+        grouped.setdefault(each.partition, []).append(each)
+    return sorted(grouped.items())

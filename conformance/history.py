@@ -1,228 +1,354 @@
-"""The metadata log's records of a partition as steps of the partition model's controller.
+"""The metadata log, batch by batch: how the controller's record of each partition has changed, and by which decision.
 
-Each batch of metadata records that concerns a partition leads from one record of the controller to the next, which
-`controller_steps` explains. Metadata that the model does not have, such as the order of replicas and their directories,
-are named beside it.
-
-Source: org.apache.kafka.metadata.PartitionRegistration#merge (3.5 to 4.3), which says what a record leaves as it was,
-    and when the leader epoch is a new one.
+Each record is held against what the controller's rules make (`decisions`). After each batch nothing may be left undone:
+a broker that has been fenced is in no ISR that it can leave, and where an unfenced broker can lead, somebody leads.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any
 
 import attrs
 
-from highwater.conformance.controller_steps import Recorded, Rules, explain
-from highwater.model.catalogue import MODELS
-from highwater.model.partition.protocol import PartitionProtocol
+from highwater.conformance.controller_image import (
+    MIN_ISR,
+    OF_A_BROKER,
+    UNCLEAN,
+    Brokers,
+    Move,
+    Partitions,
+    Recorded,
+    Settings,
+    change_in,
+    decision_about,
+    registration_of,
+)
+from highwater.conformance.decisions import NOTHING, Situation, decision_of, made_by, taken_out
+from highwater.conformance.disk import METADATA, Finding
+from highwater.model.kraft.partition import PartitionChange, PartitionRegistration, merged
+from highwater.model.kraft.partition_change import Rules, ShrinkBump, Target
+from highwater.model.kraft.protocol import Reregistration
+from highwater.model.kraft.releases import PRESETS, RELEASES
+from highwater.model.language.definition import release_number
 from highwater.model.partition.state import Standing
 
-TOPIC, BROKER = 2, 4  # org.apache.kafka.common.config.ConfigResource.Type
-KEEPS_LEADER = -2  # of a PartitionChangeRecord: no leader is named
-OF_PARTITIONS = frozenset({"PartitionRecord", "PartitionChangeRecord"})
-OF_A_BROKER = frozenset({"RegisterBrokerRecord", "BrokerRegistrationChangeRecord", "UnregisterBrokerRecord"})
+NO_BUMP_LEVEL = 12  # of metadata.version: 3.6-IV0
+RECORDED_SHRINKS_FROM, KEPT_ELR_FROM = release_number("3.8"), release_number("4.3")
+MOST_RECORDS = 10_000
+"""Of a batch. What a decision records beyond that stands in the next one (QuorumController#MAX_RECORDS_PER_BATCH)."""
+DELETED = "delete_topic"
 
 
 @attrs.frozen
 class Event:
-    """What one batch of metadata records did to a partition.
+    """What one batch of metadata records did to a partition, or to a broker that has a replica of it.
 
     Attributes:
         offset, time: of the batch, the time in milliseconds since 1970.
         records: the types of the records that concern it.
-        after: the controller's record after it.
-        steps: the model's steps that explain it; None if none do.
-        beside: what it changed that the model does not have.
+        registration: the partition after it.
+        steps: the controller's decisions; None if no decision makes these records.
+        beside: what else is to be said.
+        brokers: how the controller saw them.
     """
 
     offset: int
     time: int
     records: tuple[str, ...]
-    after: Recorded
+    registration: PartitionRegistration
     steps: tuple[str, ...] | None
     beside: str = ""
+    brokers: Brokers = attrs.field(factory=Brokers, repr=False, eq=False)
+
+    @property
+    def after(self) -> Recorded:
+        """The controller's record after it."""
+        replicas = self.registration.replicas
+        return Recorded(self.registration, {each: self.brokers.standing_at(each, self.offset) for each in replicas})
 
 
-class History:
-    """The metadata log, batch by batch.
+@attrs.frozen
+class _Record:
+    """A record, and the batch that it stands in."""
+
+    kind: str
+    fields: Mapping[str, Any]
+    offset: int
+    time: int
+
+
+class History(Mapping[str, list[Event]]):
+    """The history of each partition, such as `t-0`.
 
     Attributes:
-        events: by partition, such as `t-0`, what happened to it.
-        recorded: by partition, the controller's last record.
         begun: by partition, the record in the snapshot that the log begins with.
-        compacted: the topics whose logs are compacted.
+        unexplained: by partition, the first batch that no decision of the controller explains.
+        findings: what is wrong with the records of brokers.
+        changes: how many batches have recorded something of a partition, summed over the partitions.
     """
 
     def __init__(self, preset: str) -> None:
-        self.events: dict[str, list[Event]] = {}
-        self.recorded: dict[str, Recorded] = {}
         self.begun: dict[str, Recorded] = {}
-        self._preset: PartitionProtocol = MODELS["partition"].presets[preset]
-        self._topics: dict[str, str] = {}
-        self._standings: dict[int, Standing] = {}
-        self._configs: dict[tuple[int, str], dict[str, str]] = defaultdict(dict)
-        self._elr = False
+        self.unexplained: dict[str, Event] = {}
+        self.findings: list[Finding] = []
+        self.changes = 0
+        self._protocol, self._release = PRESETS[preset], RELEASES[preset].number
+        self._events: dict[str, list[Event]] = {}
+        self._brokers, self._partitions, self._settings = Brokers(), Partitions(), Settings()
+        self._rules = self._rules_now()
+        self._held: list[_Record] = []
+        self._leaving: list[tuple[int, str]] = []
+        self._joining: list[int] = []
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._events)
+
+    def __len__(self) -> int:
+        return len(self._events)
+
+    def __getitem__(self, name: str) -> list[Event]:
+        return [*_with_moves(self._events[name], self._brokers)]
+
+    def changes_of(self, name: str) -> int:
+        """How many batches have recorded something of a partition."""
+        return len(self._events.get(name, ()))
 
     @property
-    def compacted(self) -> frozenset[str]:
-        ours = ((topic, configs) for (kind, topic), configs in self._configs.items() if kind == TOPIC)
-        return frozenset(topic for topic, configs in ours if "compact" in configs.get("cleanup.policy", ""))
+    def compacted(self) -> Set[str]:
+        """The topics whose logs are compacted."""
+        return self._settings.compacted
+
+    def recorded(self, name: str) -> Recorded | None:
+        """The controller's last record of a partition; None if its topic is gone."""
+        known = self._partitions.get(name)
+        if known is None:
+            return None
+        return Recorded(known, {each: self._brokers.standing(each) for each in known.replicas})
 
     def begin(self, batches: Iterable[dict[str, Any]], end: int) -> None:
         """Take over what a snapshot holds: all records up to an offset."""
         time = 0
         for batch in batches:
             time = max(time, batch["time"])
-            for each in _readable(batch["records"]):
-                self._apply(each["type"], each["record"], {}, {})
-        self.recorded = {name: self._with_standings(each) for name, each in self.recorded.items()}
-        self.begun = dict(self.recorded)
-        for name, recorded in self.begun.items():
-            self.events[name] = [Event(end, time, (), recorded, (), "as the snapshot has it")]
+            for record in _readable(batch):
+                self._replay(attrs.evolve(record, offset=end, time=time))
+        for name in self._partitions:
+            known = self.recorded(name)
+            assert known is not None
+            self.begun[name] = known
+            self._note(name, _Record("", {}, end, time), (), "as the snapshot has it")
 
     def take(self, batch: dict[str, Any]) -> None:
         """Take in one batch of the log, and explain what it did to each partition."""
-        before, concerned, notes = dict[str, Recorded | None](), dict[str, list[str]](), dict[str, list[str]]()
-        standings, registered, brokers = dict(self._standings), set(), list[tuple[int, str]]()
-        for each in _readable(batch["records"]):
-            kind, record = each["type"], each["record"]
-            if kind in OF_PARTITIONS:
-                before.setdefault(self._name(record), self.recorded.get(self._name(record)))
-            self._apply(kind, record, concerned, notes)
-            if kind == "RegisterBrokerRecord":
-                registered.add(record["brokerId"])
-            if kind in OF_A_BROKER:
-                brokers.append((record["brokerId"], kind))
-        moved = [(broker, kind) for broker, kind in brokers if standings.get(broker) != self._standings[broker]]
-        touched = [name for name, of in self.recorded.items() if any(each in of.replicas for each, _ in moved)]
-        for name in dict.fromkeys([*concerned, *touched]):
-            if name not in self.recorded:
-                continue  # its topic is gone
-            old = before.get(name, self.recorded[name])
-            after = self.recorded[name] = self._with_standings(self.recorded[name])
-            types = (*concerned.get(name, ()), *(kind for broker, kind in moved if broker in after.replicas))
-            beside = "; ".join(dict.fromkeys(notes.get(name, ())))
-            steps: tuple[str, ...] | None
-            if old is None:
-                steps = ("created",) if after.isr <= {*after.replicas} and after.leader in {None, *after.isr} else None
-            else:
-                steps = explain(old, after, frozenset(registered), self._rules(name))
-            if steps == () and not beside:
-                steps = None  # a record that changes nothing but the partition epoch
-            event = Event(batch["base"], batch["time"], types, after, steps, beside)
-            self.events.setdefault(name, []).append(event)
+        self._held += _readable(batch)
+        if len(batch["records"]) < MOST_RECORDS:
+            self.end()
 
-    def _apply(
-        self, kind: str, record: dict[str, Any], concerned: dict[str, list[str]], notes: dict[str, list[str]]
-    ) -> None:
-        match kind:
+    def end(self) -> None:
+        """Take in what could have gone on in a further batch."""
+        records, self._held = self._held, []
+        about = [
+            (record.fields["brokerId"], decision_about(record.kind, record.fields), record)
+            for record in records
+            if record.kind in OF_A_BROKER
+        ]
+        self._joining = [broker for broker, decision, _ in about if decision == "unfence"]
+        self._leaving = [(broker, decision) for broker, decision, _ in about if decision != "unfence"]
+        for record in records:
+            self._replay(record, explained=True)
+        for broker, decision, record in about:
+            if decision == "enter_controlled_shutdown":
+                self._expect_out_of_isrs(broker, record)
+            elif decision == "unfence" and self._brokers.standing(broker) is Standing.ACTIVE:
+                self._expect_leaders(broker, record)
+
+    def _replay(self, record: _Record, *, explained: bool = False) -> None:
+        fields = record.fields
+        match record.kind:
             case "TopicRecord":
-                self._topics[record["topicId"]] = record["name"]
+                self._partitions.begin_topic(fields)
             case "RemoveTopicRecord":
-                gone = self._topics.pop(record["topicId"], "")
-                self._configs.pop((TOPIC, gone), None)
-                self.recorded = {name: each for name, each in self.recorded.items() if name.rpartition("-")[0] != gone}
-            case _ if kind in OF_A_BROKER:
-                self._standings[record["brokerId"]] = _standing(record, self._standings.get(record["brokerId"]))
-            case "FeatureLevelRecord" if record["name"] == "eligible.leader.replicas.version":
-                self._elr = record["featureLevel"] > 0
+                self._end_topic(record)
+            case kind if kind in OF_A_BROKER:
+                if explained:
+                    self._expect_fenced(record)
+                self._brokers.take(kind, fields, record.offset, record.time)
+                if explained:
+                    self._expect_departure(record)
+            case "FeatureLevelRecord":
+                self._settings.take_feature(fields)
+                self._rules = self._rules_now()
             case "ConfigRecord":
-                of = self._configs[record["resourceType"], record["resourceName"]]
-                if record["value"] is None:
-                    of.pop(record["name"], None)
-                else:
-                    of[record["name"]] = record["value"].strip().lower()
-            case "PartitionRecord" | "PartitionChangeRecord":
-                name = self._name(record)
-                concerned.setdefault(name, []).append(kind)
-                old = self.recorded.get(name)
-                if kind == "PartitionRecord":
-                    self.recorded[name] = self._with_standings(_created(record))
-                elif old is not None:
-                    self.recorded[name] = self._with_standings(_merged(old, record))
-                    notes.setdefault(name, []).extend(_beside(old, record))
+                self._settings.take_configuration(fields)
+            case "ClearElrRecord":
+                self._clear_elr(record)
+            case "PartitionRecord":
+                self._create(record, explained=explained)
+            case "PartitionChangeRecord":
+                self._change(record)
 
-    def _name(self, record: dict[str, Any]) -> str:
-        return f"{self._topics.get(record['topicId'], record['topicId'])}-{record['partitionId']}"
+    def _end_topic(self, record: _Record) -> None:
+        topic, gone = self._partitions.end_topic(record.fields)
+        self._settings.forget(topic)
+        for name, known in gone.items():
+            self._add(name, self._event(record, known, (DELETED,)))
 
-    def _with_standings(self, of: Recorded) -> Recorded:
-        standings = {broker: self._standings.get(broker, Standing.FENCED) for broker in of.replicas}
-        return attrs.evolve(of, standings=standings)
+    def _create(self, record: _Record, *, explained: bool) -> None:
+        """Source: ReplicationControlManager#createTopic, #createPartitions (3.5.1 to 4.4.0)."""
+        name, made = self._partitions.name(record.fields), registration_of(record.fields)
+        is_new = self._partitions.get(name) is None
+        self._partitions.put(name, made, record.fields.get("directories"))
+        if explained:
+            isr = tuple(each for each in made.replicas if self._brokers.standing(each) is Standing.ACTIVE)
+            expected = PartitionRegistration(made.replicas, isr, isr[0] if isr else None)
+            self._note(name, record, ("created",) if is_new and isr and made == expected else None)
 
-    def _rules(self, partition: str) -> Rules:
-        configs = self._configs[BROKER, ""] | self._configs[TOPIC, partition.rpartition("-")[0]]
-        protocol = attrs.evolve(
-            self._preset,
-            elr=self._elr,
-            isr_may_be_empty=self._elr and self._preset.isr_may_be_empty,
-            unclean_election=configs.get("unclean.leader.election.enable") == "true",
+    def _change(self, record: _Record) -> None:
+        name, change = self._partitions.name(record.fields), change_in(record.fields)
+        before = self._partitions.get(name)
+        if before is None:
+            return  # its topic is gone
+        directories = record.fields.get("directories")
+        situation = self._situation(name)
+        decision = decision_of(before, change, situation, directories=directories is not None)
+        self._partitions.put(name, merged(before, change), directories)
+        self._note(name, record, None if decision is None else (decision,))
+
+    def _clear_elr(self, record: _Record) -> None:
+        """Source: ReplicationControlManager#removeTopicElrs (4.0.0 to 4.4.0)."""
+        topic = record.fields.get("topicName")
+        for name in self._partitions.of_topic(topic) if topic else [*self._partitions]:
+            known = self._partitions.get(name)
+            if known is not None and (known.elr or known.last_known_elr):
+                self._partitions.put(name, merged(known, PartitionChange(elr=(), last_known_elr=())))
+                self._note(name, record, ("set_min_isr",))
+
+    def _expect_fenced(self, record: _Record) -> None:
+        """Source: BrokerHeartbeatManager#calculateNextBrokerState (3.5.1 to 4.4.0)."""
+        broker = record.fields["brokerId"]
+        standing = self._brokers.standing(broker)
+        if decision_about(record.kind, record.fields) == "unfence" and standing is not Standing.FENCED:
+            words = f"the record at offset {record.offset} unfences b{broker}, which is {standing.value}"
+            self.findings.append(Finding("only_fenced_brokers_are_unfenced", METADATA, words))
+
+    def _expect_departure(self, record: _Record) -> None:
+        """What a decision has to record before it records the broker.
+
+        Source: ReplicationControlManager#handleBrokerFenced, #handleBrokerUnregistered (3.5.1 to 4.4.0),
+            #handleBrokerShutdown (4.0.0 to 4.4.0), #handleUncleanBrokerShutdown (3.8.0 to 3.9.2).
+        """
+        decision = decision_about(record.kind, record.fields)
+        if decision in ("fence", "unregister_broker") or (decision == "register_again" and self._leaves_to_register):
+            self._expect_out_of_isrs(record.fields["brokerId"], record)
+
+    @property
+    def _leaves_to_register(self) -> bool:
+        rule = self._protocol.reregistration
+        return rule is Reregistration.ISR or (rule is Reregistration.ISR_WITH_ELR and self._settings.elr)
+
+    def _expect_out_of_isrs(self, broker: int, record: _Record) -> None:
+        for name in sorted(self._partitions.in_isr.get(broker, ())):
+            known = self._partitions.get(name)
+            assert known is not None
+            situation = self._situation(name)
+            if made_by(known, taken_out(known, broker, situation), broker, situation) != NOTHING:
+                self._note(name, record, None, f"no record takes b{broker} out of the ISR")
+
+    def _expect_leaders(self, broker: int, record: _Record) -> None:
+        for name in sorted(self._partitions.leaderless):
+            known = self._partitions.get(name)
+            assert known is not None
+            situation = self._situation(name)
+            if made_by(known, Target(election=situation.election), None, situation) != NOTHING:
+                self._note(name, record, None, f"b{broker} may lead, and no record elects a leader")
+
+    def _situation(self, name: str) -> Situation:
+        topic = name.rpartition("-")[0]
+        min_isr, factor = int(self._settings.of(topic, MIN_ISR, "1")), self._partitions.replication_factor(topic)
+        brokers, partitions = self._brokers, self._partitions
+
+        def is_active(broker: int) -> bool:
+            active = brokers.standing(broker) is Standing.ACTIVE
+            return active and brokers.has(broker, partitions.directory(name, broker))
+
+        return Situation(
+            rules=self._rules,
+            directories_clear_elr=self._release < KEPT_ELR_FROM,
+            min_isr=min_isr if factor is None else min(min_isr, factor),
+            unclean=self._settings.of(topic, UNCLEAN, "false") == "true",
+            standing=brokers.standing,
+            is_active=is_active,
+            leaving=self._leaving,
+            joining=self._joining,
         )
-        return Rules(protocol, int(configs.get("min.insync.replicas", "1")))
+
+    def _rules_now(self) -> Rules:
+        """The release's rules, with the features of the cluster."""
+        level, bump = self._settings.level, self._protocol.shrink_bump
+        if level is not None:
+            recorded = ShrinkBump.RECORDED if self._release >= RECORDED_SHRINKS_FROM else ShrinkBump.ASKED_FOR
+            bump = recorded if level < NO_BUMP_LEVEL else ShrinkBump.NEVER
+        return attrs.evolve(self._protocol.rules, elr=self._settings.elr, shrink_bump=bump)
+
+    def _note(self, name: str, record: _Record, steps: tuple[str, ...] | None, beside: str = "") -> None:
+        known = self._partitions.get(name)
+        assert known is not None
+        self._add(name, self._event(record, known, steps, beside))
+
+    def _event(
+        self, record: _Record, after: PartitionRegistration, steps: tuple[str, ...] | None, beside: str = ""
+    ) -> Event:
+        kinds = (record.kind,) if record.kind else ()
+        return Event(record.offset, record.time, kinds, after, steps, beside, self._brokers)
+
+    def _add(self, name: str, event: Event) -> None:
+        events = self._events.setdefault(name, [])
+        if events and events[-1].offset == event.offset and events[-1].records:
+            event = _together(events.pop(), event)
+        else:
+            self.changes += 1
+        events.append(event)
+        if event.steps is None and self.unexplained.get(name, event).offset == event.offset:
+            self.unexplained[name] = event
 
 
-def _readable(records: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    return (each for each in records if "type" in each and "error" not in each["record"])
+def _readable(batch: dict[str, Any]) -> Iterator[_Record]:
+    for each in batch["records"]:
+        if "type" in each and "error" not in each["record"]:
+            yield _Record(each["type"], each["record"], batch["base"], batch["time"])
 
 
-def _standing(record: dict[str, Any], before: Standing | None) -> Standing:
-    """A broker's standing after a record about it. In a change, 1 is yes, -1 is no, and 0 or nothing leaves it."""
-    fenced, stopping = record.get("fenced", 0), record.get("inControlledShutdown", 0)
-    if isinstance(fenced, bool):
-        return Standing.FENCED if fenced else Standing.SHUTTING_DOWN if stopping else Standing.ACTIVE
-    if fenced == 1:
-        return Standing.FENCED
-    if stopping == 1:
-        return Standing.SHUTTING_DOWN if before is not Standing.FENCED or fenced == -1 else Standing.FENCED
-    return Standing.ACTIVE if fenced == -1 else before or Standing.FENCED
+def _together(one: Event, other: Event) -> Event:
+    """Two records of one batch."""
+    steps = None if one.steps is None or other.steps is None else tuple(dict.fromkeys((*one.steps, *other.steps)))
+    beside = "; ".join(filter(None, dict.fromkeys((one.beside, other.beside))))
+    return attrs.evolve(other, records=(*one.records, *other.records), steps=steps, beside=beside)
 
 
-def _leader(number: int) -> int | None:
-    return None if number < 0 else number
+def _with_moves(events: Sequence[Event], brokers: Brokers) -> Iterator[Event]:
+    """The events of a partition, and what the controller recorded of brokers that had a replica of it then."""
+    for event, following in itertools.zip_longest(events, events[1:]):
+        if DELETED in (event.steps or ()):
+            yield event
+            continue
+        moves: dict[int, list[Move]] = {}
+        for broker in event.registration.replicas:
+            for move in brokers.moves.get(broker, ()):
+                if event.offset <= move.offset and (following is None or move.offset < following.offset):
+                    moves.setdefault(move.offset, []).append(move)
+        yield _moved(event, moves.pop(event.offset, []) if event.records else [])
+        for offset, some in sorted(moves.items()):
+            if event.records or offset != event.offset:
+                yield _moved(
+                    attrs.evolve(event, offset=offset, time=some[0].time, records=(), steps=(), beside=""), some
+                )
 
 
-def _created(record: dict[str, Any]) -> Recorded:
-    return Recorded(
-        leader=_leader(record["leader"]),
-        leader_epoch=record["leaderEpoch"],
-        partition_epoch=record["partitionEpoch"],
-        isr=frozenset(record["isr"]),
-        elr=frozenset(record.get("eligibleLeaderReplicas") or ()),
-        replicas=tuple(record["replicas"]),
-        standings={},
-    )
-
-
-def _merged(old: Recorded, record: dict[str, Any]) -> Recorded:
-    named = record.get("leader", KEEPS_LEADER)
-    isr, elr, replicas = (record.get(key) for key in ("isr", "eligibleLeaderReplicas", "replicas"))
-    return attrs.evolve(
-        old,
-        leader=old.leader if named == KEEPS_LEADER else _leader(named),
-        leader_epoch=old.leader_epoch + (named != KEEPS_LEADER),
-        partition_epoch=old.partition_epoch + 1,
-        isr=old.isr if isr is None else frozenset(isr),
-        elr=old.elr if elr is None else frozenset(elr),
-        replicas=old.replicas if replicas is None else tuple(replicas),
-    )
-
-
-def _beside(old: Recorded, record: dict[str, Any]) -> Iterator[str]:
-    """What a record changes that the model does not have."""
-    replicas = record.get("replicas")
-    if replicas is not None and tuple(replicas) != old.replicas and set(replicas) == set(old.replicas):
-        yield f"the replicas are in the order {' '.join(map(str, replicas))}"
-    if replicas is None and record.get("directories") is not None:
-        yield "directories are assigned"
-    for key, words in (
-        ("addingReplicas", "replicas are being added"),
-        ("removingReplicas", "replicas are being removed"),
-        ("lastKnownElr", "the last known leader changes"),
-    ):
-        if record.get(key) is not None:
-            yield words
-    if record.get("leaderRecoveryState", -1) >= 0:
-        yield "the leader's recovery changes"
+def _moved(event: Event, moves: Sequence[Move]) -> Event:
+    """An event with what its batch records of brokers."""
+    if not moves:
+        return event
+    steps = None if event.steps is None else tuple(dict.fromkeys((*event.steps, *(each.step for each in moves))))
+    return attrs.evolve(event, records=(*event.records, *(each.record for each in moves)), steps=steps)

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import attrs
 
-from highwater.conformance.controller_steps import Recorded
+from highwater.conformance.controller_image import Recorded
 from highwater.conformance.disk import Finding
 from highwater.conformance.history import Event
 from highwater.conformance.state_changes import Learned

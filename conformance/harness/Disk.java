@@ -13,7 +13,8 @@ import scala.jdk.javaapi.CollectionConverters;
 /**
  * What brokers and controllers leave on disk, read by Kafka's own classes and changed in nothing.
  *
- * The only operation is {"folder": a log directory}. What cannot be read is an "error" where it was to stand.
+ * {"folder": a log directory} lists what is in it, and {"records": a file of the metadata log, "from": a byte, "to": a byte, "most": bytes}
+ * has the batches of a part of it with their records. What cannot be read is an "error" where it was to stand.
  */
 public final class Disk {
     private static final Class<?> FILE_RECORDS = Reflect.type("org.apache.kafka.common.record.internal.FileRecords", "org.apache.kafka.common.record.FileRecords");
@@ -33,7 +34,7 @@ public final class Disk {
         Harness.serve(batch -> {
             List<Object> found = new ArrayList<>();
             for (JsonNode each : batch)
-                found.add(directory(new File(each.get("folder").asText())));
+                found.add(each.has("records") ? records(each) : directory(new File(each.get("folder").asText())));
             return found;
         });
         Runtime.getRuntime().halt(0);
@@ -122,7 +123,7 @@ public final class Disk {
         if (logs != null) {
             Arrays.sort(logs);
             for (File each : logs)
-                segments.add(segment(each, metadata));
+                segments.add(segment(each));
         }
         found.put("segments", segments);
         if (metadata) {
@@ -131,7 +132,7 @@ public final class Disk {
             if (files != null) {
                 Arrays.sort(files);
                 for (File each : files)
-                    snapshots.add(segment(each, true));
+                    snapshots.add(segment(each));
             }
             found.put("snapshots", snapshots);
         }
@@ -146,8 +147,8 @@ public final class Disk {
         return found;
     }
 
-    /** A segment's batches, up to the first that is not whole; of the metadata log, their records, too. */
-    private static Object segment(File file, boolean metadata) throws Exception {
+    /** A segment's batches, up to the first that is not whole. */
+    private static Object segment(File file) throws Exception {
         Map<String, Object> found = new LinkedHashMap<>();
         List<Object> batches = new ArrayList<>();
         found.put("file", file.getName());
@@ -158,7 +159,7 @@ public final class Disk {
         try {
             for (Object batch : (Iterable<?>) Reflect.call(records, "batches")) {
                 Reflect.call(batch, "ensureValid");
-                batches.add(batch(batch, metadata));
+                batches.add(batch(batch));
                 whole += ((Number) Reflect.call(batch, "sizeInBytes")).longValue();
             }
         } catch (Reflect.Missing e) {
@@ -172,20 +173,38 @@ public final class Disk {
         return found;
     }
 
-    private static Object batch(Object batch, boolean metadata) throws Exception {
+    /** The batches of a part of the metadata log that are behind each other there, and the byte behind the last one. */
+    private static Object records(JsonNode asked) throws Exception {
+        List<Object> batches = new ArrayList<>();
+        long next = asked.get("from").asLong();
+        long end = Math.min(asked.get("to").asLong(), next + asked.get("most").asLong());
+        Object records = Reflect.callStatic(FILE_RECORDS, "open", new File(asked.get("records").asText()), false);
+        try {
+            for (Object batch : (Iterable<?>) Reflect.call(records, "batchesFrom", (int) next)) {
+                Map<String, Object> found = batch(batch);
+                boolean control = (Boolean) Reflect.call(batch, "isControlBatch");
+                List<Object> inside = new ArrayList<>();
+                for (Object record : (Iterable<?>) batch)
+                    inside.add(control ? control(record) : metadata(record));
+                found.put("records", inside);
+                batches.add(found);
+                next += ((Number) Reflect.call(batch, "sizeInBytes")).longValue();
+                if (next >= end)
+                    break;
+            }
+        } finally {
+            Reflect.callFirst(records, "closeHandlers", "close");
+        }
+        return Map.of("batches", batches, "next", next);
+    }
+
+    private static Map<String, Object> batch(Object batch) throws Exception {
         Map<String, Object> found = new LinkedHashMap<>();
         found.put("base", Reflect.call(batch, "baseOffset"));
         found.put("last", Reflect.call(batch, "lastOffset"));
         found.put("epoch", Reflect.call(batch, "partitionLeaderEpoch"));
         found.put("checksum", Reflect.call(batch, "checksum"));
         found.put("time", Reflect.call(batch, "maxTimestamp"));
-        if (metadata) {
-            boolean control = (Boolean) Reflect.call(batch, "isControlBatch");
-            List<Object> records = new ArrayList<>();
-            for (Object record : (Iterable<?>) batch)
-                records.add(control ? control(record) : metadata(record));
-            found.put("records", records);
-        }
         return found;
     }
 

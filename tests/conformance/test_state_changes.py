@@ -53,7 +53,7 @@ def history(*records: dict[str, Any]) -> list[Event]:
     found = History("kafka-4.1")
     for number, batch in enumerate((CREATED, *((record,) for record in records))):
         found.take({"base": number, "time": 0, "records": batch})
-    return found.events["t-0"]
+    return found["t-0"]
 
 
 def read(folder: Path, text: str | bytes, name: str = "state-change.log") -> StateChanges:

@@ -5,6 +5,7 @@ Kafka's own classes read the files.
 
 from __future__ import annotations
 
+import itertools
 from bisect import bisect_right
 from collections.abc import Iterable
 from pathlib import Path
@@ -12,9 +13,9 @@ from typing import Any
 
 from highwater.asking.facts import Facts
 from highwater.claims.tables import Wrong
-from highwater.conformance.disk import MARK, read, read_snapshot, reader_release
+from highwater.conformance.controller_image import BROKER, TOPIC
+from highwater.conformance.disk import MARK, read_snapshot, reader_release, reading
 from highwater.conformance.distribution import KafkaError, find
-from highwater.conformance.history import BROKER, TOPIC
 
 SUFFIXES = (".checkpoint", ".log")
 FIRST_LEVELS = {
@@ -59,13 +60,13 @@ def read_metadata(path: Path, facts: Facts) -> None:
         if not path.is_dir():
             take(read_snapshot(path, kafka), facts)
             return
-        disk = read(path, kafka)
+        with reading(path, kafka) as (disk, reader):
+            if disk.snapshot is None and disk.metadata_start is None:
+                raise Wrong(f"{path}: there are log directories, and none of them has a metadata log")
+            snapshot = () if disk.snapshot is None else (disk.snapshot,)
+            take(itertools.chain(reader.batches(*snapshot), reader.history(disk)), facts)
     except KafkaError as error:
         raise Wrong(str(error)) from None
-    batches = [*disk.snapshot, *disk.metadata]
-    if not batches:
-        raise Wrong(f"{path}: there are log directories, and none of them has a metadata log")
-    take(batches, facts)
     facts.not_understood += [f"{path / each.where}: {each.words}" for each in disk.findings]
 
 

@@ -18,18 +18,39 @@ from highwater.cli.options import MET, PATH, UNMET, refusing
     metavar="WHERE",
     help="Whose classes read the files: a folder of Kafka, a class path, or a release.  [default: the newest resolved]",
 )
-@click.option("--preset", metavar="NAME", default="kafka-4.1", show_default=True, help="The rules of the controller.")
+@click.option(
+    "--preset",
+    metavar="NAME",
+    default="kafka-4.1",
+    show_default=True,
+    help="The controller's rules: a preset of the model kraft, or a release.",
+)
+@click.option(
+    "--partition",
+    "partitions",
+    multiple=True,
+    metavar="NAME",
+    help="Show this partition, such as t-0. Repeatable.  [default: all; of more than 20, those with which something is "
+    "amiss]",
+)
 @click.option("--json", "json_path", type=PATH, metavar="FILE", help="Write what was found as JSON.")
 @click.option("--html", "html_path", type=PATH, metavar="FILE", help="Write a page with each history in lanes.")
-def explain(path: Path, where: str | None, preset: str, json_path: Path | None, html_path: Path | None) -> None:
-    """Explain the log directories of a KRaft cluster below DIR: each partition's history as steps of the model, and
-    what is wrong with logs, epoch caches and checkpoints. Changes nothing there.
+def explain(
+    path: Path,
+    where: str | None,
+    preset: str,
+    partitions: tuple[str, ...],
+    json_path: Path | None,
+    html_path: Path | None,
+) -> None:
+    """Explain the log directories of a KRaft cluster below DIR: each partition's history as decisions of the
+    controller, and what is wrong with logs, epoch caches and checkpoints. Changes nothing there.
 
     Exit codes: 0 every change is explained, and nothing is wrong; 1 some are not, or something is wrong; 2 there are no
     log directories, or the usage is wrong; 130 interrupted.
     """
-    from highwater.claims.resolving import choose
-    from highwater.claims.tables import Wrong
+    from highwater.claims.resolving import preset_named
+    from highwater.claims.tables import Wrong, did_you_mean
     from highwater.cli.outputs import try_out
     from highwater.conformance.disk import reader_release
     from highwater.conformance.distribution import KafkaError, find
@@ -42,16 +63,20 @@ def explain(path: Path, where: str | None, preset: str, json_path: Path | None, 
     from highwater.viewer.histories import page
 
     with refusing(ReportError, KafkaError, Wrong):
-        presets = {name: name for name in MODELS["partition"].presets if "zookeeper" not in name}
-        rules = choose(preset, presets, "--preset", "presets with KRaft")
+        rules = preset_named(MODELS["kraft"], preset)
         if not path.is_dir():
             raise ReportError(f"{path}: {'is no folder' if path.exists() else 'no such folder'}")
         try_out({"json": json_path, "html": html_path})
-        with Live(make_console(stderr=True), str(path)):
-            found = explain_directories(path, find(where or reader_release()), rules)
-        show(make_console(), found)
+        with Live(make_console(stderr=True), str(path)) as live:
+            found = explain_directories(
+                path, find(where or reader_release()), rules, lambda done, of: live.show(f"offset {done:,} of {of:,}")
+            )
+        unknown = sorted({*partitions} - {*found.partitions})
+        if unknown:
+            raise Wrong(f"--partition: there is no {unknown[0]}{did_you_mean(unknown[0], found.partitions)}")
+        show(make_console(), found, partitions)
         if json_path is not None:
             write_json(json_path, as_json(found))
         if html_path is not None:
-            write_text(html_path, page(found, str(path)))
-    sys.exit(UNMET if found.unexplained or found.findings else MET)
+            write_text(html_path, page(found, str(path), partitions))
+    sys.exit(UNMET if found.history.unexplained or found.findings else MET)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import attrs
 from rich.console import Console
 from rich.text import Text
 
-from highwater.conformance.controller_steps import Recorded
+from highwater.conformance.controller_image import Recorded
 from highwater.conformance.disk import Copy
 from highwater.conformance.explaining import Explained
 from highwater.conformance.history import Event
@@ -18,13 +18,31 @@ from highwater.conformance.learning import named
 from highwater.conformance.state_changes import Learned
 from highwater.visible import counted, visible
 
-NO_STEP = "no step of the model explains this"
+NO_STEP = "no decision of the controller explains this"
+MOST_SHOWN = 20  # partitions; of more, those with which something is amiss
 
 
-def show(console: Console, found: Explained) -> None:
-    """The history of each partition, its replicas, and what is wrong."""
-    for partition in found.partitions:
-        events = found.events.get(partition, [])
+def shown_of(found: Explained, chosen: Sequence[str]) -> tuple[list[str], str]:
+    """The partitions to show, and in words, how many are left out: those that are chosen; otherwise all, or of more
+    than a few those with which something is amiss.
+    """
+    every = found.partitions
+    if chosen or len(every) <= MOST_SHOWN:
+        return [each for each in every if not chosen or each in chosen], ""
+    amiss = [each for each in every if each in found.amiss][:MOST_SHOWN]
+    others = f", {len(found.amiss):,} of them with something amiss" if found.amiss else ", with nothing amiss"
+    return amiss, f"{counted(len(every) - len(amiss), 'more partition')}{others}: --partition NAME shows one"
+
+
+def show(console: Console, found: Explained, chosen: Sequence[str] = ()) -> None:
+    """The history of each partition, its replicas, and what is wrong.
+
+    Args:
+        chosen: the partitions to show; if none is, as `shown_of` has it.
+    """
+    partitions, left_out = shown_of(found, chosen)
+    for partition in partitions:
+        events = found.history.get(partition, [])
         console.print(Text.assemble((visible(partition), "bold"), f": {_verdict(found, partition)}"))
         width = max((len(words_of(event)) for event in events), default=0)
         _show_learned(console, found, partition, -1)
@@ -37,6 +55,8 @@ def show(console: Console, found: Explained) -> None:
             _show_learned(console, found, partition, number)
         for copy in found.copies(partition):
             console.print(Text(f"    {visible(replica(copy))}", "dim"))
+    if left_out:
+        console.print(Text(left_out, "dim"))
     for finding in found.findings:
         where = f"{finding.partition}, {finding.where}" if finding.partition else finding.where
         console.print(Text.assemble((finding.property, "bold red"), f"  {visible(where)}: {visible(finding.words)}"))
@@ -78,13 +98,11 @@ def lines_of(found: Explained) -> str:
 
 def summary(found: Explained) -> str:
     """All of it in a line."""
-    events = sum(map(len, found.events.values()))
-    unexplained = len(found.unexplained)
+    events = found.history.changes
+    unexplained = len(found.history.unexplained)
     parts = [
-        f"{counted(len(found.disk.nodes), 'log director')[:-1]}y"
-        if len(found.disk.nodes) == 1
-        else f"{len(found.disk.nodes):,} log directories",
-        f"{counted(events, 'change')} of {counted(len(found.events), 'partition')}",
+        "1 log directory" if len(found.disk.nodes) == 1 else f"{len(found.disk.nodes):,} log directories",
+        f"{counted(events, 'change')} of {counted(len(found.history), 'partition')}",
         f"{counted(unexplained, 'partition')} not explained by {found.preset}"
         if unexplained
         else f"all explained by {found.preset}",
@@ -94,17 +112,17 @@ def summary(found: Explained) -> str:
 
 
 def _verdict(found: Explained, partition: str) -> str:
-    events = found.events.get(partition)
-    if not events:
+    changes = found.history.changes_of(partition)
+    if not changes:
         return "no record in the metadata log"
-    first = found.unexplained.get(partition)
+    first = found.history.unexplained.get(partition)
     if first is not None:
         return f"{found.preset} does not explain the records at offset {first.offset} of the metadata log"
-    return f"{counted(len(events), 'change')}, all explained by {found.preset}"
+    return f"{counted(changes, 'change')}, all explained by {found.preset}"
 
 
 def words_of(event: Event) -> str:
-    """What happened, as steps of the model."""
+    """What happened, as the controller's decisions."""
     words = NO_STEP if event.steps is None else ", ".join(event.steps)
     if event.steps is None:
         words += f" ({', '.join(event.records)})"
@@ -151,7 +169,7 @@ def as_json(found: Explained) -> dict[str, Any]:
 
 
 def _partition(found: Explained, name: str) -> dict[str, Any]:
-    first = found.unexplained.get(name)
+    first = found.history.unexplained.get(name)
     return {
         "unexplained": None if first is None else first.offset,
         "history": [
@@ -168,7 +186,7 @@ def _partition(found: Explained, name: str) -> dict[str, Any]:
                 "elr": sorted(event.after.elr),
                 "replicas": event.after.replicas,
             }
-            for event in found.events.get(name, [])
+            for event in found.history.get(name, [])
         ],
         "learned": [_learned(found, each) for each in found.learned.get(name, ())],
         "replicas": [
@@ -186,7 +204,7 @@ def _partition(found: Explained, name: str) -> dict[str, Any]:
 
 
 def _learned(found: Explained, of: Learned) -> dict[str, Any]:
-    events = found.events.get(of.partition, ())
+    events = found.history.get(of.partition, ())
     return {
         "behind": events[of.behind].offset if of.behind >= 0 else None,
         "broker": of.broker,

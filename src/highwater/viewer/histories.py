@@ -9,7 +9,7 @@ from typing import Any
 
 import attrs
 
-from highwater.conformance.controller_steps import Recorded
+from highwater.conformance.controller_image import Recorded
 from highwater.conformance.disk import Copy
 from highwater.conformance.explaining import Explained
 from highwater.conformance.history import Event
@@ -17,7 +17,7 @@ from highwater.conformance.learning import named
 from highwater.conformance.state_changes import Learned
 from highwater.model.language.picture import Badge, Block, Fact, Lane, Log, NameSet, Picture, Tone
 from highwater.model.partition.state import Standing
-from highwater.reports.explaining import lines_of, moment, summary, words_of, words_of_learned
+from highwater.reports.explaining import lines_of, moment, shown_of, summary, words_of, words_of_learned
 from highwater.viewer.cells import cell_of, pictures_alike
 from highwater.viewer.pages import render
 from highwater.viewer.shown import Cell
@@ -55,20 +55,25 @@ class Board:
     remarks: tuple[Any, ...]
 
 
-def page(found: Explained, root: str) -> str:
-    """The page. Partitions with findings come first, then those with remarks."""
-    boards = [_board(found, partition) for partition in found.partitions]
+def page(found: Explained, root: str, chosen: Sequence[str] = ()) -> str:
+    """The page. Partitions with findings come first, then those with remarks.
+
+    Args:
+        chosen: the partitions to show; if none is, those that the terminal shows.
+    """
+    partitions, left_out = shown_of(found, chosen)
+    boards = [_board(found, partition) for partition in partitions]
     boards.sort(key=lambda board: (not board.findings, not board.remarks))
     named = {board.partition for board in boards}
     others = [each for each in found.findings if each.partition not in named]
-    lines = lines_of(found) if found.lines.files else ""
+    lines = ". ".join(filter(None, [lines_of(found) if found.lines.files else "", left_out]))
     return render(
         "explain.html", found=found, root=root, boards=boards, others=others, summary=summary(found), lines=lines
     )
 
 
 def _board(found: Explained, partition: str) -> Board:
-    events, learned = found.events.get(partition, []), found.learned.get(partition, [])
+    events, learned = found.history.get(partition, []), found.learned.get(partition, [])
     brokers = sorted(
         {
             *(broker for event in events for broker in event.after.replicas),
@@ -97,7 +102,7 @@ def _changes(found: Explained, partition: str, brokers: list[int]) -> Iterator[t
     """Each change, what brokers have learned behind it, and at last what is on disk: a row's words, and its picture."""
     known: dict[int, Learned] = {}
     recorded: Recorded | None = None
-    for number, event in enumerate((None, *found.events.get(partition, [])), start=-1):
+    for number, event in enumerate((None, *found.history.get(partition, [])), start=-1):
         if event is not None:
             recorded = event.after
             picture = _picture(recorded, brokers, known)
@@ -107,7 +112,7 @@ def _changes(found: Explained, partition: str, brokers: list[int]) -> Iterator[t
                 known[each.broker] = each
                 note = "missed an election" if each.skips else ""
                 yield words_of_learned(each), each.where, True, note, _picture(recorded, brokers, known)
-    last = found.recorded.get(partition)
+    last = found.history.recorded(partition)
     yield "on disk", "", True, "", _picture(last, brokers, known, found.copies(partition))
 
 
