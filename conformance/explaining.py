@@ -79,7 +79,7 @@ def explain_directories(
     with reading(root, distribution) as (disk, reader):
         if disk.snapshot is not None:
             history.begin(reader.batches(disk.snapshot), disk.snapshot_end)
-        for batch in reader.history(disk):
+        for batch in disk.history(reader):
             history.take(batch)
             progress(batch["last"], disk.metadata_last)
     history.end()

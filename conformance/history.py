@@ -6,8 +6,7 @@ a broker that has been fenced is in no ISR that it can leave, and where an unfen
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Set
 from typing import Any
 
 import attrs
@@ -17,7 +16,6 @@ from highwater.conformance.controller_image import (
     OF_A_BROKER,
     UNCLEAN,
     Brokers,
-    Move,
     Partitions,
     Recorded,
     Settings,
@@ -27,6 +25,7 @@ from highwater.conformance.controller_image import (
 )
 from highwater.conformance.decisions import NOTHING, Situation, decision_of, made_by, taken_out
 from highwater.conformance.disk import METADATA, Finding
+from highwater.conformance.events import DELETED, Event, together, with_moves
 from highwater.model.kraft.partition import PartitionChange, PartitionRegistration, merged
 from highwater.model.kraft.partition_change import Rules, ShrinkBump, Target
 from highwater.model.kraft.protocol import Reregistration
@@ -38,35 +37,6 @@ NO_BUMP_LEVEL = 12  # of metadata.version: 3.6-IV0
 RECORDED_SHRINKS_FROM, KEPT_ELR_FROM = release_number("3.8"), release_number("4.3")
 MOST_RECORDS = 10_000
 """Of a batch. What a decision records beyond that stands in the next one (QuorumController#MAX_RECORDS_PER_BATCH)."""
-DELETED = "delete_topic"
-
-
-@attrs.frozen
-class Event:
-    """What one batch of metadata records did to a partition, or to a broker that has a replica of it.
-
-    Attributes:
-        offset, time: of the batch, the time in milliseconds since 1970.
-        records: the types of the records that concern it.
-        registration: the partition after it.
-        steps: the controller's decisions; None if no decision makes these records.
-        beside: what else is to be said.
-        brokers: how the controller saw them.
-    """
-
-    offset: int
-    time: int
-    records: tuple[str, ...]
-    registration: PartitionRegistration
-    steps: tuple[str, ...] | None
-    beside: str = ""
-    brokers: Brokers = attrs.field(factory=Brokers, repr=False, eq=False)
-
-    @property
-    def after(self) -> Recorded:
-        """The controller's record after it."""
-        replicas = self.registration.replicas
-        return Recorded(self.registration, {each: self.brokers.standing_at(each, self.offset) for each in replicas})
 
 
 @attrs.frozen
@@ -109,7 +79,7 @@ class History(Mapping[str, list[Event]]):
         return len(self._events)
 
     def __getitem__(self, name: str) -> list[Event]:
-        return [*_with_moves(self._events[name], self._brokers)]
+        return [*with_moves(self._events[name], self._brokers)]
 
     def changes_of(self, name: str) -> int:
         """How many batches have recorded something of a partition."""
@@ -306,7 +276,7 @@ class History(Mapping[str, list[Event]]):
     def _add(self, name: str, event: Event) -> None:
         events = self._events.setdefault(name, [])
         if events and events[-1].offset == event.offset and events[-1].records:
-            event = _together(events.pop(), event)
+            event = together(events.pop(), event)
         else:
             self.changes += 1
         events.append(event)
@@ -318,37 +288,3 @@ def _readable(batch: dict[str, Any]) -> Iterator[_Record]:
     for each in batch["records"]:
         if "type" in each and "error" not in each["record"]:
             yield _Record(each["type"], each["record"], batch["base"], batch["time"])
-
-
-def _together(one: Event, other: Event) -> Event:
-    """Two records of one batch."""
-    steps = None if one.steps is None or other.steps is None else tuple(dict.fromkeys((*one.steps, *other.steps)))
-    beside = "; ".join(filter(None, dict.fromkeys((one.beside, other.beside))))
-    return attrs.evolve(other, records=(*one.records, *other.records), steps=steps, beside=beside)
-
-
-def _with_moves(events: Sequence[Event], brokers: Brokers) -> Iterator[Event]:
-    """The events of a partition, and what the controller recorded of brokers that had a replica of it then."""
-    for event, following in itertools.zip_longest(events, events[1:]):
-        if DELETED in (event.steps or ()):
-            yield event
-            continue
-        moves: dict[int, list[Move]] = {}
-        for broker in event.registration.replicas:
-            for move in brokers.moves.get(broker, ()):
-                if event.offset <= move.offset and (following is None or move.offset < following.offset):
-                    moves.setdefault(move.offset, []).append(move)
-        yield _moved(event, moves.pop(event.offset, []) if event.records else [])
-        for offset, some in sorted(moves.items()):
-            if event.records or offset != event.offset:
-                yield _moved(
-                    attrs.evolve(event, offset=offset, time=some[0].time, records=(), steps=(), beside=""), some
-                )
-
-
-def _moved(event: Event, moves: Sequence[Move]) -> Event:
-    """An event with what its batch records of brokers."""
-    if not moves:
-        return event
-    steps = None if event.steps is None else tuple(dict.fromkeys((*event.steps, *(each.step for each in moves))))
-    return attrs.evolve(event, records=(*event.records, *(each.record for each in moves)), steps=steps)

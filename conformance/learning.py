@@ -14,7 +14,7 @@ import attrs
 
 from highwater.conformance.controller_image import Recorded
 from highwater.conformance.disk import Finding
-from highwater.conformance.history import Event
+from highwater.conformance.events import Event
 from highwater.conformance.state_changes import Learned
 
 

@@ -36,7 +36,7 @@ def logs() -> dict[str, Batches]:
     found = {}
     for release in PRESETS:
         with reading(RECORDED / release, find(NEWEST)) as (disk, reader):
-            found[release] = [*reader.history(disk)]
+            found[release] = [*disk.history(reader)]
     return found
 
 

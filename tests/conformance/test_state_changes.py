@@ -13,7 +13,8 @@ from typing import Any
 import attrs
 import pytest
 
-from highwater.conformance.history import Event, History
+from highwater.conformance.events import Event
+from highwater.conformance.history import History
 from highwater.conformance.learning import judge_learned, place, remarks
 from highwater.conformance.state_changes import Learned, StateChanges, read_lines
 from tests.conformance.test_explaining import CREATED, change

@@ -14,7 +14,8 @@ from typing import Any
 from highwater.asking.facts import Facts
 from highwater.claims.tables import Wrong
 from highwater.conformance.controller_image import BROKER, TOPIC
-from highwater.conformance.disk import MARK, read_snapshot, reader_release, reading
+from highwater.conformance.disk import MARK, read_snapshot, reading
+from highwater.conformance.disk_reader import reader_release
 from highwater.conformance.distribution import KafkaError, find
 
 SUFFIXES = (".checkpoint", ".log")
@@ -64,7 +65,7 @@ def read_metadata(path: Path, facts: Facts) -> None:
             if disk.snapshot is None and disk.metadata_start is None:
                 raise Wrong(f"{path}: there are log directories, and none of them has a metadata log")
             snapshot = () if disk.snapshot is None else (disk.snapshot,)
-            take(itertools.chain(reader.batches(*snapshot), reader.history(disk)), facts)
+            take(itertools.chain(reader.batches(*snapshot), disk.history(reader)), facts)
     except KafkaError as error:
         raise Wrong(str(error)) from None
     facts.not_understood += [f"{path / each.where}: {each.words}" for each in disk.findings]

@@ -52,7 +52,7 @@ def explain(
     from highwater.claims.resolving import preset_named
     from highwater.claims.tables import Wrong, did_you_mean
     from highwater.cli.outputs import try_out
-    from highwater.conformance.disk import reader_release
+    from highwater.conformance.disk_reader import reader_release
     from highwater.conformance.distribution import KafkaError, find
     from highwater.conformance.explaining import explain_directories
     from highwater.files import ReportError, write_text

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import attrs
@@ -12,8 +12,8 @@ from rich.text import Text
 
 from highwater.conformance.controller_image import Recorded
 from highwater.conformance.disk import Copy
+from highwater.conformance.events import Event
 from highwater.conformance.explaining import Explained
-from highwater.conformance.history import Event
 from highwater.conformance.learning import named
 from highwater.conformance.state_changes import Learned
 from highwater.visible import counted, visible
@@ -138,7 +138,18 @@ def shown(of: Recorded) -> str:
     """The controller's record in short."""
     leader = "nobody" if of.leader is None else f"b{of.leader}"
     elr = f" ELR {_brokers(of.elr)}" if of.elr else ""
-    return f"{leader} leads e{of.leader_epoch}, ISR {_brokers(of.isr)}{elr}, v{of.partition_epoch}"
+    under_way = "".join(f", {words}" for words in under_way_in(of))
+    return f"{leader} leads e{of.leader_epoch}, ISR {_brokers(of.isr)}{elr}, v{of.partition_epoch}{under_way}"
+
+
+def under_way_in(of: Recorded) -> Iterator[str]:
+    """What is under way in a partition: a reassignment, a recovery."""
+    if of.registration.adding:
+        yield f"adding {_brokers(of.registration.adding)}"
+    if of.registration.removing:
+        yield f"removing {_brokers(of.registration.removing)}"
+    if of.registration.recovering:
+        yield "recovering"
 
 
 def replica(copy: Copy) -> str:

@@ -11,13 +11,13 @@ import attrs
 
 from highwater.conformance.controller_image import Recorded
 from highwater.conformance.disk import Copy
+from highwater.conformance.events import Event
 from highwater.conformance.explaining import Explained
-from highwater.conformance.history import Event
 from highwater.conformance.learning import named
 from highwater.conformance.state_changes import Learned
 from highwater.model.language.picture import Badge, Block, Fact, Lane, Log, NameSet, Picture, Tone
 from highwater.model.partition.state import Standing
-from highwater.reports.explaining import lines_of, moment, shown_of, summary, words_of, words_of_learned
+from highwater.reports.explaining import lines_of, moment, shown_of, summary, under_way_in, words_of, words_of_learned
 from highwater.viewer.cells import cell_of, pictures_alike
 from highwater.viewer.pages import render
 from highwater.viewer.shown import Cell
@@ -150,7 +150,11 @@ def _controller(of: Recorded) -> Lane:
     sets = [NameSet("ISR", _names(of.isr))]
     if of.elr:
         sets.append(NameSet("ELR", _names(of.elr)))
-    facts = (Fact("version", str(of.partition_epoch)), Fact("replicas", " ".join(map(str, of.replicas))))
+    facts = (
+        Fact("version", str(of.partition_epoch)),
+        Fact("replicas", " ".join(map(str, of.replicas))),
+        *(Fact("under way", words) for words in under_way_in(of)),
+    )
     return Lane((Badge(f"{who} e{of.leader_epoch}"),), name_sets=tuple(sets), facts=facts)
 
 
