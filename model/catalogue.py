@@ -16,6 +16,7 @@ MODELS: MutableMapping[str, Model] = Catalogue(
         "controller": "highwater.model.controller.definition:CONTROLLER",
         "kraft": "highwater.model.kraft.definition:KRAFT",
         "requests": "highwater.model.requests.definition:REQUESTS",
+        "topic": "highwater.model.topic.definition:TOPIC",
         "client-log": "highwater.model.client_log:CLIENT_LOG",
     }
 )

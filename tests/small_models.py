@@ -20,6 +20,7 @@ CHOSEN = {
     "partition": ("kafka-0.10.2", "kafka-2.1", "kafka-2.8.0", "repaired"),
     "controller": ("kafka-3.4.1", "kafka-0.10.2"),
     "kraft": ("kafka-4.3", "kafka-3.5"),
+    "topic": ("kafka-0.9", "kafka-3.4"),
 }
 CASES = [
     (model, name) for model in MODELS for name, _, _ in variants(MODELS[model]) if name in CHOSEN.get(model, (name,))

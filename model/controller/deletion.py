@@ -148,7 +148,10 @@ def complete_deletion(cluster: Cluster, controller: int, step: Step, protocol: C
 
 
 def without_topic(cluster: Cluster, controller: int) -> Cluster:
-    """The controller forgets the topic: kafka.controller.ControllerContext#removeTopic."""
+    """The controller forgets the topic: kafka.controller.ControllerContext#removeTopic.
+
+    Abstracts: that Kafka's state machines keep states other than `NON_EXISTENT`, of a topic that others have deleted.
+    """
     empty = blank(len(cluster.brokers))
     return cluster.with_context(
         controller, topic_id=0, assignment=(), leadership=None, reassignment=None, partition=empty.partition,

@@ -85,7 +85,9 @@ def elect_for_shutdown(
 
 
 def assign_round_robin(brokers: Sequence[int], partitions: int, replicas: int, first: int = 0) -> list[tuple[int, ...]]:
-    """The assignment of a new topic: partition i begins at broker first + i, and its replicas follow one another.
+    """The assignment of a new topic: partition i begins at broker first + i, and its replicas follow one another. After
+    each round over all brokers they begin one broker further from the first one, so that the partitions of one leader
+    do not all have the same followers.
 
     Args:
         brokers: live broker ids, in order.
@@ -95,10 +97,15 @@ def assign_round_robin(brokers: Sequence[int], partitions: int, replicas: int, f
     Raises:
         ValueError: there are fewer brokers than replicas, or no replicas.
 
-    Abstracts: racks, and the shift between the first replica and its followers. In Kafka it begins at random and grows
-        with each round over all brokers; here it is 0.
+    Abstracts: racks, and that the distance between the first replica and its followers is random in the first round.
     Source: kafka.admin.AdminUtils#assignReplicasToBrokers (0.10.2).
     """
     if not 1 <= replicas <= len(brokers):
         raise ValueError(f"{replicas} replicas do not fit on {len(brokers)} brokers")
-    return [tuple(brokers[(first + i + j) % len(brokers)] for j in range(replicas)) for i in range(partitions)]
+    others = len(brokers) - 1
+
+    def position(i: int, j: int) -> int:
+        distance = 1 + (i // len(brokers) + j - 1) % others if j else 0
+        return (first + i + distance) % len(brokers)
+
+    return [tuple(brokers[position(i, j)] for j in range(replicas)) for i in range(partitions)]

@@ -109,7 +109,7 @@ def sets_in(data: Any, key: str = "") -> Iterator[list[Any]]:
         for name, value in data.items():
             yield from sets_in(value, name)
     elif isinstance(data, list):
-        if key in ("isr", "pending_isr", "votes"):
+        if key in ("isr", "pending_isr", "votes", "dead_threads"):
             yield data
         for value in data:
             yield from sets_in(value)

@@ -27,6 +27,8 @@ from highwater.model.quorum_reference.kip_853.state import ServerRole as Place
 from highwater.model.quorum_reference.state import Entry, ServerRole
 from highwater.model.requests.state import Answer as Answered
 from highwater.model.requests.state import Phase
+from highwater.model.topic.state import Fetch
+from highwater.model.topic.state import Role as Leading
 from tests.gallery import FILES, loaded
 from tests.model.controller.test_properties import FALSE as FALSE_OF_CONTROLLER
 
@@ -63,6 +65,11 @@ KRAFT: Model = (
     "kraft",
     {"preset": "kafka-4.3"},
     {"brokers": 2, "replication_factor": 2, "leader_epoch_max": 1, "partition_epoch_max": 1},
+)
+TOPIC: Model = (
+    "topic",
+    {"preset": "kafka-3.4"},
+    {"brokers": 2, "partitions": 2, "replication_factor": 2, "leader_epoch_max": 1},
 )
 
 REQUESTS: Model = (
@@ -178,6 +185,12 @@ FALSE: list[tuple[Model, str, Mapping[str, Any]]] = [
     ),
     (REQUESTS, "requests_are_answered", {"fetch.phase": Phase.UNWATCHED}),
     (CLIENT_LOG, "acknowledged_records_are_in_the_log", {"acknowledged": {0}}),
+    (TOPIC, "replicas_are_spread_evenly", {"nodes.0.assignment": (1, 0)}),
+    (TOPIC, "epochs_have_one_leader", {"brokers.1.replicas.0.role": Leading.LEADER}),
+    (TOPIC, "known_dead_brokers_lead_nothing", {"context.live": frozenset({1})}),
+    (TOPIC, "only_failed_partitions_pause", {"brokers.1.replicas.0.fetch": Fetch.PAUSED}),
+    (TOPIC, "reassignments_can_complete", {"nodes.0.target": (1, 0)}),
+    (TOPIC, "removed_replicas_can_be_deleted", {"nodes.0.assignment": (0,)}),
     (KRAFT, "leaders_are_in_the_isr", {"partitions.0.isr": frozenset({1})}),
 ]
 """A property, and a change of an initial state that makes it false: for each property that no claim shows violated, and

@@ -14,6 +14,8 @@ from highwater.model.partition.definition import PARTITION
 from highwater.model.partition.releases import HISTORY as OF_PARTITION
 from highwater.model.requests.definition import REQUESTS
 from highwater.model.requests.protocol import HISTORY as OF_REQUESTS
+from highwater.model.topic.definition import TOPIC
+from highwater.model.topic.releases import HISTORY as OF_TOPIC
 from tests.model.kafka_releases import RELEASES
 
 HISTORIES = [
@@ -23,6 +25,7 @@ HISTORIES = [
         (CONTROLLER, OF_CONTROLLER),
         (KRAFT, OF_KRAFT),
         (REQUESTS, OF_REQUESTS),
+        (TOPIC, OF_TOPIC),
     )
 ]
 
@@ -54,7 +57,7 @@ def test_a_preset_fits_every_release_that_it_speaks_for(model: Model, history: H
         assert history.protocol(model.protocol, of_release) == model.presets[name], name
 
 
-@pytest.mark.parametrize("model", [PARTITION, CONTROLLER, KRAFT, REQUESTS], ids=lambda model: model.name)
+@pytest.mark.parametrize("model", [PARTITION, CONTROLLER, KRAFT, REQUESTS, TOPIC], ids=lambda model: model.name)
 def test_every_preset_begins_with_a_release_that_exists(model: Model) -> None:
     assert {each.first for each in model.releases.values()} <= set(RELEASES)
 

@@ -48,7 +48,7 @@ def test_each_reason_is_for_a_statement_that_is_there() -> None:
 
 def unreached(model: str, found: Iterable[Called]) -> Iterator[str]:
     """The names of statements that never ran, and of functions that nobody called."""
-    functions = together(found)
+    functions = [each for each in together(found) if Path(each.file).resolve() in files_of(model)]
     for function in functions:
         for missed in never_ran(function):
             lines = Path(function.file).read_text(encoding="utf-8").splitlines()[function.first_line : missed.line]

@@ -1,0 +1,1 @@
+"""What should hold of a topic of several partitions."""

@@ -1,0 +1,1 @@
+"""A topic of several partitions, its controller with ZooKeeper, and its brokers."""

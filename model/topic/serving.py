@@ -1,0 +1,276 @@
+"""Brokers take up roles for several partitions in one request, fetch in shared threads, and fail.
+
+Source: kafka.server.ReplicaManager, kafka.server.AbstractFetcherThread.
+"""
+
+from __future__ import annotations
+
+from highwater.model.language.declarations import action
+from highwater.model.language.records import evolve, replaced
+from highwater.model.log import brokers
+from highwater.model.topic.bounds import partition_sets, partitions
+from highwater.model.topic.protocol import TopicProtocol
+from highwater.model.topic.state import NO_REPLICA, Broker, Fetch, Order, Replica, Request, Role, Topic
+
+
+@action(actor="broker", broker=brokers)
+def receive(topic: Topic, broker: int) -> Topic | None:
+    """A broker handles the next request: it makes leaders of some partitions and followers of others, or deletes
+    replicas.
+
+    Actor: the broker.
+    Enabled: it runs, and a request is in flight to it.
+    Effect: for each partition it leads or follows, if the leader epoch is newer than what it knows. Threads without
+        partitions end.
+    Abstracts: checks of the leader's liveness and of broker epochs; the model `controller` has them.
+    Source: kafka.server.ReplicaManager#becomeLeaderOrFollower, #stopReplicas (0.9.0.0 to 3.9).
+    """
+    queue = topic.queues[broker]
+    if not queue or not topic.brokers[broker].running:
+        return None
+    for partition in topic.numbers:
+        topic = _obeyed(topic, broker, partition, queue[0][partition])
+    return _without_idle_threads(topic, broker).with_queue(broker, queue[1:])
+
+
+def _obeyed(topic: Topic, broker: int, partition: int, order: Order | None) -> Topic:
+    if order is None:
+        return topic
+    if order.stop:
+        return topic.with_replica(broker, partition, NO_REPLICA)
+    if not _is_newer(topic.brokers[broker], partition, order):
+        return topic
+    return topic.with_replica(broker, partition, _in_role(broker, order))
+
+
+def _is_newer(broker: Broker, partition: int, order: Order | None) -> bool:
+    """Whether a broker obeys what LeaderAndIsr asks for a partition. Without a leader it only opens the log."""
+    if order is None or order.stop or order.leader is None:
+        return False
+    return order.leader_epoch > broker.replicas[partition].leader_epoch
+
+
+def _in_role(broker: int, order: Order) -> Replica:
+    """A replica in the role that LeaderAndIsr asks for.
+
+    Abstracts: that until 2.0 a follower whose leader stays the same keeps the fetcher that it has; the model
+        `partition` has it (`truncation_skip`).
+    Source: kafka.server.ReplicaManager#makeLeaders, #makeFollowers (0.9.0.0 to 3.9).
+    """
+    if order.leader == broker:
+        return Replica(Role.LEADER, broker, order.leader_epoch, None, Fetch.NOT)
+    return Replica(Role.FOLLOWER, order.leader, order.leader_epoch, order.leader, Fetch.ACTIVE)
+
+
+def _without_idle_threads(topic: Topic, broker: int) -> Topic:
+    """The topic once the broker's threads that have no partition have ended. A thread that has one is used again, even
+    if it has died.
+
+    Source: kafka.server.AbstractFetcherManager#addFetcherForPartitions, #shutdownIdleFetcherThreads (0.9.0.0 to 3.9).
+    """
+    ours = topic.brokers[broker]
+    dead = frozenset(
+        leader
+        for leader in topic.ids
+        if leader in ours.dead_threads and any(replica.source == leader for replica in ours.replicas)
+    )
+    return topic.with_broker(broker, dead_threads=dead)
+
+
+@action(
+    actor="broker",
+    needs=lambda bounds: bounds.opening_errors,
+    broker=brokers,
+    failing=partitions,
+    done=partition_sets,
+)
+def fail_half_way(
+    topic: Topic, broker: int, failing: int, done: frozenset[int], protocol: TopicProtocol
+) -> Topic | None:
+    """A broker cannot open the log of one of a request's partitions.
+
+    Actor: the broker.
+    Enabled: it runs; its next request has a newer leader epoch for the failing partition, whose log it has not opened
+        since it started; `done` are those that it comes to before, in any order, but leaders before followers. The
+        budget allows it.
+    Effect: since KAFKA-9769 the other partitions take up their roles. Until then the request ends there: partitions
+        that were to follow are followers in the new leader epoch, but are not fetched; those that were to lead are no
+        longer fetched, and lead if they came before.
+    Abstracts: which error it is. One of ZooKeeper ends the request; one of the disk does so until 0.11.
+    Source: kafka.server.ReplicaManager#makeLeaders, #makeFollowers (0.9.0.0 to 2.7),
+        kafka.cluster.Partition#makeLeader, #makeFollower (2.6, 2.7).
+    """
+    queue, ours = topic.queues[broker], topic.brokers[broker]
+    if not queue or not ours.running or ours.replicas[failing].leader_epoch >= 0:
+        return None
+    request = queue[0]
+    if not _is_newer(ours, failing, request[failing]):
+        return None
+    after = topic.with_queue(broker, queue[1:]).spending("opening_errors")
+    if protocol.partition_fails_alone:
+        return None if done else _others_obeyed(after, broker, failing, request)
+    return _obeyed_half(after, broker, failing, done, request)
+
+
+def _others_obeyed(topic: Topic, broker: int, failing: int, request: Request) -> Topic:
+    for partition in topic.numbers:
+        if partition != failing:
+            topic = _obeyed(topic, broker, partition, request[partition])
+    return _without_idle_threads(topic, broker)
+
+
+def _leads(broker: int, order: Order | None) -> bool:
+    return order is not None and order.leader == broker
+
+
+def _obeyed_half(topic: Topic, broker: int, failing: int, done: frozenset[int], request: Request) -> Topic | None:
+    """The topic after a request that ended at one partition, or None if it cannot come to `done` before."""
+    ours, fails_to_lead = topic.brokers[broker], _leads(broker, request[failing])
+    for partition in topic.numbers:
+        order, was = request[partition], ours.replicas[partition]
+        is_newer = _is_newer(ours, partition, order)
+        leads = _leads(broker, order)
+        if partition in done and (partition == failing or not is_newer or leads != fails_to_lead):
+            return None
+        if order is None or not is_newer or partition == failing:
+            continue
+        if leads and (not fails_to_lead or partition in done):
+            topic = topic.with_replica(broker, partition, _in_role(broker, order))
+        elif leads:
+            topic = topic.with_replica(broker, partition, evolve(was, source=None, fetch=Fetch.NOT))
+        elif partition in done:
+            after = evolve(was, role=Role.FOLLOWER, leader=order.leader, leader_epoch=order.leader_epoch)
+            topic = topic.with_replica(broker, partition, after)
+    return topic
+
+
+# Fetching
+
+
+@action(actor="follower", needs=lambda bounds: bounds.fetch_errors, broker=brokers, partition=partitions)
+def get_fetch_error(topic: Topic, broker: int, partition: int) -> Topic | None:
+    """A response to a fetch has an error for one partition.
+
+    Actor: the follower.
+    Enabled: its thread fetches the partition; the budget allows it.
+    Effect: the thread leaves out this partition for a while, and fetches the others.
+    Source: kafka.server.ReplicaFetcherThread#handlePartitionsWithErrors (0.9.0.0 to 2.0).
+    """
+    if not _is_fetched(topic, broker, partition):
+        return None
+    paused = evolve(topic.brokers[broker].replicas[partition], fetch=Fetch.PAUSED)
+    return topic.with_replica(broker, partition, paused).spending("fetch_errors")
+
+
+def _is_fetched(topic: Topic, broker: int, partition: int) -> bool:
+    """Whether a running thread fetches a partition."""
+    ours = topic.brokers[broker].replicas[partition]
+    if ours.fetch is not Fetch.ACTIVE or ours.source is None:
+        return False
+    return ours.source not in topic.brokers[broker].dead_threads
+
+
+@action(actor="follower", needs=lambda bounds: bounds.fetch_errors, broker=brokers, partition=partitions)
+def end_pause(topic: Topic, broker: int, partition: int) -> Topic | None:
+    """A follower's thread fetches a partition again, once replica.fetch.backoff.ms have passed.
+
+    Actor: the follower.
+    Enabled: the partition is paused.
+    Source: kafka.server.AbstractFetcherThread#delayPartitions (0.9.0.0 to 3.9).
+    """
+    ours = topic.brokers[broker].replicas[partition]
+    if ours.fetch is not Fetch.PAUSED:
+        return None
+    return topic.with_replica(broker, partition, evolve(ours, fetch=Fetch.ACTIVE))
+
+
+@action(actor="follower", needs=lambda bounds: bounds.append_errors, broker=brokers, partition=partitions)
+def fail_to_append(topic: Topic, broker: int, partition: int, protocol: TopicProtocol) -> Topic | None:
+    """A follower cannot append what it has fetched of a partition.
+
+    Actor: the follower.
+    Enabled: its thread fetches the partition; the budget allows it.
+    Effect: the partition is not fetched any more; until KIP-461 neither are the others of the thread, which ends.
+    Source: kafka.server.AbstractFetcherThread#processFetchRequest (0.9.0.0 to 3.9).
+    """
+    if not _is_fetched(topic, broker, partition):
+        return None
+    ours = topic.brokers[broker]
+    replica = ours.replicas[partition]
+    if not protocol.append_error_stops_one and replica.source is not None:
+        topic = topic.with_broker(broker, dead_threads=ours.dead_threads | {replica.source})
+    return topic.with_replica(broker, partition, evolve(replica, fetch=Fetch.FAILED)).spending("append_errors")
+
+
+# The ISR
+
+
+@action(actor="leader", broker=brokers, partition=partitions)
+def expand_isr(topic: Topic, broker: int, partition: int) -> Topic | None:
+    """A leader adds a follower that fetches from it to the ISR.
+
+    Actor: the leader.
+    Enabled: it leads in the leader epoch of ZooKeeper, and the follower follows it there; the follower is not in the
+        ISR.
+    Source: kafka.cluster.Partition#maybeExpandIsr (0.9.0.0 to 3.9).
+    """
+    leadership = topic.nodes[partition].leadership
+    if leadership is None or broker in leadership.isr or not topic.leads(partition):
+        return None
+    if broker not in topic.nodes[partition].assignment or not topic.fetches(broker, partition):
+        return None
+    return topic.with_node(partition, leadership=evolve(leadership, isr=leadership.isr | {broker}))
+
+
+@action(actor="leader", broker=brokers, partition=partitions)
+def shrink_isr(topic: Topic, broker: int, partition: int) -> Topic | None:
+    """A leader removes a follower from the ISR that does not fetch from it.
+
+    Actor: the leader.
+    Enabled: it leads in the leader epoch of ZooKeeper. The follower is in the ISR, does not fetch there, is not paused,
+        and no request is in flight to it.
+    Abstracts: replica.lag.time.max.ms, which is longer than a request or a pause takes. What follows if it is not: the
+        models `partition` and `controller`.
+    Source: kafka.cluster.Partition#maybeShrinkIsr (0.9.0.0 to 3.9).
+    """
+    leadership = topic.nodes[partition].leadership
+    if leadership is None or broker not in leadership.isr or leadership.leader == broker or not topic.leads(partition):
+        return None
+    if topic.queues[broker] or topic.fetches(broker, partition):
+        return None
+    if topic.brokers[broker].replicas[partition].fetch is Fetch.PAUSED:
+        return None
+    return topic.with_node(partition, leadership=evolve(leadership, isr=leadership.isr - {broker}))
+
+
+# Failures
+
+
+@action(actor="broker", needs=lambda bounds: bounds.broker_crashes, broker=brokers)
+def crash_broker(topic: Topic, broker: int) -> Topic | None:
+    """A broker crashes, with all its partitions.
+
+    Actor: the broker.
+    Enabled: it runs; the budget allows it.
+    Effect: it has no roles and is no longer registered; requests in flight to it are lost.
+    """
+    if not topic.brokers[broker].running:
+        return None
+    dead = Broker(False, frozenset(), (NO_REPLICA,) * len(topic.nodes))
+    topic = evolve(topic, live=topic.live - {broker}, brokers=replaced(topic.brokers, broker, dead))
+    return topic.with_queue(broker, ()).spending("broker_crashes")
+
+
+@action(actor="broker", needs=lambda bounds: bounds.broker_crashes, broker=brokers)
+def start_broker(topic: Topic, broker: int) -> Topic | None:
+    """A broker starts again.
+
+    Actor: the broker.
+    Enabled: it is down, and the controller knows.
+    Effect: it is registered.
+    Abstracts: a broker that is back before the controller has noticed its failure; the model `controller` has it.
+    """
+    if topic.brokers[broker].running or broker in topic.context.live:
+        return None
+    topic = evolve(topic, live=topic.live | {broker})
+    return topic.with_broker(broker, running=True)
