@@ -37,6 +37,20 @@ def served_metadata_never_goes_back(before: Cluster, after: Cluster, broker: int
     return Witness("b{broker} serves metadata of leader epoch {epoch} again", broker=broker, epoch=new.leader_epoch)
 
 
+@invariant(broker=brokers)
+def named_leaders_are_alive(cluster: Cluster, broker: int) -> bool | Witness:
+    """A broker knows of no leader that it does not take for alive.
+
+    Kind: state.
+    When false: clients that ask this broker get LEADER_NOT_AVAILABLE, although it knows the leader.
+    Source: kafka.server.MetadataCache#getPartitionMetadata, #updateCache (0.10.2.0).
+    """
+    ours = cluster.brokers[broker]
+    if ours.metadata is None or ours.metadata.leader is None or ours.metadata.leader not in ours.dead:
+        return True
+    return Witness("b{broker} knows b{leader} to lead, and not to be alive", broker=broker, leader=ours.metadata.leader)
+
+
 @invariant(leader=brokers)
 def leaders_coordinate(cluster: Cluster, leader: int) -> bool | Witness:
     """Every leader is also coordinator: it has loaded the groups or transactions of the partition.

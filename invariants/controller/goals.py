@@ -66,6 +66,14 @@ def knows_live_brokers(cluster: Cluster, broker: int, protocol: ControllerProtoc
     return not protocol.live_brokers or cluster.brokers[broker].dead == missing
 
 
+def knows_the_isr(cluster: Cluster, broker: int, protocol: ControllerProtocol) -> bool:
+    """Whether a broker answers clients with the ISR that ZooKeeper has."""
+    leadership, known = cluster.zk.leadership, cluster.brokers[broker].metadata
+    if not protocol.isr_in_metadata or is_going_away(cluster) or leadership is None:
+        return True
+    return known is not None and known.isr == leadership.isr
+
+
 def finds_the_leader(cluster: Cluster, broker: int, protocol: ControllerProtocol) -> bool:
     """Whether a broker answers clients with a leader that it takes for alive, if the topic has one."""
     leadership, ours = cluster.zk.leadership, cluster.brokers[broker]

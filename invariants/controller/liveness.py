@@ -142,6 +142,19 @@ def live_brokers_become_known(cluster: Cluster, broker: int, protocol: Controlle
 
 
 @always_eventually(fair=HEALING, broker=brokers)
+def the_isr_becomes_known(cluster: Cluster, broker: int, protocol: ControllerProtocol) -> Truth:
+    """Every running broker answers clients with the ISR that ZooKeeper has, even if no broker comes back.
+
+    Kind: always eventually.
+    When violated: clients see replicas as in sync that are not. Those of the first version of the request get
+        REPLICA_NOT_AVAILABLE for as long as the ISR names a broker that is not alive.
+    Source: KAFKA-1367; kafka.server.MetadataCache#getPartitionMetadata (0.10.2.0).
+    """
+    known = not cluster.brokers[broker].running or goals.knows_the_isr(cluster, broker, protocol)
+    return known or Witness("b{broker} answers clients with an ISR that is out of date", broker=broker)
+
+
+@always_eventually(fair=HEALING, broker=brokers)
 def clients_find_the_leader(cluster: Cluster, broker: int, protocol: ControllerProtocol) -> Truth:
     """Every running broker names clients a leader that it takes for alive, if there is one, even if no broker comes
     back.

@@ -36,10 +36,13 @@ class Role(Enum):
 
 @attrs.frozen
 class Metadata:
-    """The metadata of the partition that a broker serves to clients."""
+    """The metadata of the partition that a broker serves to clients. The ISR is empty where the protocol has no
+    `isr_in_metadata`. The assignment is left out: only reassignments change it, and send it in the same requests.
+    """
 
     leader: int | None = within(lambda bounds: Maybe(brokers(bounds)))
     leader_epoch: int = within(leader_epochs)
+    isr: frozenset[int] = within(broker_sets, default=frozenset())
 
 
 @attrs.frozen

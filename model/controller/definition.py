@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 from highwater.model.controller import (
     broker_changes,
     failover,
@@ -80,7 +82,7 @@ def define(protocol: ControllerProtocol) -> Definition:
     return Definition(
         ControllerBounds,
         Cluster,
-        initial_states,
+        functools.partial(initial_states, isr_in_metadata=protocol.isr_in_metadata),
         actions,
         properties="highwater.invariants.controller.catalogue:CONTROLLER",
     )

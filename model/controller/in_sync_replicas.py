@@ -88,7 +88,15 @@ def _with_isr(cluster: Cluster, leader: int, isr: frozenset[int], protocol: Cont
         return None
     version = broker.partition_epoch + 1
     cluster = cluster.with_broker(leader, evolve(broker, isr=isr, partition_epoch=version))
-    return cluster.with_zk(leadership=evolve(current, isr=isr, partition_epoch=version), isr_changed=True)
+    return cluster.with_zk(leadership=evolve(current, isr=isr, partition_epoch=version), isr_changed=notifies(protocol))
+
+
+def notifies(protocol: ControllerProtocol) -> bool:
+    """Whether a leader that has written the ISR leaves a notification for the controller.
+
+    Source: kafka.utils.ReplicationUtils#propagateIsrChanges (0.9 to 0.11; KAFKA-1367).
+    """
+    return protocol.isr_changes_are_noticed
 
 
 @action(actor="leader", leader=brokers, follower=brokers)

@@ -152,3 +152,5 @@ class ControllerProtocol:
     )
     update_metadata: bool = toggle("the metadata that brokers serve to clients is part of the model")
     live_brokers: bool = toggle("metadata have the brokers that are alive, if metadata are part of the model")
+    isr_in_metadata: bool = toggle("metadata have the ISR, if metadata are part of the model")
+    isr_changes_are_noticed: bool = toggle("the controller hears of an ISR that a leader has written: KAFKA-1367")

@@ -67,6 +67,8 @@ startup_sends_metadata_to_all False 0.9.0.0=True | KafkaController#onBrokerStart
 leader_alive_by_metadata False 0.9.0.0=True | ReplicaManager#makeFollowers
 update_metadata False | a choice of the model's, not of a release
 live_brokers False | a choice of the model's, not of a release
+isr_in_metadata False | a choice of the model's, not of a release
+isr_changes_are_noticed False 0.9.0.0=True | ReplicationUtils#propagateIsrChanges
 """)
 FIRST_RELEASES = {
     "kafka-0.8.2": "0.8.2.0",

@@ -60,7 +60,9 @@ def _updated(broker: Broker, request: Request, everybody: Iterable[int], protoco
 
     Source: kafka.server.MetadataCache#updateCache (0.8.2 to 2.0).
     """
-    served = None if request.leader_epoch == DURING_DELETION else Metadata(request.leader, request.leader_epoch)
+    served = (
+        None if request.leader_epoch == DURING_DELETION else Metadata(request.leader, request.leader_epoch, request.isr)
+    )
     if request.leader_epoch != NO_EPOCH:
         broker = evolve(broker, metadata=served)
     if not protocol.live_brokers:

@@ -61,6 +61,8 @@ class Batch:
         else:
             leader, epoch = context.leadership.leader, context.leadership.leader_epoch
         self._metadata = _request(Kind.UPDATE_METADATA, context, leader, epoch)
+        if context.leadership is not None and not context.deleting:
+            self._metadata = evolve(self._metadata, isr=context.leadership.isr)
         self._metadata_to = cluster.ids if to is None else to
 
     def add_stop_replica(self, cluster: Cluster, replica: int, *, delete: bool) -> None:
@@ -79,6 +81,8 @@ class Batch:
         controller = self._controller
         context = cluster.controllers[controller]
         metadata = self._metadata if protocol.update_metadata else None
+        if metadata is not None and not protocol.isr_in_metadata:
+            metadata = evolve(metadata, isr=frozenset())
         if metadata is not None and protocol.live_brokers:
             metadata = evolve(metadata, replicas=frozenset(b for b in cluster.ids if context.live[b] is not None))
         elif metadata is not None and metadata.leader_epoch == NO_EPOCH:

@@ -167,9 +167,9 @@ class Cluster:
         return self.brokers[broker].running and self.zk.registrations[broker] == self.brokers[broker].epoch
 
 
-def initial_states(bounds: ControllerBounds) -> list[Cluster]:
+def initial_states(bounds: ControllerBounds, *, isr_in_metadata: bool = False) -> list[Cluster]:
     """The one initial state: running brokers and nothing else; or, with the bound `established`, an active controller
-    and a topic whose leader all brokers know.
+    and a topic whose leader all brokers know, and its ISR if metadata have it.
     """
     everybody = range(bounds.brokers)
     empty = blank(bounds.brokers)
@@ -209,7 +209,7 @@ def initial_states(bounds: ControllerBounds) -> list[Cluster]:
         idle, leader_epoch=0, role=Role.FOLLOWER, leader=assignment[0], topic_id=1, log=1, complete=True
     )
     leader = attrs.evolve(follower, role=Role.LEADER, isr=members, replicas=members, coordinates=True)
-    served = Metadata(assignment[0], 0)
+    served = Metadata(assignment[0], 0, members if isr_in_metadata else frozenset())
     brokers_ = tuple(
         attrs.evolve(
             leader if broker == assignment[0] else follower if broker in members else idle,
