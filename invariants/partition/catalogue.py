@@ -23,6 +23,7 @@ PARTITION: tuple[Property, ...] = (
     clients.reads_are_repeatable,
     records.checkpoints_keep_high_watermarks,
     records.high_watermark_is_within_the_log,
+    records.leaders_know_a_high_watermark_within_their_log,
     records.records_below_a_high_watermark_are_committed,
     agreement.isr_is_valid,
     agreement.a_possible_leader_is_known,

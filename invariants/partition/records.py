@@ -166,6 +166,27 @@ def high_watermark_is_within_the_log(partition: Partition, broker: int) -> Truth
     )
 
 
+@invariant(leader=brokers)
+def leaders_know_a_high_watermark_within_their_log(partition: Partition, leader: int) -> Truth:
+    """S29: no presumed leader's high watermark is beyond its log end offset.
+
+    Until 2.3 truncation leaves a follower's high watermark where it is, so that it is beyond the log until the next
+    fetch.
+    Kind: state.
+    When false: the leader finds no position for its high watermark in its log, and commits nothing up to there.
+    Source: kafka.cluster.Replica#convertHWToLocalOffsetMetadata (0.10.2 to 2.3.1).
+    """
+    replica = partition.presumed_leader(leader)
+    if replica is None or replica.high_watermark <= replica.log_end_offset:
+        return True
+    return Witness(
+        "b{leader} leads with high watermark {hw}, and its log ends at {end}",
+        leader=leader,
+        hw=replica.high_watermark,
+        end=replica.log_end_offset,
+    )
+
+
 @invariant(broker=brokers, offset=offsets)
 def records_below_a_high_watermark_are_committed(partition: Partition, broker: int, offset: int) -> Truth:
     """S15: every record below a running replica's high watermark is the one that was exposed at its offset.

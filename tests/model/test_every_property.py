@@ -164,6 +164,7 @@ FALSE: list[tuple[Model, str, Mapping[str, Any]]] = [
         {"replicas.0.log": (R0, Record(1, 1)), "replicas.1.log": (Record(0, 1), Record(1, 1))},
     ),
     (PARTITION, "high_watermark_is_within_the_log", {"replicas.1.high_watermark": 1}),
+    (PARTITION, "leaders_know_a_high_watermark_within_their_log", {"replicas.0.high_watermark": 1}),
     (PARTITION, "a_possible_leader_is_known", {"quorum.isr": NOBODY}),
     (PARTITION, "replicas_join_the_isr", {"quorum.isr": frozenset({0})}),
     (PARTITION, "a_leader_is_elected", {"quorum.leader": None}),

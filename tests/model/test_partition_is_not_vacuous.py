@@ -41,6 +41,7 @@ TAKEN = {
         "elect elect_uncleanly expand_isr shrink_isr fetch_at_once handle_out_of_range"
     ),
     "durability/an_answered_deletion_holds_while_every_replica_is_alive": "answer_deletion",
+    "truncation/a_replica_that_moves_to_another_directory_keeps_committed_records": "move_replica",
     "truncation/kip_279_cuts_between_batches": "produce_batch",
     "truncation/fetches_that_travel_both_ways_keep_committed_records": "move_leadership send_fetch serve_fetch",
     "isr_agreement/a_deposed_controller_that_refuses_costs_time_only": "ask_deposed_controller lose_isr_answer",
