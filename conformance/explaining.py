@@ -65,11 +65,15 @@ class Explained:
 
 
 def explain_directories(
-    root: Path, distribution: Distribution, preset: str, progress: Callable[[int, int], None] = lambda done, of: None
+    root: Path,
+    distribution: Distribution,
+    preset: str | None,
+    progress: Callable[[int, int], None] = lambda done, of: None,
 ) -> Explained:
     """Read what is below a folder, and explain it by the rules of a preset.
 
     Args:
+        preset: None for the rules of the release that the cluster's metadata.version names.
         progress: is called again and again with an offset of the metadata log that is explained, and its last one.
 
     Raises:
@@ -93,7 +97,7 @@ def explain_directories(
         learned[partition] = place(of, events)
         notes += remarks(learned[partition], events)
     release = distribution.release
-    return Explained(preset, release, disk, history, tuple(findings), lines, learned, tuple(notes))
+    return Explained(history.preset, release, disk, history, tuple(findings), lines, learned, tuple(notes))
 
 
 def _beginnings(disk: Disk) -> Iterator[Finding]:

@@ -26,9 +26,10 @@ from highwater.conformance.controller_image import (
 from highwater.conformance.decisions import NOTHING, Situation, decision_of, made_by, taken_out
 from highwater.conformance.disk import METADATA, Finding
 from highwater.conformance.events import DELETED, Event, together, with_moves
+from highwater.conformance.metadata_versions import preset_of_level
 from highwater.model.kraft.partition import PartitionChange, PartitionRegistration, merged
 from highwater.model.kraft.partition_change import Rules, ShrinkBump, Target
-from highwater.model.kraft.protocol import Reregistration
+from highwater.model.kraft.protocol import KraftProtocol, Reregistration
 from highwater.model.kraft.releases import PRESETS, RELEASES
 from highwater.model.language.definition import release_number
 from highwater.model.partition.state import Standing
@@ -53,18 +54,25 @@ class History(Mapping[str, list[Event]]):
     """The history of each partition, such as `t-0`.
 
     Attributes:
+        preset: whose rules explain what comes next.
         begun: by partition, the record in the snapshot that the log begins with.
         unexplained: by partition, the first batch that no decision of the controller explains.
         findings: what is wrong with the records of brokers.
         changes: how many batches have recorded something of a partition, summed over the partitions.
     """
 
-    def __init__(self, preset: str) -> None:
+    def __init__(self, preset: str | None) -> None:
+        """Begin a history.
+
+        Args:
+            preset: whose rules explain it; None for those of the release that the cluster's metadata.version names.
+        """
+        self._follows = preset is None
+        self.preset = preset or [*PRESETS][-1]
         self.begun: dict[str, Recorded] = {}
         self.unexplained: dict[str, Event] = {}
         self.findings: list[Finding] = []
         self.changes = 0
-        self._protocol, self._release = PRESETS[preset], RELEASES[preset].number
         self._events: dict[str, list[Event]] = {}
         self._brokers, self._partitions, self._settings = Brokers(), Partitions(), Settings()
         self._rules = self._rules_now()
@@ -149,6 +157,8 @@ class History(Mapping[str, list[Event]]):
                     self._expect_departure(record)
             case "FeatureLevelRecord":
                 self._settings.take_feature(fields)
+                if self._follows and self._settings.level is not None:
+                    self.preset = preset_of_level(self._settings.level)
                 self._rules = self._rules_now()
             case "ConfigRecord":
                 self._settings.take_configuration(fields)
@@ -212,6 +222,14 @@ class History(Mapping[str, list[Event]]):
         decision = decision_about(record.kind, record.fields)
         if decision in ("fence", "unregister_broker") or (decision == "register_again" and self._leaves_to_register):
             self._expect_out_of_isrs(record.fields["brokerId"], record)
+
+    @property
+    def _protocol(self) -> KraftProtocol:
+        return PRESETS[self.preset]
+
+    @property
+    def _release(self) -> tuple[int, ...]:
+        return RELEASES[self.preset].number
 
     @property
     def _leaves_to_register(self) -> bool:

@@ -322,7 +322,7 @@ def test_a_metadata_log_without_its_beginning_goes_on_from_its_oldest_whole_snap
     result = run(root, "--kafka", NEWEST, "--json", tmp_path / "e.json")
     assert "  304  as the snapshot has it       b2 leads e26, ISR b0 b1 b2, v52\n" in result.output
     assert "  306  reassign(replicas b0 b1 b2)  b2 leads e26, ISR b0 b1 b2, v53\n" in result.output
-    assert "t-0: 15 changes, all explained by kafka-4.1\n" in result.output
+    assert "t-0: 15 changes, all explained by kafka-4.3\n" in result.output
     found = json.loads((tmp_path / "e.json").read_text(encoding="utf-8"))
     folder = "data/__cluster_metadata-0"
     assert [(each["property"], each["where"]) for each in found["findings"]] == [

@@ -6,41 +6,19 @@ Kafka's own classes read the files.
 from __future__ import annotations
 
 import itertools
-from bisect import bisect_right
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from highwater.asking.facts import Facts
 from highwater.claims.tables import Wrong
-from highwater.conformance.controller_image import BROKER, TOPIC
+from highwater.conformance.controller_image import BROKER, METADATA_VERSION, TOPIC
 from highwater.conformance.disk import MARK, read_snapshot, reading
 from highwater.conformance.disk_reader import reader_release
 from highwater.conformance.distribution import KafkaError, find
+from highwater.conformance.metadata_versions import release_of_level
 
 SUFFIXES = (".checkpoint", ".log")
-FIRST_LEVELS = {
-    1: "3.0",
-    2: "3.1",
-    3: "3.2",
-    4: "3.3",
-    8: "3.4",
-    9: "3.5",
-    12: "3.6",
-    15: "3.7",
-    20: "3.8",
-    21: "3.9",
-    22: "4.0",
-    26: "4.1",
-    28: "4.2",
-    30: "4.3",
-    31: "4.4",
-    34: "4.5",
-}
-"""By the first level of metadata.version that a release has, the release.
-
-Source: org.apache.kafka.server.common.MetadataVersion (3.3.0 to 4.4.0).
-"""
 
 
 def is_on_disk(path: Path) -> bool:
@@ -109,7 +87,4 @@ def _set(configs: dict[str, str], key: str, value: str | None) -> None:
 
 def _level(feature: str, level: int) -> str:
     """A feature's level as `kafka-features.sh` names it, or nearly so: without the number behind the release."""
-    if feature != "metadata.version":
-        return str(level)
-    found = bisect_right(list(FIRST_LEVELS), level)
-    return list(FIRST_LEVELS.values())[found - 1] if found else str(level)
+    return release_of_level(level) or str(level) if feature == METADATA_VERSION else str(level)

@@ -21,9 +21,8 @@ from highwater.cli.options import MET, PATH, UNMET, refusing
 @click.option(
     "--preset",
     metavar="NAME",
-    default="kafka-4.1",
-    show_default=True,
-    help="The controller's rules: a preset of the model kraft, or a release.",
+    help="The controller's rules: a preset of the model kraft, or a release.  [default: of the release that "
+    "metadata.version names]",
 )
 @click.option(
     "--partition",
@@ -38,7 +37,7 @@ from highwater.cli.options import MET, PATH, UNMET, refusing
 def explain(
     path: Path,
     where: str | None,
-    preset: str,
+    preset: str | None,
     partitions: tuple[str, ...],
     json_path: Path | None,
     html_path: Path | None,
@@ -63,7 +62,7 @@ def explain(
     from highwater.viewer.histories import page
 
     with refusing(ReportError, KafkaError, Wrong):
-        rules = preset_named(MODELS["kraft"], preset)
+        rules = None if preset is None else preset_named(MODELS["kraft"], preset)
         if not path.is_dir():
             raise ReportError(f"{path}: {'is no folder' if path.exists() else 'no such folder'}")
         try_out({"json": json_path, "html": html_path})

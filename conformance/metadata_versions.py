@@ -1,0 +1,45 @@
+"""Which release a level of metadata.version is of, and whose rules its controller has."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+
+from highwater.model.kraft.releases import RELEASES
+from highwater.model.language.definition import up_to
+
+FIRST_LEVELS = {
+    1: "3.0",
+    2: "3.1",
+    3: "3.2",
+    4: "3.3",
+    8: "3.4",
+    9: "3.5",
+    12: "3.6",
+    15: "3.7",
+    20: "3.8",
+    21: "3.9",
+    22: "4.0",
+    26: "4.1",
+    28: "4.2",
+    30: "4.3",
+    31: "4.4",
+    34: "4.5",
+}
+"""By the first level of metadata.version that a release has, the release.
+
+Source: org.apache.kafka.server.common.MetadataVersion (3.3.0 to 4.4.0).
+"""
+
+
+def release_of_level(level: int) -> str | None:
+    """The release whose metadata.version is finalised, without its patch number; None if it is before KRaft."""
+    found = bisect_right(list(FIRST_LEVELS), level)
+    return list(FIRST_LEVELS.values())[found - 1] if found else None
+
+
+def preset_of_level(level: int) -> str:
+    """The rules of the last patch release whose metadata.version a level is; the newest rules for a level that nobody
+    knows yet.
+    """
+    last = up_to(release_of_level(level) or "3.3")
+    return [name for name, release in RELEASES.items() if release.number <= last][-1]
