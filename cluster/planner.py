@@ -26,6 +26,7 @@ UNFORCED = {
     "give_up": "no producer times out here",
     "consume": "a consumer reads at the end",
     "ask_end_offset": "a consumer reads at the end",
+    "ask_for_metadata": "a producer of Kafka's own clients does that by itself",
     "answer_deletion": "nothing is deleted here",
     "delete_old_records": "nothing is deleted here",
     "outlast_lag_time": "time passes by itself",

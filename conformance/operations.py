@@ -14,6 +14,7 @@ import attrs
 from highwater.conformance import controller_side
 from highwater.conformance.process import Operation
 from highwater.model.partition.alter_partition import ENDING_ERRORS
+from highwater.model.partition.clients import sends_to
 from highwater.model.partition.fetching import has_stopped_fetching
 from highwater.model.partition.leadership import learned
 from highwater.model.partition.membership import all_shrinkable, metadata_end_proposals
@@ -101,11 +102,13 @@ def _with_records(partition: Partition, count: int) -> Iterator[Operation]:
             yield {"do": "fetch", "broker": follower, "leader": 0, "viewer": 0, "view": seen, "see": []}
 
 
-def produce(before: Partition, leader: int, protocol: Any) -> list[Operation]:
-    return produce_batch(before, leader, 1, protocol)
+def produce(before: Partition, leader: int, protocol: Any, bounds: Any) -> list[Operation] | None:
+    return produce_batch(before, leader, 1, protocol, bounds)
 
 
-def produce_batch(before: Partition, leader: int, size: int, protocol: Any) -> list[Operation]:
+def produce_batch(before: Partition, leader: int, size: int, protocol: Any, bounds: Any) -> list[Operation] | None:
+    if not sends_to(before, leader, bounds):
+        return None  # the producer asks another broker
     acks = CODES[protocol.acks]
     append = {
         "do": "append",
@@ -118,8 +121,8 @@ def produce_batch(before: Partition, leader: int, size: int, protocol: Any) -> l
     return [append]
 
 
-def refuse_record(before: Partition, leader: int, protocol: Any) -> list[Operation]:
-    return produce(before, leader, protocol)
+def refuse_record(before: Partition, leader: int, protocol: Any, bounds: Any) -> list[Operation] | None:
+    return produce(before, leader, protocol, bounds)
 
 
 def give_up(before: Partition, leader: int, offset: int) -> list[Operation]:
@@ -348,6 +351,7 @@ may be wrong.
 UNMAPPED: Mapping[str, str] = {
     "ask_deposed_controller": "one controller runs, which is the active one",
     "ask_end_offset": "asks, and changes nothing",
+    "ask_for_metadata": "asks, and changes nothing",
     "answer_deletion": "asks, and changes nothing; a leader's low watermark is compared after each step",
     "find_in_sync": "a moment in the middle of Partition#maybeExpandIsr",
     "ask_where_to_truncate": "gone from all releases with KRaft",

@@ -37,6 +37,7 @@ PARTITION: tuple[Property, ...] = (
     liveness.isr_changes_are_resolved,
     liveness.followers_reach_the_log_end,
     liveness.replicas_join_the_isr,
+    liveness.producers_find_the_leader,
     liveness.a_leader_is_elected,
     liveness.truncation_ends,
     liveness.lagging_followers_stay_out_of_the_isr,

@@ -14,6 +14,7 @@ from highwater.model.language.declarations import Truth, Witness
 from highwater.model.language.graph_properties import always_eventually, eventually_always, per
 from highwater.model.partition import (
     alter_partition,
+    clients,
     controlling,
     elections,
     fetching,
@@ -208,6 +209,25 @@ def lagging_followers_stay_out_of_the_isr(partition: Partition) -> Truth:
         for follower, theirs in _followers(partition, leader):
             if follower in ours.leadership.isr and theirs.log_end_offset < ours.log_end_offset:
                 return Witness("b{follower} lags, and is in the ISR again and again", follower=follower)
+    return True
+
+
+@always_eventually(
+    fair=(*FAIR, per(clients.ask_for_metadata)),
+    strongly_fair=STRONGLY_FAIR,
+    needs=lambda bounds: bounds.producer_metadata,
+)
+def producers_find_the_leader(partition: Partition, bounds: PartitionBounds) -> Truth:
+    """L9: a producer sends to the leader sooner or later.
+
+    Kind: always eventually.
+    When violated: the producer sends to a broker that leads no more, for ever, and its records expire.
+    Source: org.apache.kafka.clients.producer.internals.Sender#completeBatch (0.9 to 3.8), which asks for metadata after
+        an error that says so.
+    """
+    for leader, _ in _leaders(partition):
+        if not clients.sends_to(partition, leader, bounds):
+            return Witness("the producer never hears that b{leader} leads", leader=leader)
     return True
 
 

@@ -58,6 +58,9 @@ class PartitionBounds:
     produce_timeouts: int = budget("producers with acks=all whose requests time out")
     checkpoints: int = budget("high watermark checkpoints written")
     directory_moves: int = budget("replicas moved from one log directory of their broker to another")
+    producer_metadata: int = bound(
+        0, 1, "1: a producer sends to the leader that it has last heard of; 0: to any that presumes leadership", 0
+    )
     consumer_reads: int = bound(0, 1, "1: consumers read, and what they read is remembered", 0)
     offset_queries: int = bound(0, 1, "1: clients ask for the end offset, and the newest answer is remembered", 0)
     caught_up_times: int = bound(0, 1, "1: a replica outside the ISR counts as caught up for a while; 0: never", 0)

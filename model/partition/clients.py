@@ -7,7 +7,7 @@ from enum import Enum
 from highwater.model.language.declarations import action
 from highwater.model.language.domain import Integers
 from highwater.model.language.records import evolve, replaced
-from highwater.model.log import NO_EPOCH, brokers, offsets
+from highwater.model.log import NO_EPOCH, brokers, epochs, offsets
 from highwater.model.partition.batches import Place, Record, batch_end, is_inside
 from highwater.model.partition.bounds import PartitionBounds
 from highwater.model.partition.high_watermark import min_isr, with_leader
@@ -53,7 +53,7 @@ def produce(
     Source: kafka.cluster.Partition#appendMessagesToLeader (0.8.0 to 0.10.1), #appendRecordsToLeader (0.10.2 to 3.8).
     """
     replica = partition.presumed_leader(leader)
-    if replica is None or not takes_records(replica, protocol, bounds):
+    if replica is None or not takes_records(replica, protocol, bounds) or not sends_to(partition, leader, bounds):
         return None
     return with_batch(partition, leader, replica, 1, protocol, bounds)
 
@@ -75,9 +75,33 @@ def produce_batch(
     Source: kafka.cluster.Partition#appendRecordsToLeader (0.11 to 3.8); KIP-98, which gave each batch a base offset.
     """
     replica = partition.presumed_leader(leader)
-    if replica is None or not takes_records(replica, protocol, bounds):
+    if replica is None or not takes_records(replica, protocol, bounds) or not sends_to(partition, leader, bounds):
         return None
     return with_batch(partition, leader, replica, size, protocol, bounds)
+
+
+def sends_to(partition: Partition, leader: int, bounds: PartitionBounds) -> bool:
+    """Whether a producer may send to a broker: it is the leader that its metadata name, if these are part of a claim.
+
+    Source: org.apache.kafka.clients.producer.internals.RecordAccumulator#ready (0.9 to 3.8).
+    """
+    return not bounds.producer_metadata or partition.elections[partition.clients.producer_epoch].leader == leader
+
+
+@action(actor="producer", needs=lambda bounds: bounds.producer_metadata, epoch=epochs)
+def ask_for_metadata(partition: Partition, epoch: int) -> Partition | None:
+    """A producer asks a broker for metadata: after NOT_LEADER_OR_FOLLOWER, a lost connection, or a while.
+
+    Actor: the producer.
+    Enabled: the leader epoch was published, and is newer than the one of which the producer has heard.
+    Effect: the producer sends to the leader of that epoch, which may be an older one than the newest.
+    Abstracts: which broker answers, and from how old a cache.
+    Source: org.apache.kafka.clients.Metadata#updateLastSeenEpochIfNewer (2.2 to 3.8), KIP-320: metadata of an older
+        leader epoch are ignored.
+    """
+    if not partition.clients.producer_epoch < epoch <= partition.leader_epoch:
+        return None
+    return evolve(partition, clients=evolve(partition.clients, producer_epoch=epoch))
 
 
 def takes_records(replica: Leader, protocol: PartitionProtocol, bounds: PartitionBounds) -> bool:
@@ -124,7 +148,7 @@ def refuse_record(
     Source: kafka.cluster.Partition#appendMessagesToLeader (0.8.2 to 0.10.1), #appendRecordsToLeader (0.10.2 to 3.8).
     """
     replica = partition.presumed_leader(leader)
-    if protocol.acks is not Acks.ALL or replica is None:
+    if protocol.acks is not Acks.ALL or replica is None or not sends_to(partition, leader, bounds):
         return None
     leadership = replica.leadership
     if len(leadership.isr) >= min_isr(leadership.assignment, protocol, bounds) or leadership.candidate is not None:

@@ -49,6 +49,7 @@ CLIENTS = (
     clients.produce_batch,
     clients.refuse_record,
     clients.give_up,
+    clients.ask_for_metadata,
     clients.consume,
     clients.ask_end_offset,
     clients.delete_old_records,
@@ -191,6 +192,7 @@ def clients_that_saw(log: tuple[Record, ...], bounds: PartitionBounds, protocol:
         consumed=(None,) * (bounds.log_length_max if bounds.consumer_reads else 0),
         end_offset=0,
         end_offset_epoch=NO_EPOCH,
+        producer_epoch=0 if bounds.producer_metadata else NO_EPOCH,
     )
 
 

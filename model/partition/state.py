@@ -250,6 +250,7 @@ class Clients:
         consumed: by offset, the record that a consumer read last.
         end_offset, end_offset_epoch: the newest answer to a request for the end offset, and the answering leader's
             epoch.
+        producer_epoch: the newest leader epoch of which the producer has heard; -1 if that is left out.
         deleted: the offset below which all records are deleted on all replicas, as clients have heard.
     """
 
@@ -267,6 +268,10 @@ class Clients:
         lambda bounds: Integers(NO_EPOCH, bounds.leader_epoch_max if bounds.offset_queries else NO_EPOCH)
     )
     deleted: int = within(answered_log_starts, default=0)
+    producer_epoch: int = within(
+        lambda bounds: Integers(NO_EPOCH, bounds.leader_epoch_max if bounds.producer_metadata else NO_EPOCH, label="e"),
+        default=NO_EPOCH,
+    )
 
 
 @attrs.frozen

@@ -60,6 +60,7 @@ PARTITION: Model = (
 )
 CHECKPOINTS: Model = (*PARTITION[:2], {**PARTITION[2], "checkpoints": 1})
 BATCHES: Model = (*PARTITION[:2], {**PARTITION[2], "batch_records": 2})
+PRODUCER: Model = (*PARTITION[:2], {**PARTITION[2], "producer_metadata": 1})
 RETENTION: Model = (*PARTITION[:2], {**PARTITION[2], "retentions": 1})
 KRAFT: Model = (
     "kraft",
@@ -168,6 +169,7 @@ FALSE: list[tuple[Model, str, Mapping[str, Any]]] = [
     (PARTITION, "a_possible_leader_is_known", {"quorum.isr": NOBODY}),
     (PARTITION, "replicas_join_the_isr", {"quorum.isr": frozenset({0})}),
     (PARTITION, "a_leader_is_elected", {"quorum.leader": None}),
+    (PRODUCER, "producers_find_the_leader", {"elections.0.leader": 1}),
     (PARTITION, "truncation_ends", {"replicas.1.truncating": True}),
     (
         RETENTION,

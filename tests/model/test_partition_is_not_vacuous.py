@@ -42,6 +42,7 @@ TAKEN = {
     ),
     "durability/an_answered_deletion_holds_while_every_replica_is_alive": "answer_deletion",
     "truncation/a_replica_that_moves_to_another_directory_keeps_committed_records": "move_replica",
+    "liveness/a_producer_whose_metadata_are_out_of_date_finds_the_leader": "ask_for_metadata",
     "truncation/kip_279_cuts_between_batches": "produce_batch",
     "truncation/fetches_that_travel_both_ways_keep_committed_records": "move_leadership send_fetch serve_fetch",
     "isr_agreement/a_deposed_controller_that_refuses_costs_time_only": "ask_deposed_controller lose_isr_answer",
