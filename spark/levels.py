@@ -32,7 +32,7 @@ from highwater.explorer.search.keeping.fingerprint import Fingerprint, differenc
 from highwater.explorer.search.states.counts import Counts
 from highwater.spark.files import Folder, RemoteLock, for_spark
 
-FORMAT, VERSION = "highwater-levels", 4
+FORMAT, VERSION = "highwater-levels", 5
 MANIFEST = "manifest.json"
 END = "end.json"
 PARQUET: dict[
@@ -48,9 +48,10 @@ PARQUET: dict[
 
 @attrs.frozen
 class LevelFile:
-    """A file of a level: its name below `levels/`, its size, rows and checksum."""
+    """A file of a level: its name below `levels/`, whose rows it has, its size, rows and checksum."""
 
     name: str
+    partition: int
     rows: int
     bytes: int
     sha256: str
@@ -72,7 +73,8 @@ class Level:
 
     Attributes:
         depth: the number of actions from an initial state.
-        files: its files by partition; None for a partition without rows. A level that the driver explored has one file.
+        files: its files, in the order of their partitions. A partition has as many as its rows take, or none.
+        partitions: how many partitions it was made in: one by the driver.
         states: the number of states that its rows stand for.
         counts: the counts of all expansions before it.
         found: the violations found so far, in the order of the report.
@@ -81,20 +83,25 @@ class Level:
     """
 
     depth: int
-    files: tuple[LevelFile | None, ...]
+    files: tuple[LevelFile, ...]
     states: int
     counts: Counts
+    partitions: int = 1
     found: tuple[Found, ...] = ()
     paths: int = 0
     visited: int = 0
 
     @property
     def rows(self) -> int:
-        return sum(file.rows for file in self.files if file)
+        return sum(file.rows for file in self.files)
 
     @property
     def bytes(self) -> int:
-        return sum(file.bytes for file in self.files if file)
+        return sum(file.bytes for file in self.files)
+
+    def files_for(self, partition: int, partitions: int) -> list[LevelFile]:
+        """The files with rows of a partition: its own, or all if the level was made in another number of partitions."""
+        return [file for file in self.files if self.partitions != partitions or file.partition == partition]
 
 
 class Levels:
@@ -212,9 +219,9 @@ class Levels:
             self._refuse_unless_whole(level)
         return levels
 
-    def files_of(self, depth: int) -> tuple[LevelFile | None, ...]:
-        """The files of one level."""
-        return _level_from(self._sealed(_level_file(depth))[0]).files
+    def level(self, depth: int) -> Level:
+        """One whole level."""
+        return _level_from(self._sealed(_level_file(depth))[0])
 
     def commit(self, level: Level) -> None:
         """Make a level exist.
@@ -251,7 +258,7 @@ class Levels:
     def write_file(
         self,
         depth: int,
-        name: str,
+        partition: int,
         words: Sequence[np.ndarray],
         parents: np.ndarray,
         actions: np.ndarray,
@@ -268,9 +275,9 @@ class Levels:
         sink = io.BytesIO()
         pq.write_table(pa.table(columns), sink, **PARQUET)
         data = sink.getbuffer()
-        file = f"{depth:05d}/{name}-{uuid.uuid4().hex[:12]}.parquet"
+        file = f"{depth:05d}/part-{partition:05d}-{uuid.uuid4().hex[:12]}.parquet"
         self._folder.write(f"levels/{file}", data)
-        return LevelFile(file, len(parents), len(data), hashlib.sha256(data).hexdigest())
+        return LevelFile(file, partition, len(parents), len(data), hashlib.sha256(data).hexdigest())
 
     def read_file(self, file: LevelFile, columns: Sequence[str]) -> list[np.ndarray]:
         """Some columns of a file.
@@ -281,7 +288,7 @@ class Levels:
         data = self._folder.read(f"levels/{file.name}")
         if hashlib.sha256(data).hexdigest() != file.sha256:
             raise CheckpointError(f"{self.uri}/levels/{file.name}: is damaged: its checksum does not match")
-        table = pq.read_table(pa.BufferReader(data), columns=list(columns))
+        table = pq.read_table(pa.BufferReader(data), columns=list(columns), use_threads=False)
         return [table.column(name).to_numpy() for name in columns]
 
     def words_of(self, file: LevelFile, words: int) -> list[np.ndarray]:
@@ -291,11 +298,11 @@ class Levels:
     def locations(self, levels: Sequence[Level]) -> list[str]:
         """The files of levels as Spark's reader takes them: letters that are patterns to it are escaped."""
         base = re.sub(r"([\\{}\[\]*?])", r"\\\1", for_spark(self.uri))
-        return [f"{base}/levels/{file.name}" for level in levels for file in level.files if file]
+        return [f"{base}/levels/{file.name}" for level in levels for file in level.files]
 
     def _refuse_unless_whole(self, level: Level) -> None:
-        files = [file for file in level.files if file]
-        for file, size in zip(files, self._folder.sizes([f"levels/{file.name}" for file in files]), strict=True):
+        sizes = self._folder.sizes([f"levels/{file.name}" for file in level.files])
+        for file, size in zip(level.files, sizes, strict=True):
             path = f"{self.uri}/levels/{file.name}"
             if size is None:
                 raise CheckpointError(f"{path}: is missing from the checkpoint")
@@ -321,9 +328,10 @@ def _level_file(depth: int) -> str:
 def _level_from(data: dict[str, Any]) -> Level:
     return Level(
         data["depth"],
-        tuple(LevelFile(**file) if file else None for file in data["files"]),
+        tuple(LevelFile(**file) for file in data["files"]),
         data["states"],
         Counts.from_data(data["counts"]),
+        data["partitions"],
         tuple(Found(**found) for found in data["found"]),
         data["paths"],
         data["visited"],

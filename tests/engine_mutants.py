@@ -228,6 +228,7 @@ KEPT_AS = f"{DOORS}::test_a_file_is_read_only_as_what_it_was_kept_as"
 KEPT_BY = f"{DOORS}::test_a_file_that_others_could_have_made_is_refused"
 SHARD = "tests/spark/test_shard.py::test_a_damaged_file_of_a_shard_is_made_anew"
 STORE = "tests/spark/test_store.py"
+MANY_FILES = "tests/spark/test_explore.py::test_levels_of_many_files_are_those_of_the_local_engine_in_the_driver"
 PROSPECTS_ON_SPARK = "tests/spark/test_prospects.py"
 OF_GRAPHS = f"{ANSWERS}::test_an_exact_type_test_is_refused_in_properties_of_the_graph"
 NEVER_EQUAL = "tests/explorer/test_comparisons.py::test_a_comparison_that_is_never_true_is_refused"
@@ -1124,6 +1125,30 @@ DEFECTS: tuple[Defect, ...] = (
         "if zlib.crc32(content) != checksum:",
         "if len(content) == 0:",
         ("tests/spark/test_explore.py::test_a_block_that_has_changed_on_its_way_is_refused",),
+        "spark",
+    ),
+    Defect(
+        "blocks are admitted as they come",
+        "worker/inbox.py",
+        "self._held.sort(key=lambda held: held[0], reverse=True)",
+        "self._held.reverse()",
+        ("tests/spark/test_explore.py::test_blocks_leave_an_inbox_in_their_order",),
+        "spark",
+    ),
+    Defect(
+        "a pass begins with the second block",
+        "worker/level.py",
+        "visited.admit(chain([first], records), ROWS_OF_A_FILE)",
+        "visited.admit(chain([], records), ROWS_OF_A_FILE)",
+        (MANY_FILES,),
+        "spark",
+    ),
+    Defect(
+        "a violation in a later file of a partition is looked for in its first one",
+        "worker/level.py",
+        "violated |= {name: (len(files), row) for",
+        "violated |= {name: (0, row) for",
+        (MANY_FILES,),
         "spark",
     ),
     Defect(

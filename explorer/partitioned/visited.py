@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import partial
 from typing import Any
 
@@ -20,12 +21,12 @@ from highwater.explorer.kernels.arrays import (
     OwnedRows,
 )
 from highwater.explorer.kernels.making.entry_points import ALONE
-from highwater.explorer.memory import reserve
 from highwater.explorer.search.states.folded import FEWEST_BYTES, Folded, folded
 from highwater.explorer.search.states.rows import spread
 from highwater.explorer.search.states.scratch import BATCH
 from highwater.explorer.search.states.store import FOLD_FROM
 
+MOST_ROWS = 1 << 31
 NONE_FOLDED = FoldedRows(
     np.zeros(0, np.uint8), np.zeros((0, 1), np.uint64), np.zeros(0, np.uint32), np.zeros((0, COLUMNS), np.uint64),
     np.zeros(SIZES, np.int64),
@@ -102,12 +103,23 @@ class Visited:
     def make_room(self, count: int) -> None:
         """Make room for so many more rows."""
         most, slots = self.end + count, len(self.table)
-        if most >= 1 << 31:
+        if most >= MOST_ROWS:
             raise OverflowError("a partition has more than 2^31 states; explore with more --partitions")
         self._newer = self._array("rows", ((most - self.folded) * self.units,), np.uint32)
-        if 4 * most > 3 * slots:  # a larger table is made anew less often, but may take more than folded rows do
-            self.table = self._table_for(max(most, slots) * 3 // 2 if self.folded else 2 * max(most, slots))
-            self._enter(0)
+        if self._is_full_with(most):  # a larger table is made anew less often, but may take more than folded rows do
+            self._make_table(max(most, slots) * 3 // 2 if self.folded else 2 * max(most, slots))
+
+    def expect(self, count: int) -> None:
+        """Make the table large enough for so many more rows at once, rather than anew as they come."""
+        if self._is_full_with(self.end + count):
+            self._make_table((self.end + count) * 3 // 2)
+
+    def _is_full_with(self, count: int) -> bool:
+        return 4 * count > 3 * len(self.table)
+
+    def _make_table(self, slots: int) -> None:
+        self.table = self._table_for(slots)
+        self._enter(0)
 
     def _enter(self, begin: int) -> None:
         ALONE.enter(self.rows, begin, self.end, self.table, self._words[:1], self._hashes, self.units)
@@ -159,22 +171,29 @@ class Visited:
             raise AssertionError("unreachable: a step leads to a state that was never admitted")
         return found
 
-    def admit(self, records: list[tuple[int, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
-        """Add the records' rows that are new.
+    def admit(
+        self, records: Iterable[tuple[int, np.ndarray]], enough: int = MOST_ROWS
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Add the records' rows that are new, until enough are.
 
         Args:
-            records: the source of the parents, and records, in an order that is always the same.
+            records: the source of the parents, and records, in an order that is always the same. No more are taken
+                than it takes.
 
         Returns:
             Of each new row its parent, which is the source and the row there as upper and lower half, and its action.
         """
-        width = self.units + RECORD_EXTRA
-        most = sum(len(some) // width for _, some in records)
-        new = Admitted(reserve((most,), np.int64), reserve((most,), np.int32))
-        admitted, begin = 0, self.end
+        width, begin = self.units + RECORD_EXTRA, self.end
+        parents, actions = [np.zeros(0, np.int64)], [np.zeros(0, np.int32)]
         for source, some in records:
-            self.make_room(len(some) // width)
+            count = len(some) // width
+            self.make_room(count)
+            new = Admitted(np.empty(count, np.int64), np.empty(count, np.int32))
             visited, room = arrays.Visited(self.rows, self.table), Hashing(self._words, self._hashes)
-            admitted = ALONE.admit(some, source, visited, self.end, new, admitted, room, self.units)
-            self.end = begin + admitted
-        return new.parents[:admitted], new.actions[:admitted]
+            admitted = ALONE.admit(some, source, visited, self.end, new, 0, room, self.units)
+            self.end += admitted
+            parents.append(new.parents[:admitted].copy())
+            actions.append(new.actions[:admitted].copy())
+            if self.end - begin >= enough:
+                break
+        return np.concatenate(parents), np.concatenate(actions)

@@ -103,7 +103,7 @@ def _paths(worker: PartitionWorker, learned: Iterable[Example]) -> list[Example]
 
 def _drawn(store: Levels, levels: Sequence[Level], words: int, chance: random.Random) -> Iterator[Words]:
     """Rows at random: of some files, of which those with many rows are likelier."""
-    files = [file for level in levels for file in level.files if file]
+    files = [file for level in levels for file in level.files]
     files.sort(key=lambda file: chance.random() ** (1 / file.rows), reverse=True)
     count = 0
     chosen: list[LevelFile] = []
@@ -139,7 +139,7 @@ def _looking_through(store: Levels, levels: Sequence[Level], words: int) -> Look
     def look_up(first_words: Collection[int]) -> Iterator[Found]:
         wanted = np.array(sorted(first_words), np.uint64)
         for level in levels:
-            for file in filter(None, level.files):
+            for file in level.files:
                 columns = store.read_file(file, names)
                 for row in np.flatnonzero(np.isin(columns[0].view(np.uint64), wanted)).tolist():
                     *found, depth, orbit = (int(column[row]) for column in columns)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import errno
-import os
-import tempfile
 import time
 import uuid
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -23,7 +20,7 @@ from highwater.explorer.search.keeping.fingerprint import Fingerprint
 from highwater.explorer.system import System
 from highwater.spark.driver.audit import Found, as_words
 from highwater.spark.driver.exchange import exchanged, homes_of, numbers_at_home
-from highwater.spark.driver.session import SPARK_ERRORS, ClusterError, reason_of
+from highwater.spark.driver.session import SPARK_ERRORS, ClusterError, reason_with_setting
 from highwater.spark.driver.work import Moved
 from highwater.spark.levels import Level, Levels
 from highwater.spark.worker.graph import (
@@ -250,13 +247,13 @@ class Cluster:
             self._digests = [""] * self.partitions
         for level in levels[self._depth + 1 :]:
             self._digests = [
-                next_digest(digest, level.files, p, self.partitions) for p, digest in enumerate(self._digests)
+                next_digest(digest, level.files_for(p, self.partitions)) for p, digest in enumerate(self._digests)
             ]
             self._depth = level.depth
 
     def _collect(self, level: Level, known: Sequence[str]) -> list[str]:
         """Run the job and return the reports of its tasks."""
-        sources = [(number, file) for number, file in enumerate(level.files) if file]
+        sources = list(enumerate(level.files))
         try:
             homes = self._homes_of_partitions()
             self._describe(
@@ -271,12 +268,7 @@ class Cluster:
             raise ClusterError(f"{gave_up}\n  {self._advice(f'levels up to {level.depth} are')}") from error
 
     def _reason_of(self, error: Exception) -> str:
-        """Why Spark gave up, with the folder that is full if one is. Java does not name it."""
-        reason = reason_of(error)
-        if os.strerror(errno.ENOSPC) not in reason:
-            return reason
-        local = self._spark.sparkContext.getConf().get("spark.local.dir", tempfile.gettempdir())
-        return f"{reason}; tasks keep what they shuffle and visit in spark.local.dir, {local}"
+        return reason_with_setting(error, self._spark.sparkContext.getConf())
 
     def _advice(self, what_is: str) -> str:
         """How to go on after Spark gave up."""

@@ -285,12 +285,12 @@ class _Search:
         for learned in (*(each.learned for each in expanded), *(each.learned for each in admitted)):
             self.learned |= dict.fromkeys(learned)
         self.violations.add_of_steps(expanded, self.levels, check_deadlock=self.job.check_deadlock)
-        files = {report.partition: report.file for report in admitted}
         level = Level(
             depth,
-            tuple(files.get(partition) for partition in range(partitions)),
+            tuple(file for report in admitted for file in report.files),
             sum(report.states for report in admitted),
             self.counts,
+            partitions,
             paths=self.paths,
             visited=sum(report.visited for report in admitted),
         )

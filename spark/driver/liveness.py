@@ -39,7 +39,7 @@ from highwater.spark.driver.cluster import Cluster
 from highwater.spark.driver.prospects import Judged, Run, lost_on
 from highwater.spark.driver.tables import Rows, Tables, Waiting
 from highwater.spark.driver.traces import Traces
-from highwater.spark.levels import Level, LevelFile
+from highwater.spark.levels import Level
 from highwater.spark.worker.graph import RETURNS, Wanted
 
 ROWS_IN_THE_DRIVER = 1 << 22
@@ -80,7 +80,8 @@ def judged_on(
         return
     with _engine_of(worker) as engine:
         on_progress("prospects and liveness are judged on the driver")
-        parts = (worker.rows_of(cluster.store.words_of(file, worker.layout.words)) for file in _files(levels))
+        files = (file for level in levels for file in level.files)
+        parts = (worker.rows_of(cluster.store.words_of(file, worker.layout.words)) for file in files)
         hold(engine, parts, [0, *np.cumsum([level.rows for level in levels]).tolist()])
         yield *hopeless_states(engine, known), {}
         yield *lassos_in(engine, known), holds_for_nothing(engine)
@@ -130,10 +131,6 @@ def _without_premise(system: System, premises: Sequence[bool]) -> dict[str, str]
     of_premise = {each.premise: each.of.name for each in system.liveness if each.premise is not None}
     met = {of_premise[premise] for premise, is_met in zip(system.premises, premises, strict=True) if is_met}
     return {name: NO_PREMISE for name in of_premise.values() if name not in met}
-
-
-def _files(levels: Sequence[Level]) -> Iterator[LevelFile]:
-    return (file for level in levels for file in level.files if file)
 
 
 def hold(engine: Engine, parts: Iterable[np.ndarray], level_ends: Sequence[int]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 import re
@@ -9,6 +10,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -20,6 +22,8 @@ from pyspark import SparkConf, SparkContext, java_gateway
 from pyspark.errors import PySparkException, PySparkRuntimeError
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
+
+from highwater.explorer.memory import address_limit, container_limits, in_bytes, machine_memory
 
 SPARK = Path(pyspark.__file__).parent  # a whole one, which pip installs
 OLDEST_JAVA = 17
@@ -60,6 +64,11 @@ ALWAYS = {"spark.executorEnv.PYTHONSAFEPATH": "1"}
 WITHOUT_RDDS = "whose clients have no RDDs, by which the search sends states to the partition that owns them"
 CHAFF = "WARNING: Using incubator modules"  # what Java says of options that Spark always gives it
 SPARK_ERRORS = (PySparkException, Py4JError)  # what a query raises that is wrong, or meets files that are
+SHORT_OF_MEMORY = "|".join(
+    ("MemoryError", os.strerror(errno.ENOMEM), "load shared object", "exited unexpectedly", "[Mm]emory limits", "OOM",
+     "exit code:? 137")
+)  # fmt: skip
+"""Reasons of Python, Spark and resource managers where memory is short."""
 
 
 class ClusterError(Exception):
@@ -249,6 +258,28 @@ def reason_of(error: Exception) -> str:
     """The line of a long error that gives the reason: the first, or the last of a Python error on an executor."""
     java: Any = getattr(error, "java_exception", None)
     lines = [line for line in (str(java.getMessage()) if java is not None else str(error)).splitlines() if line.strip()]
-    python = [line for line in lines if re.match(r"[\w.]+(Error|Exception): ", line)]
+    python = [line for line in lines if re.match(r"[\w.]+(Error|Exception)(: |$)", line)]
     reason = (python[-1] if python else lines[0] if lines else type(error).__name__).strip()
-    return re.sub(r"^Job aborted due to stage failure: .*?\(TID \d+\) \(.*?\): ", "", reason)
+    reason = re.sub(r"^Job aborted due to stage failure: .*?\(TID \d+\) \(.*?\): ", "", reason)
+    return re.sub(r"^\S+ (Python worker exited unexpectedly).*", r"\1", reason)  # and Spark's advice for a traceback
+
+
+def reason_with_setting(error: Exception, settings: SparkConf) -> str:
+    """The reason, with the folder that is full or the setting that is too small, if one is. Java does not name them."""
+    reason = reason_of(error)
+    if os.strerror(errno.ENOSPC) in reason:
+        local = settings.get("spark.local.dir", tempfile.gettempdir())
+        return f"{reason}; tasks keep what they shuffle and visit in spark.local.dir, {local}"
+    return f"{reason}; {_more_memory(settings)}" if re.search(SHORT_OF_MEMORY, reason) else reason
+
+
+def _more_memory(settings: SparkConf) -> str:
+    """What to raise where a Python worker has too little memory."""
+    too_small = "a Python worker had too little memory, or was killed: raise "
+    if given := settings.get("spark.executor.pyspark.memory"):
+        return f"{too_small}spark.executor.pyspark.memory, {given}"
+    if cast("str", settings.get("spark.master")).startswith("local"):
+        limits = [f"ulimit -v, {in_bytes(address_limit() or 0)}"] if address_limit() else []
+        limits += [f"this container's limit, {in_bytes(least)}" for least in sorted(container_limits())[:1]]
+        return too_small + " or ".join(limits or [f"this machine's memory, {in_bytes(machine_memory())}"])
+    return f"{too_small}spark.executor.memoryOverhead, {settings.get('spark.executor.memoryOverhead', 'not given')}"

@@ -10,7 +10,7 @@ import numpy as np
 from highwater.explorer.partitioned.visited import Visited
 from highwater.explorer.partitioned.worker import PartitionWorker
 from highwater.spark.levels import Level, Levels
-from highwater.spark.worker.level import Admitted, Block, Expanded, admit_blocks, expand_file, write_rows
+from highwater.spark.worker.level import Admitted, Block, Expanded, admit_blocks, expand_file, in_order, write_passes
 
 ROWS_IN_THE_DRIVER = 1 << 22
 
@@ -28,7 +28,7 @@ class SmallLevels:
         rows = self._worker.representative_rows(states)
         self._visited.add(rows)
         none = np.full(self._visited.end, -1, np.int64)
-        return write_rows(self._worker, rows, none, none, self._store, 0, 0, ())
+        return write_passes(self._worker, [(rows, none, none)], self._store, 0, 0, ())
 
     def go_on(self, levels: Sequence[Level]) -> None:
         """Read the states of all levels, if the next one is to be made here."""
@@ -59,7 +59,8 @@ class SmallLevels:
                     expanded.append(found)
                 else:
                     blocks.append(found)
-        return expanded, [admit_blocks(self._worker, self._visited, blocks, self._store, level.depth + 1, 0, known)]
+        depth, ordered = level.depth + 1, in_order(blocks)
+        return expanded, [admit_blocks(self._worker, self._visited, ordered, self._store, depth, 0, known)]
 
     def _is_small(self, level: Level, stored: int) -> bool:
         return level.rows < self._rows_worth_a_job and stored < ROWS_IN_THE_DRIVER
@@ -67,5 +68,4 @@ class SmallLevels:
     def _files(self, level: Level) -> Iterator[tuple[int, np.ndarray]]:
         """The rows of each file of a level, with the file's number."""
         for number, file in enumerate(level.files):
-            if file:
-                yield number, self._worker.rows_of(self._store.words_of(file, self._worker.layout.words))
+            yield number, self._worker.rows_of(self._store.words_of(file, self._worker.layout.words))

@@ -55,7 +55,7 @@ class Traces:
         names = [*(f"w{number}" for number in range(self._worker.layout.words)), "parent"]
         number, row, chain = found.file, found.row, []
         for level in levels[found.depth :: -1]:
-            file = level.files[number]
+            file = level.files[number] if number < len(level.files) else None
             if file is None or row >= file.rows:
                 raise CheckpointError(
                     f"{self._store.uri}: level {level.depth} does not hold the state that level {level.depth + 1} names"
@@ -117,7 +117,11 @@ class Violations:
 
     def add_of_states(self, admitted: Sequence[Admitted], levels: Sequence[Level]) -> None:
         """Add the violated invariants of the last level's states."""
-        violated = _first((report.partition, report.violated) for report in admitted)
+        first, found = 0, list[tuple[int, dict[str, int]]]()
+        for report in admitted:
+            found += [(first + number, {name: row}) for name, (number, row) in report.violated.items()]
+            first += len(report.files)
+        violated = _first(found)
         self._add([Found(name, len(levels) - 1, *at) for name, at in violated.items()], levels)
 
     def _add(self, found: list[Found], levels: Sequence[Level]) -> None:

@@ -34,7 +34,7 @@ def measured(
         moved: what Spark moved; None if the driver has made the level by itself.
         rows_before: the rows of the level before.
     """
-    sizes = [report.file.rows if report.file else 0 for report in admitted]
+    sizes = [report.rows for report in admitted]
     skew = max(sizes, default=0) * len(sizes) / max(1, sum(sizes))
     work = LevelWork(level=level, expanded=rows_before, rows=sum(sizes), seconds=seconds, skew=skew)
     if moved is None:

@@ -1,11 +1,15 @@
 """From one level to the next, on executors and on the driver: expanding a file makes blocks of records, sorted by
-owner, and admitting blocks makes the next level's file.
+owner, and admitting blocks makes the next level's files.
+
+A file has a limited number of rows, and is written as soon as it has them. So what a task takes does not grow with its
+level: a larger level is more files, each of which is a task to expand and a pass of those that admit.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 
 import attrs
 import numpy as np
@@ -16,6 +20,7 @@ from highwater.explorer.search.states.counts import Counts
 from highwater.spark.levels import LevelFile, Levels
 
 LARGEST_BLOCK = 1 << 20
+ROWS_OF_A_FILE = 1 << 20  # and those of one block more
 
 
 @attrs.frozen
@@ -53,9 +58,9 @@ class Admitted:
     """The report of a task that has admitted records.
 
     Attributes:
-        file: the file with the new rows, if there are any.
+        files: the files with the new rows.
         states: the number of states that the new rows stand for.
-        violated: by property, the first of the new rows that violates it.
+        violated: by property, the first of the new rows that violates it: which of the files, and the row there.
         learned: the paths of functions that were learned meanwhile, by their examples.
         visited: bytes of the visited set.
         caught_up: how many rows the visited set had to read from storage first.
@@ -63,14 +68,18 @@ class Admitted:
     """
 
     partition: int
-    file: LevelFile | None
+    files: tuple[LevelFile, ...]
     states: int
-    violated: dict[str, int]
+    violated: dict[str, tuple[int, int]]
     learned: list[Example]
     visited: int
-    caught_up: int
-    seconds: float
+    caught_up: int = 0
+    seconds: float = 0.0
     executor: str = ""
+
+    @property
+    def rows(self) -> int:
+        return sum(file.rows for file in self.files)
 
 
 def expand_file(
@@ -89,23 +98,32 @@ def expand_file(
     yield Expanded(source, counts, at_rest, broken, worker.new_examples(), time.perf_counter() - started)
 
 
+Pass = tuple[np.ndarray, np.ndarray, np.ndarray]
+"""New rows, and of each its parent and its action."""
+
+
+def in_order(blocks: Iterable[Block]) -> Iterator[Block]:
+    """Blocks in the order in which they are admitted. It decides parents and positions, so it is always the same."""
+    return iter(sorted(blocks, key=lambda block: (block.source, block.number)))
+
+
 def admit_blocks(
     worker: PartitionWorker,
     visited: Visited,
-    blocks: Iterable[Block],
+    blocks: Iterator[Block],
     levels: Levels,
     depth: int,
     partition: int,
     known: Sequence[str],
 ) -> Admitted:
-    """Admit the records that are new, check them, and write them as a file of the level at that depth.
+    """Admit the records that are new, check them, and write them as files of the level at that depth.
 
-    The order of admission decides parents and positions, so blocks are always admitted in the same order.
+    Args:
+        blocks: in their order, see `in_order`.
     """
-    started, begin = time.perf_counter(), visited.end
-    ordered = sorted(blocks, key=lambda block: (block.source, block.number))
-    parents, actions = visited.admit([(block.source, block.records) for block in ordered])
-    admitted = write_rows(worker, visited.since(begin), parents, actions, levels, depth, partition, known)
+    started = time.perf_counter()
+    records = ((block.source, block.records) for block in blocks)
+    admitted = write_passes(worker, _passes(visited, records), levels, depth, partition, known)
     return attrs.evolve(
         admitted,
         learned=worker.new_examples(),
@@ -114,14 +132,24 @@ def admit_blocks(
     )
 
 
-def write_rows(
-    worker: PartitionWorker, rows: np.ndarray, parents: np.ndarray, actions: np.ndarray, levels: Levels, depth: int,
-    partition: int, known: Sequence[str],
-) -> Admitted:  # fmt: skip
-    """Check new rows, and write them as a file of the level at that depth."""
-    if not len(rows):
-        return Admitted(partition, None, 0, {}, [], 0, 0, 0.0)
-    words, orbits = worker.columns_of(rows), worker.orbits(rows)
-    violated = worker.violated(rows, known)
-    file = levels.write_file(depth, f"part-{partition:05d}", words, parents, actions, orbits)
-    return Admitted(partition, file, int(orbits.sum()), violated, [], 0, 0, 0.0)
+def _passes(visited: Visited, records: Iterator[tuple[int, np.ndarray]]) -> Iterator[Pass]:
+    for first in records:  # as long as there are any
+        begin = visited.end
+        parents, actions = visited.admit(chain([first], records), ROWS_OF_A_FILE)
+        yield visited.since(begin), parents, actions
+
+
+def write_passes(
+    worker: PartitionWorker, passes: Iterable[Pass], levels: Levels, depth: int, partition: int, known: Sequence[str]
+) -> Admitted:
+    """Check new rows, and write those of each pass as a file of the level at that depth."""
+    files: list[LevelFile] = []
+    states, violated = 0, dict[str, tuple[int, int]]()
+    for rows, parents, actions in passes:
+        if len(rows):
+            orbits = worker.orbits(rows)
+            states += int(orbits.sum())
+            found = worker.violated(rows, {*known, *violated})
+            violated |= {name: (len(files), row) for name, row in found.items()}
+            files.append(levels.write_file(depth, partition, worker.columns_of(rows), parents, actions, orbits))
+    return Admitted(partition, tuple(files), states, violated, [], 0)

@@ -35,28 +35,21 @@ from highwater.explorer.partitioned.visited import Visited
 from highwater.explorer.partitioned.worker import PartitionWorker
 from highwater.explorer.search.keeping.durable import CheckpointError, seal, unseal
 from highwater.explorer.search.states.folded import Folded
-from highwater.spark.levels import LevelFile, Levels
+from highwater.spark.levels import Level, LevelFile, Levels
 
 PAGE = 1 << 12  # bytes
 
 
-def names_for(files: Sequence[LevelFile | None], partition: int, partitions: int) -> list[LevelFile]:
-    """The files of a level with rows of a partition: its own, or all if the level had another number of partitions."""
-    own = files[partition : partition + 1] if len(files) == partitions else files
-    return [file for file in own if file]
+def next_digest(before: str, files: Sequence[LevelFile]) -> str:
+    """The digest of all levels that a partition has, after one more, of which it has these files."""
+    return hashlib.sha256(f"{before}/{' '.join(file.name for file in files)}".encode()).hexdigest()[:16]
 
 
-def next_digest(before: str, files: Sequence[LevelFile | None], partition: int, partitions: int) -> str:
-    """The digest of all levels that a partition has, after one more."""
-    names = " ".join(file.name for file in names_for(files, partition, partitions))
-    return hashlib.sha256(f"{before}/{names}".encode()).hexdigest()[:16]
-
-
-def digests_of(files_of: Sequence[Sequence[LevelFile | None]], partition: int, partitions: int) -> list[str]:
+def digests_of(levels: Sequence[Level], partition: int, partitions: int) -> list[str]:
     """The digest after each of some levels, the first of which has depth 0."""
     digests = [""]
-    for files in files_of:
-        digests.append(next_digest(digests[-1], files, partition, partitions))
+    for level in levels:
+        digests.append(next_digest(digests[-1], level.files_for(partition, partitions)))
     return digests[1:]
 
 
@@ -92,6 +85,7 @@ class Shard(Visited):
         """Let other processes use the files."""
         self._newer = self.table = np.zeros(0, np.uint32)
         self._older = None
+        _forget_replaced()
         self._lock.close()
 
     def catch_up(
@@ -103,23 +97,25 @@ class Shard(Visited):
             The number of rows read from storage.
         """
         del self._noted[depth:]
-        files_of: list[tuple[LevelFile | None, ...]] = []
+        stored: list[Level] = []
         digests: list[str] = []
         if not self._noted or len(self._noted) < depth or self._noted[-1][0] != last:
-            files_of = [levels.files_of(level) for level in range(depth)]
-            digests = digests_of(files_of, partition, partitions)
+            stored = [levels.level(each) for each in range(depth)]
+            digests = digests_of(stored, partition, partitions)
             while self._noted and self._noted[-1][0] != digests[len(self._noted) - 1]:
                 self._noted.pop()
         end = self._noted[-1][1] if self._noted else 0
         self._write_note(clean=False)  # from now on, what is not noted is not to be trusted
         if self.end > end:
             self.forget_after(end)
-        for level in range(len(self._noted), depth):
-            for file in names_for(files_of[level], partition, partitions):
+        missing = [(level, level.files_for(partition, partitions)) for level in stored[len(self._noted) :]]
+        self.expect(sum(file.rows for level, files in missing for file in files if level.partitions == partitions))
+        for level, files in missing:
+            for file in files:
                 rows = worker.rows_of(levels.words_of(file, worker.layout.words))
-                self.add(rows if len(files_of[level]) == partitions else worker.owned(rows, partition, partitions))
+                self.add(rows if level.partitions == partitions else worker.owned(rows, partition, partitions))
             self.fold()
-            self._noted.append((digests[level], self.end))
+            self._noted.append((digests[level.depth], self.end))
         return self.end - end
 
     @property
@@ -131,10 +127,10 @@ class Shard(Visited):
         """Note that nothing is changed before the shard is closed."""
         self._write_note(clean=True)
 
-    def note(self, before: str, file: LevelFile | None) -> None:
-        """Note that the shard has one more level as a whole. If its file is not committed, the digests differ."""
+    def note(self, before: str, files: Sequence[LevelFile]) -> None:
+        """Note that the shard has one more level as a whole. If its files are not committed, the digests differ."""
         self.fold()
-        self._noted.append((next_digest(before, [file], 0, 1), self.end))
+        self._noted.append((next_digest(before, files), self.end))
         self._write_note(clean=True)
 
     def fold(self) -> None:
@@ -264,6 +260,17 @@ class Shard(Visited):
 _mapped: dict[tuple[Path, str], tuple[int, np.ndarray]] = {}
 """What this process has mapped, with the file's number. It stays mapped when a shard is closed, because the next task
 of the partition would otherwise touch all its pages anew."""
+
+
+def _forget_replaced() -> None:
+    """Unmap files that another process has replaced or removed: they would take memory for nothing."""
+    for (folder, name), (inode, _) in list(_mapped.items()):
+        try:
+            is_there = (folder / name).stat().st_ino == inode
+        except FileNotFoundError:
+            is_there = False
+        if not is_there:
+            del _mapped[folder, name]
 
 
 def forget_mapped() -> None:

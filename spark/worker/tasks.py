@@ -33,6 +33,7 @@ from typing import Any, TypeVar
 
 import attrs
 import numpy as np
+import pyarrow as pa
 
 from highwater.explorer.blame import ModelError
 from highwater.explorer.partitioned.worker import PartitionWorker
@@ -42,6 +43,7 @@ from highwater.explorer.search.states.counts import Counts
 from highwater.explorer.sources import digest, files_of, forget_models
 from highwater.explorer.system import System
 from highwater.spark.levels import LevelFile, Levels
+from highwater.spark.worker.inbox import Inbox
 from highwater.spark.worker.level import Admitted, Block, Expanded, admit_blocks, expand_file
 from highwater.spark.worker.shard import Shard, forget_mapped
 
@@ -128,30 +130,42 @@ def admit_task(shared: Any, depth: int, digests: Sequence[str], known: Sequence[
     """A task that admits the blocks of its partition, and yields reports."""
 
     def admit(partition: int, sent_here: Iterator[bytes]) -> Iterator[str]:
-        blocks: list[Block] = []
-        for block in filter(None, sent_here):
-            source, number, content = received(block)
-            if number == REPORT:
-                yield str(content, "utf-8")
-            else:
-                blocks.append(Block(partition, source, number, np.frombuffer(content, np.uint32)))
-        try:
-            yield _as_json(_signed(_admit(shared.value, blocks, depth, partition, digests, known)))
-        except (ModelError, OverflowError) as error:  # Spark may attempt all other errors again
-            yield _as_json(error)
+        with Inbox(executors_folder()) as inbox:
+            yield from _put(sent_here, inbox)
+            blocks = (_block(partition, block) for block in inbox.in_order())
+            try:
+                yield _as_json(_signed(_admit(shared.value, blocks, depth, partition, digests, known)))
+            except (ModelError, OverflowError) as error:  # Spark may attempt all other errors again
+                yield _as_json(error)
 
     return ready_for_more(admit)
 
 
+def _put(sent_here: Iterator[bytes], inbox: Inbox) -> Iterator[str]:
+    """Put blocks into an inbox; yields the reports among them."""
+    for block in filter(None, sent_here):
+        source, number, _ = PLACE.unpack_from(block)
+        if number == REPORT:
+            yield str(received(block)[2], "utf-8")
+        else:
+            inbox.put((source, number), block)
+
+
+def _block(owner: int, block: bytes) -> Block:
+    """A block as it was sent, taken from an inbox."""
+    source, number, content = received(block)
+    return Block(owner, source, number, np.frombuffer(content, np.uint32))
+
+
 def _admit(
-    search: Search, blocks: list[Block], depth: int, partition: int, digests: Sequence[str], known: Sequence[str]
+    search: Search, blocks: Iterator[Block], depth: int, partition: int, digests: Sequence[str], known: Sequence[str]
 ) -> Admitted:
     worker = _ready(search)
     shard = shard_of(search, partition)
     try:
         caught_up = shard.catch_up(worker, search.levels, depth, digests[partition], partition, len(digests))
         admitted = admit_blocks(worker, shard, blocks, search.levels, depth, partition, known)
-        shard.note(digests[partition], admitted.file)
+        shard.note(digests[partition], admitted.files)
         return attrs.evolve(admitted, caught_up=caught_up)
     finally:
         shard.close()
@@ -198,6 +212,7 @@ def worker_of(search: Search) -> PartitionWorker:
     global _kept
     if _kept is None or _kept[0] != search.name:
         forget_mapped()
+        pa.set_memory_pool(pa.system_memory_pool())  # Arrow's own begins with a GiB of address space
         _kept = None
         here = f"the executor {os.uname().nodename}"
         if others := [f"{name} {version}" for name, version in versions().items() if search.versions[name] != version]:
@@ -304,5 +319,7 @@ def read_report(text: str) -> Expanded | Admitted:
         raise ModelError(data) if kind == "error" else CheckpointError(data)
     data["learned"] = [(program, instance, tuple(words)) for program, instance, words in data["learned"]]
     if kind == "admitted":
-        return Admitted(**{**data, "file": LevelFile(**data["file"]) if data["file"] else None})
+        files = tuple(LevelFile(**file) for file in data["files"])
+        violated = {name: (file, row) for name, (file, row) in data["violated"].items()}
+        return Admitted(**{**data, "files": files, "violated": violated})
     return Expanded(**{**data, "counts": Counts.from_data(data["counts"])})

@@ -18,6 +18,7 @@ import attrs
 import promises
 import pytest
 import toys
+from pyspark import SparkConf
 
 from highwater.explorer.blame import ModelError
 from highwater.explorer.compiler.programs import Program
@@ -29,7 +30,9 @@ from highwater.explorer.system import successor
 from highwater.explorer.verdict import Budget, Progress, SearchOptions, Verdict
 from highwater.spark.driver import cluster
 from highwater.spark.driver.explore import explore
-from highwater.spark.driver.session import ClusterError
+from highwater.spark.driver.session import ClusterError, reason_with_setting
+from highwater.spark.levels import Levels
+from highwater.spark.worker import inbox
 from highwater.spark.worker.tasks import DamagedBlock, admit_task, expand_task, received, sent
 from tests.multiset import cloakroom
 
@@ -83,6 +86,49 @@ def test_the_same_is_reported_where_shards_fold_their_rows(
     assert comparable(outcome) == comparable(
         breadth_first.explore(make(), options=SearchOptions(keep_going=True), check_deadlock=True)
     )
+
+
+def test_levels_of_many_files_are_those_of_one(
+    spark: Any,
+    comparable: Callable[..., Any],
+    all_on_the_cluster: None,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    """The same rows in the same order, with the same traces, although tasks admit in passes and hold little."""
+    make = functools.partial(toys.grid, ("the_middle_is_not_reached", "nobody_goes_up_in_the_last_but_one_column"))
+    found, rows, files = [], [], []
+    for name in ("one", "many"):
+        options = SearchOptions(keep_going=True, checkpoint=str(tmp_path / name))
+        found.append(explore(make, Budget(max_depth=6), options, spark=spark, partitions=2))
+        levels = Levels(options.checkpoint)
+        read = [(level.depth, levels.words_of(file, 1)[0].tolist()) for level in levels.read() for file in level.files]
+        rows.append([(depth, word) for depth, words in read for word in words])
+        files.append(len(read))
+        for task in ("expand_task", "admit_task"):
+            monkeypatch.setattr(cluster, task, toys.in_small_files(getattr(cluster, task)))
+    assert rows[0] == rows[1]
+    assert files[0] < files[1]
+    one, many = ([(str(step.action), step.state) for each in of.violations for step in each.trace] for of in found)
+    assert one == many
+    assert comparable(found[0]) == comparable(found[1])
+
+
+def test_blocks_leave_an_inbox_in_their_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those in memory and those on the disk, of which one has changed there."""
+    monkeypatch.setattr(inbox, "MOST_IN_MEMORY", 100_000)
+    places = [(source, number) for source in range(9) for number in range(4)]
+    blocks = {place: sent(0, *place, bytes([*place] * 5_000))[1] for place in places}
+    with inbox.Inbox(tmp_path) as box:
+        for place in reversed(places):
+            box.put(place, blocks[place])
+        assert os.fstat(box._file.fileno()).st_size + 100_000 >= sum(map(len, blocks.values()))
+        assert list(box.in_order()) == [blocks[place] for place in places]
+        for place in places:
+            box.put(place, blocks[place])
+        os.pwrite(box._file.fileno(), b"changed", 50_000)
+        with pytest.raises(DamagedBlock, match="has changed on its way, on a disk or in a network"):
+            list(map(received, box.in_order()))
 
 
 def test_levels_move_from_the_driver_to_the_cluster_when_they_have_grown(
@@ -279,6 +325,42 @@ def test_a_full_disk_is_named(
         explore(toys.grid, options=SearchOptions(checkpoint=str(tmp_path)), spark=spark)
 
 
+@pytest.mark.parametrize(
+    ("task", "words"), [(toys.short_of_memory, "MemoryError"), (toys.killed, "Python worker exited unexpectedly")]
+)
+def test_too_little_memory_is_one_line_that_names_what_to_raise(
+    spark: Any, all_on_the_cluster: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, task: Any, words: str
+) -> None:
+    options = SearchOptions(checkpoint=str(tmp_path))
+    monkeypatch.setattr("highwater.spark.driver.cluster.admit_task", lambda *_: task)
+    with pytest.raises(ClusterError) as raised:
+        explore(toys.grid, options=options, spark=spark)
+    line, advice = str(raised.value).splitlines()
+    short = "a Python worker had too little memory, or was killed: raise "
+    limits = r"(ulimit -v|this container's limit|this machine's memory), [\d.]+ [GM]iB"
+    assert re.match(f"Spark gave up on level 1: {words}; {short}{limits}", line)
+    assert "levels up to 0 are whole" in advice
+    options = attrs.evolve(options, resume=True)
+    assert explore(toys.grid, options=options, spark=None, rows_worth_a_job=99).stored_states == 36
+
+
+@pytest.mark.parametrize(
+    ("given", "raised"),
+    [
+        ({"spark.master": "local[2]", "spark.executor.pyspark.memory": "600m"}, "spark.executor.pyspark.memory, 600m"),
+        ({"spark.master": "yarn", "spark.executor.memoryOverhead": "2g"}, "spark.executor.memoryOverhead, 2g"),
+        ({"spark.master": "spark://host:7077"}, "spark.executor.memoryOverhead, not given"),
+    ],
+)
+def test_the_setting_to_raise_is_that_of_the_cluster(given: dict[str, str], raised: str) -> None:
+    settings: Any = SparkConf(loadDefaults=False).setAll(list(given.items()))
+    killed = ClusterError("ExecutorLostFailure: Container killed by YARN for exceeding physical memory limits.")
+    assert reason_with_setting(killed, settings).endswith(
+        f"memory limits.; a Python worker had too little memory, or was killed: raise {raised}"
+    )
+    assert reason_with_setting(ClusterError("something else"), settings) == "something else"
+
+
 def test_a_block_that_has_changed_on_its_way_is_refused() -> None:
     _, block = sent(3, 5, 7, b"records")
     assert (*received(block)[:2], bytes(received(block)[2])) == (5, 7, b"records")
@@ -287,6 +369,21 @@ def test_a_block_that_has_changed_on_its_way_is_refused() -> None:
 
 
 # In the driver alone: no job is worth starting, so these need no session
+
+
+def test_levels_of_many_files_are_those_of_the_local_engine_in_the_driver(
+    comparable: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    toys.write_small_files(monkeypatch)
+    make = functools.partial(toys.grid, ("the_middle_is_not_reached", "nobody_goes_up_in_the_last_but_one_column"))
+    options = SearchOptions(keep_going=True, checkpoint=str(tmp_path))
+    outcome = explore(make, options=options, spark=None, check_deadlock=True)
+    assert comparable(outcome) == comparable(
+        breadth_first.explore(make(), options=SearchOptions(keep_going=True), check_deadlock=True)
+    )
+    files = [level.files for level in Levels(str(tmp_path)).read()]
+    assert len(files) < sum(map(len, files))
+    assert max(file.rows for of_level in files for file in of_level) == 2  # a block is not divided
 
 
 @pytest.mark.parametrize("variant", ["kip-101", "kip-279", "kip-320", "truncate-to-high-watermark", "async-isr"])

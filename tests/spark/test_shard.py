@@ -25,7 +25,7 @@ from highwater.explorer.search.states.rows import Rows
 from highwater.model.language.domain import ArrayOf, Integers
 from highwater.model.language.records import domain_of, within
 from highwater.spark.levels import Level, Levels
-from highwater.spark.worker.level import Block, Expanded, admit_blocks, expand_file
+from highwater.spark.worker.level import Block, Expanded, admit_blocks, expand_file, in_order
 from highwater.spark.worker.shard import Shard, _allocate, digests_of
 
 PARTITIONS = 3
@@ -33,7 +33,8 @@ PARTITIONS = 3
 
 @pytest.fixture(params=[False, True], ids=["flat", "folded"])
 def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> PartitionWorker:
-    """With rows that are flat, or such that are folded from the first one on."""
+    """With rows that are flat, or such that are folded from the first one on; levels are of many files."""
+    toys.write_small_files(monkeypatch)
     if request.param:
         toys.fold_from_the_start(monkeypatch)
     return PartitionWorker(toys.grid(wide=request.param), symmetry=False)
@@ -43,13 +44,12 @@ def admit_level(
     engine: PartitionWorker, levels: Levels, shards: Path, committed: list[Level], partition: int, blocks: list[Block]
 ) -> Any:
     """What a task does: catch up, admit, note."""
-    files_of = [level.files for level in committed]
-    last = digests_of(files_of, partition, PARTITIONS)[-1] if committed else ""
+    last = digests_of(committed, partition, PARTITIONS)[-1] if committed else ""
     shard = Shard(shards / str(partition), engine.layout)
     try:
         behind = shard.catch_up(engine, levels, len(committed), last, partition, PARTITIONS)
-        found = admit_blocks(engine, shard, blocks, levels, len(committed), partition, ())
-        shard.note(last, found.file)
+        found = admit_blocks(engine, shard, in_order(blocks), levels, len(committed), partition, ())
+        shard.note(last, found.files)
         return found, behind
     finally:
         shard.close()
@@ -74,7 +74,7 @@ def test_attempts_that_fail_repeat_or_move_change_nothing(
     killed half-way, shards that get lost, and then the attempt that counts.
     """
     folder = tmp_path_factory.mktemp("search")
-    levels, executors = Levels(str(folder / "levels")), [folder / "a", folder / "b"]
+    levels, executors = Levels(str(folder / "levels"), temporary=True), [folder / "a", folder / "b"]
     committed: list[Level] = []
     blocks = initial_blocks(engine)
     seen: set[Any] = set()
@@ -85,28 +85,22 @@ def test_attempts_that_fail_repeat_or_move_change_nothing(
             for _ in range(choices.draw(st.integers(0, 2))):
                 attempt(engine, levels, choices.draw(st.sampled_from(executors)), committed, partition, own, choices)
             found, _ = admit_level(engine, levels, choices.draw(st.sampled_from(executors)), committed, partition, own)
-            files.append(found.file)
+            files += found.files
             # a second attempt, too late, perhaps killed as soon as that is known
             for _ in range(choices.draw(st.integers(0, 1))):
                 attempt(engine, levels, choices.draw(st.sampled_from(executors)), committed, partition, own, choices)
-        if not any(files):
+        if not files:
             break
-        level = Level(len(committed), tuple(files), 0, Counts.none(2))
+        level = Level(len(committed), tuple(files), 0, Counts.none(2), PARTITIONS)
         levels.commit(level)
         committed.append(level)
-        rows = [
-            engine.rows_of(levels.words_of(file, engine.layout.words)) if file else np.zeros(0, np.uint32)
-            for file in files
-        ]
+        rows = [engine.rows_of(levels.words_of(file, engine.layout.words)) for file in files]
         states = [engine.state(some, row) for some in rows for row in range(len(some) // engine.units)]
         assert not seen.intersection(states)
         assert len(set(states)) == len(states)
         seen.update(states)
         blocks = [
-            found
-            for source, some in enumerate(rows)
-            if len(some)
-            for found in expand_file(engine, some, source, PARTITIONS, ())
+            found for source, some in enumerate(rows) for found in expand_file(engine, some, source, PARTITIONS, ())
         ]
         blocks = [block for block in blocks if not isinstance(block, Expanded)]
     assert len(seen) == 36
@@ -128,8 +122,7 @@ def attempt(
         case "lost":
             shutil.rmtree(shards / str(partition), ignore_errors=True)
         case "killed":
-            files_of = [level.files for level in committed]
-            last = digests_of(files_of, partition, PARTITIONS)[-1] if committed else ""
+            last = digests_of(committed, partition, PARTITIONS)[-1] if committed else ""
             shard = Shard(shards / str(partition), engine.layout)
             shard.catch_up(engine, levels, len(committed), last, partition, PARTITIONS)
             half = [
@@ -143,29 +136,29 @@ def attempt(
 @pytest.mark.parametrize("harm", ["a bit", "zeros"])
 def test_a_damaged_file_of_a_shard_is_made_anew(engine: PartitionWorker, tmp_path: Path, name: str, harm: str) -> None:
     """Between any two levels of a search, in one file of one shard."""
-    levels, committed, blocks = Levels(str(tmp_path / "levels")), [], initial_blocks(engine)
+    levels, committed, blocks = Levels(str(tmp_path / "levels"), temporary=True), [], initial_blocks(engine)
     harmed = 0
     while True:
         own = [[block for block in blocks if block.owner == partition] for partition in range(PARTITIONS)]
         found = [
             admit_level(engine, levels, tmp_path / "a", committed, each, own[each])[0] for each in range(PARTITIONS)
         ]
-        files = tuple(each.file for each in found)
-        if not any(files):
+        files = tuple(file for each in found for file in each.files)
+        if not files:
             break
-        level = Level(len(committed), files, 0, Counts.none(2))
+        level = Level(len(committed), files, 0, Counts.none(2), PARTITIONS)
         levels.commit(level)
         committed.append(level)
         blocks = []
         for source, file in enumerate(files):
-            rows = engine.rows_of(levels.words_of(file, engine.layout.words)) if file else np.zeros(0, np.uint32)
-            found_here = expand_file(engine, rows, source, PARTITIONS, ()) if file else ()
+            rows = engine.rows_of(levels.words_of(file, engine.layout.words))
+            found_here = expand_file(engine, rows, source, PARTITIONS, ())
             blocks += [each for each in found_here if not isinstance(each, Expanded)]
         for file in (tmp_path / "a").rglob(name):
             harmed += damage(file, harm)
     folds, of_folded = engine.layout.words > 1, name in ("folded", "parts", "index")
     assert (harmed > 0) == (name in ("table", "note.json") or folds == of_folded)
-    rows = sum(file.rows for level in committed for file in level.files if file)
+    rows = sum(file.rows for level in committed for file in level.files)
     assert (rows, len(committed)) == (36, 9)
 
 
@@ -183,15 +176,19 @@ def damage(file: Path, harm: str) -> int:
     return int(file.read_bytes() != before)
 
 
-def test_a_shard_that_is_up_to_date_reads_nothing(engine: PartitionWorker, tmp_path: Path) -> None:
-    levels, blocks = Levels(str(tmp_path / "levels")), initial_blocks(engine)
+def test_a_shard_that_is_up_to_date_reads_nothing(
+    engine: PartitionWorker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    levels, blocks = Levels(str(tmp_path / "levels"), temporary=True), initial_blocks(engine)
     found, _ = admit_level(engine, levels, tmp_path / "a", [], 0, blocks[:1])
-    level = Level(0, (found.file, None, None), 0, Counts.none(2))
+    level = Level(0, found.files, 0, Counts.none(2), PARTITIONS)
     levels.commit(level)
-    _, behind = admit_level(engine, levels, tmp_path / "a", [level], 0, [])
+    with monkeypatch.context() as patch:
+        patch.setattr(Visited, "_make_table", lambda *_: pytest.fail("the table is made anew"))
+        _, behind = admit_level(engine, levels, tmp_path / "a", [level], 0, [])
     assert behind == 0
     _, behind = admit_level(engine, levels, tmp_path / "b", [level], 0, [])
-    assert behind == (found.file.rows if found.file else 0)
+    assert behind == found.rows
 
 
 @attrs.frozen
@@ -282,11 +279,11 @@ def test_rows_stay_flat_where_the_disk_has_no_room_to_fold_them(
 def test_a_shard_that_is_killed_while_it_folds_is_made_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     toys.fold_from_the_start(monkeypatch)
     engine = PartitionWorker(toys.grid(wide=True), symmetry=False)
-    levels, blocks = Levels(str(tmp_path / "levels")), initial_blocks(engine)
+    levels, blocks = Levels(str(tmp_path / "levels"), temporary=True), initial_blocks(engine)
     own = max(range(PARTITIONS), key=lambda partition: len(blocks[partition].records))
     count = len(blocks[own].records) // engine.record_width
     found, _ = admit_level(engine, levels, tmp_path / "a", [], own, [blocks[own]])
-    level = Level(0, tuple(found.file if each == own else None for each in range(PARTITIONS)), 0, Counts.none(2))
+    level = Level(0, found.files, 0, Counts.none(2), PARTITIONS)
     levels.commit(level)
 
     def killed(shard: Shard) -> None:

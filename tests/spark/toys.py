@@ -27,6 +27,7 @@ from highwater.model.language.domain import ArrayOf, Integers, Limit
 from highwater.model.language.graph_properties import prospect
 from highwater.model.language.records import domain_of, evolve, within
 from highwater.model.reference.state import ReferenceProtocol, Variant
+from highwater.spark.worker import inbox, level
 
 SMALL = {"brokers": 3, "log_length_max": 1, "records_max": 1, "leader_epoch_max": 1, "offset_max": 1, "version_max": 2}
 
@@ -150,6 +151,13 @@ def fold_from_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(folded, name, value)
 
 
+def write_small_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pass admits few rows, and an inbox has little room in memory."""
+    monkeypatch.setattr(level, "LARGEST_BLOCK", 24)  # two records of the grid
+    monkeypatch.setattr(level, "ROWS_OF_A_FILE", 1)
+    monkeypatch.setattr(inbox, "MOST_IN_MEMORY", 100)
+
+
 def folding(make_task: Callable[..., Any], noted: Path) -> Callable[..., Any]:
     """Makes the same tasks, whose shards fold from the start. A file is there once one has."""
 
@@ -172,6 +180,32 @@ def folding(make_task: Callable[..., Any], noted: Path) -> Callable[..., Any]:
         return run
 
     return make_folding
+
+
+def in_small_files(make_task: Callable[..., Any]) -> Callable[..., Any]:
+    """Makes the same tasks, which write small files."""
+
+    def make_small(*arguments: Any) -> Any:
+        task = make_task(*arguments)
+
+        def run(*given: Any) -> Iterator[Any]:
+            with pytest.MonkeyPatch.context() as patch:
+                write_small_files(patch)
+                yield from task(*given)
+
+        return run
+
+    return make_small
+
+
+def short_of_memory(*_: Any) -> Any:
+    """A task of a process that gets no more memory."""
+    raise MemoryError
+
+
+def killed(*_: Any) -> None:
+    """A task of a process that the system kills, as it does where memory is short."""
+    os.kill(os.getpid(), signal.SIGKILL)
 
 
 def dying(make_task: Callable[..., Any], died: Path) -> Callable[..., Any]:
