@@ -3,12 +3,14 @@ on KIP-320.
 
     python bench/on_spark.py --runs 3        # (3, 2, 2, 3): 9,985,570 states, every one stored, local[2]; ten minutes
     python bench/on_spark.py --small         # (3, 2, 2, 2): 737,794 states
+    python bench/on_spark.py --huge --only-search --checkpoint FOLDER --rebuild   # (3, 3, 3, 3): 64,739,578 states
     python bench/on_spark.py --symmetry      # one state in place of six
     python bench/on_spark.py --master spark://host:7077 --checkpoint /shared/folder
 
 `rivals_on_spark.py` says what the others do. All run in one session, in turn, after a warm-up that is not counted.
 Memory is what /proc says, sampled: the Python driver, its Java machine, and the largest sum over all Python workers (in
-local mode; memory-mapped files that are shared count for each of them).
+local mode; memory-mapped files that are shared count for each of them). "One worker's own" is the most that one of them
+takes beside mapped files, which are libraries and visited sets.
 """
 
 from __future__ import annotations
@@ -38,10 +40,12 @@ from highwater.explorer.verdict import Progress, SearchOptions
 from highwater.spark.driver import explore as spark_explore
 from highwater.spark.driver.explore import explore
 from highwater.spark.driver.session import session
+from highwater.spark.levels import Levels
+from highwater.spark.worker.shard import Shard, digests_of
 
 BOUNDS = ("brokers", "log_length_max", "records_max", "leader_epoch_max")
-TINY, SMALL, LARGE = (3, 2, 2, 1), (3, 2, 2, 2), (3, 2, 2, 3)
-DISTINCT = {TINY: 39_619, SMALL: 737_794, LARGE: 9_985_570}
+TINY, SMALL, LARGE, HUGE = (3, 2, 2, 1), (3, 2, 2, 2), (3, 2, 2, 3), (3, 3, 3, 3)
+DISTINCT = {TINY: 39_619, SMALL: 737_794, LARGE: 9_985_570, HUGE: 64_739_578}
 FEW_ROWS = 50_000
 FEWEST_ROWS = 10_000  # which executors explore in small searches, so that these have jobs at all
 UNITS = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
@@ -54,6 +58,7 @@ class Run:
     Attributes:
         rows, seconds_of: by level, from the initial states on.
         memory: the most bytes, by kind of process.
+        own: the most bytes that one worker takes beside mapped files.
         shuffled: bytes.
     """
 
@@ -65,6 +70,7 @@ class Run:
     processor_of: dict[str, float] = attrs.field(factory=dict)
     memory: dict[str, int] = attrs.field(factory=dict)
     shuffled: int = 0
+    own: int = 0
 
     def __str__(self) -> str:
         parts = " + ".join(f"{seconds:.1f} {kind}" for kind, seconds in self.processor_of.items())
@@ -72,7 +78,7 @@ class Run:
         cells += [
             f"{self.memory[kind] / 2**20:,.0f}" if kind in self.memory else "" for kind in ("driver", "java", "workers")
         ]
-        cells += [f"{self.shuffled / 2**20:,.0f}" if self.shuffled else "", late_levels(self)]
+        cells += [f"{size / 2**20:,.0f}" if size else "" for size in (self.own, self.shuffled)] + [late_levels(self)]
         return f"| {self.name} | {' | '.join(cells)} |"
 
 
@@ -83,6 +89,7 @@ COLUMNS = (
     "driver MiB",
     "Java MiB",
     "workers MiB",
+    "one worker's own MiB",
     "shuffled MiB",
     "late levels of few rows: median, slowest",
 )
@@ -107,20 +114,23 @@ class Bench:
 
     def __init__(self, arguments: argparse.Namespace) -> None:
         self.how = arguments
-        self.spark = session(arguments.master, **{"spark.ui.enabled": "false"})
+        more = dict(setting.split("=", 1) for setting in arguments.conf)
+        self.spark = session(arguments.master, **{"spark.ui.enabled": "false"}, **more)
         self.spark.sparkContext.addPyFile(rivals_on_spark.__file__)
 
     def search(self, sizes: tuple[int, ...], *, columns: bool = False) -> Run:
         spark, seen = session(), list[Progress]()
-        units = len(PartitionWorker(recipe(sizes)(), symmetry=self.how.symmetry).units)
+        units = PartitionWorker(recipe(sizes)(), symmetry=self.how.symmetry).units
         exchanging = rivals_on_spark.exchanging_columns(spark, units) if columns else nullcontext()
         folder = tempfile.TemporaryDirectory(dir=self.how.checkpoint) if self.how.checkpoint else nullcontext()
-        with folder as parent, Usage() as usage, exchanging:
-            how = {"partitions": self.how.partitions, "symmetry": self.how.symmetry, "keep_trees": self.how.keep_trees}
+        with folder as parent:
+            how = {"symmetry": self.how.symmetry, "keep_trees": self.how.keep_trees}
             checkpoint = f"{parent}/levels" if parent else None
-            outcome = explore(
-                recipe(sizes), options=SearchOptions(checkpoint=checkpoint, on_progress=seen.append, **how), spark=spark
-            )
+            options = SearchOptions(checkpoint=checkpoint, on_progress=seen.append, **how)
+            with Usage() as usage, exchanging:
+                outcome = explore(recipe(sizes), options=options, spark=spark, partitions=self.how.partitions)
+            if checkpoint and self.how.rebuild:
+                self.rebuild(sizes, Levels(checkpoint))
         assert outcome.distinct_states == DISTINCT[sizes], outcome
         ends = [progress for progress in seen if progress.level_ended]
         seconds = [
@@ -131,8 +141,26 @@ class Bench:
         name = "search, exchanging columns" if columns else "search"
         return Run(
             name, outcome.seconds, [end.frontier for end in ends], seconds, usage.processor, usage.processor_of,
-            usage.most, shuffled,
+            usage.most, shuffled, usage.most_of_its_own,
         )  # fmt: skip
+
+    def rebuild(self, sizes: tuple[int, ...], levels: Levels) -> None:
+        """Make the visited set of one partition anew from its levels, in this process, as after an executor is lost:
+        twice, as kernels are loaded the first time.
+        """
+        worker, stored = PartitionWorker(recipe(sizes)(), symmetry=self.how.symmetry), levels.read()
+        partitions = stored[-1].partitions
+        last = digests_of(stored, 0, partitions)[-1]
+        for _ in range(2):
+            with tempfile.TemporaryDirectory() as folder:
+                shard, began, processor = Shard(Path(folder), worker.layout), time.perf_counter(), time.process_time()
+                rows = shard.catch_up(worker, levels, len(stored), last, 0, partitions)
+                seconds, processor = time.perf_counter() - began, time.process_time() - processor
+                shard.close()
+            print(
+                f"rebuilt: {rows:,} rows in {seconds:.1f} s, {processor:.1f} processor s: {rows / processor:,.0f} a "
+                "processor s"
+            )
 
     def plain(self, sizes: tuple[int, ...]) -> Run:
         with tempfile.TemporaryDirectory(dir=self.how.checkpoint) as folder, Usage() as usage:
@@ -178,8 +206,13 @@ def main() -> None:
     parser.add_argument(
         "--only-search", action="store_true", help="without the plain pipeline and the exchange of columns"
     )
+    parser.add_argument("--huge", action="store_true", help="the largest bounds, for --only-search")
+    parser.add_argument(
+        "--rebuild", action="store_true", help="make one visited set anew from the levels, which --checkpoint keeps"
+    )
+    parser.add_argument("--conf", action="append", default=[], help="a setting of Spark's, KEY=VALUE")
     arguments = parser.parse_args()
-    sizes, bench = SMALL if arguments.small else LARGE, Bench(arguments)
+    sizes, bench = SMALL if arguments.small else HUGE if arguments.huge else LARGE, Bench(arguments)
     rows_worth_a_job, spark_explore.ROWS_WORTH_A_JOB = spark_explore.ROWS_WORTH_A_JOB, FEWEST_ROWS
     warm_up(bench, only_search=arguments.only_search)
     if not arguments.small:

@@ -10,13 +10,14 @@ from typing import Any
 
 class Usage:
     """The most memory that the processes below this one have taken, by kind, while it watches, and their processor
-    time, in all and by kind.
+    time, in all and by kind. `most_of_its_own` is the most that one Python worker has taken beside files that it maps.
     """
 
     def __init__(self) -> None:
         self.processor = 0.0
         self.processor_of: dict[str, float] = {}
         self.most: dict[str, int] = {}
+        self.most_of_its_own = 0
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True)
 
@@ -37,6 +38,8 @@ class Usage:
             now: dict[str, int] = {}
             for pid, kind in processes_below().items():
                 now[kind] = now.get(kind, 0) + resident(pid)
+                if kind == "workers":
+                    self.most_of_its_own = max(self.most_of_its_own, resident(pid) - mapped(pid))
             for kind, size in now.items():
                 self.most[kind] = max(self.most.get(kind, 0), size)
 
@@ -76,7 +79,16 @@ def processor_seconds_by_kind() -> dict[str, float]:
 
 
 def resident(pid: int) -> int:
+    return _pages(pid, 1)
+
+
+def mapped(pid: int) -> int:
+    """Of what is resident, what files hold: libraries, and what a worker has visited."""
+    return _pages(pid, 2)
+
+
+def _pages(pid: int, position: int) -> int:
     try:
-        return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * 4096
+        return int(Path(f"/proc/{pid}/statm").read_text().split()[position]) * 4096
     except OSError:
         return 0
