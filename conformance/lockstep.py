@@ -12,7 +12,7 @@ import attrs
 from highwater.conformance.abstraction import Difference, differences
 from highwater.conformance.controller_side import NAME
 from highwater.conformance.distribution import KafkaError
-from highwater.conformance.operations import MAPPED, beginning, between_looks
+from highwater.conformance.operations import MAPPED, beginning, between_looks, ending
 from highwater.conformance.partition_changes import records, what_ifs, wishes
 from highwater.conformance.process import Harness, Operation
 from highwater.explorer.analysis.paths import Move, Run, Words
@@ -175,6 +175,7 @@ class LockStep:
             called = [] if idle else operations_of(self._actions[move.number], before, self._protocol, self._bounds)
             sizes.append(len(called))
             operations += called
+        operations += ending(self._state(run.moves[-1].after)) if run.moves else []
         return _Planned(run, tuple(sizes), tuple(operations), opening)
 
     def _compare(self, batch: Sequence[_Planned]) -> None:
@@ -204,6 +205,15 @@ class LockStep:
                 return
             if not move.refused:
                 self.findings.executed.add(move.path)
+        self._compare_end(planned.run, planned.operations[at:], results[at:])
+
+    def _compare_end(self, run: Run, operations: Sequence[Operation], answers: Sequence[dict[str, Any]]) -> None:
+        """What a run ends with changes nothing of its last state."""
+        if answers:
+            found = differences(self._state(run.moves[-1].after), _seen(answers), self._protocol, self._bounds)
+            found += [Difference("ending", "changes nothing", each["error"]) for each in answers if "error" in each]
+            if found:
+                self._diverged(run, len(run.moves) - 1, found, operations, answers)
 
     def _compare_step(self, move: Move, answers: Sequence[dict[str, Any]]) -> list[Difference]:
         if not answers:

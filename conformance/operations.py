@@ -102,6 +102,19 @@ def _with_records(partition: Partition, count: int) -> Iterator[Operation]:
             yield {"do": "fetch", "broker": follower, "leader": 0, "viewer": 0, "view": seen, "see": []}
 
 
+def ending(partition: Partition) -> list[Operation]:
+    """What a run ends with: an answer to a follower's fetch that its thread cannot take, so that it stops to fetch the
+    partition. All else stays as it is.
+
+    Source: kafka.server.AbstractFetcherThread#markPartitionFailed.
+    """
+    for broker, replica in enumerate(partition.replicas):
+        follows = replica.is_up and replica.leader not in (None, broker) and replica.fetch is None
+        if follows and not has_stopped_fetching(partition, broker) and broker in partition.quorum.assignment:
+            return [{"do": "spoil", "broker": broker, "see": [broker]}]
+    return []
+
+
 def produce(before: Partition, leader: int, protocol: Any, bounds: Any) -> list[Operation] | None:
     return produce_batch(before, leader, 1, protocol, bounds)
 

@@ -172,6 +172,18 @@ def _record_from(replica: Replica, offset: int) -> int | None:
     return next((each for each in offsets if replica.log[each].place is not Place.GAP), None)
 
 
+REFUSALS = {
+    "produce to no partition": "UNKNOWN_TOPIC_OR_PARTITION",
+    "produce to an internal topic": "INVALID_TOPIC_EXCEPTION",
+    "produce with unknown acks": "INVALID_REQUIRED_ACKS",
+    "fetch from no partition": "UNKNOWN_TOPIC_OR_PARTITION",
+    "fetch from another topic": "INCONSISTENT_TOPIC_ID",
+    "delete from no partition": "UNKNOWN_TOPIC_OR_PARTITION",
+    "delete from an internal topic": "INVALID_TOPIC_EXCEPTION",
+}
+"""What a broker refuses in any state. Source: kafka.server.ReplicaManager #appendToLocalLog, #appendRecords, #read,
+#deleteRecordsOnLocalLog (3.5.1 to 4.4.0).
+"""
 ANSWERS: Mapping[str, Callable[..., Any]] = {
     **METRICS,
     "printed": _printed,
@@ -179,6 +191,8 @@ ANSWERS: Mapping[str, Callable[..., Any]] = {
     "inSync": _in_sync,
     "deleteBelow": _delete_below,
     "producers": lambda asked: [],
+    "sameAs": lambda asked: True,
+    "refuses": lambda asked, request: REFUSALS[request],
     "lowWatermark": _low_watermark,
     "endOf": _end_of,
     "snapshot": _snapshot,

@@ -455,6 +455,7 @@ final class Broker {
             given.setProperty("log.dirs", folders.get(0).getPath() + "," + folders.get(1).getPath());
             given.setProperty("replica.lag.time.max.ms", String.valueOf(Clock.LAG_MAX_MS));
             given.setProperty("replica.fetch.backoff.ms", "0");
+            given.setProperty("follower.fetch.last.tiered.offset.enable", "true");  // nothing is tiered
             config = Reflect.callStatic(Reflect.type("kafka.server.KafkaConfig"), "fromProps", given);
         }
         return config;
@@ -682,7 +683,7 @@ final class Broker {
         boolean waits = log() != null;
         seen.put("consumer", waits ? requests.consumer() : null);
         if (waits)
-            requests.consume(replicaManager, (Long) Reflect.call(log(), "highWatermark"));
+            requests.consume(replicaManager, (Long) Reflect.call(log(), "highWatermark"), (Integer) Reflect.call(partition, "getLeaderEpoch"), log());
     }
 
     private void ofPartition(Map<String, Object> seen) {

@@ -53,6 +53,7 @@ final class Follower {
     private Broker atOnce;
     private Broker looksUp;
     private Errors refusal;
+    private int spoilings;
 
     /** A call of doWork that waits for its answer in a thread of its own. */
     private final class Travelling {
@@ -162,7 +163,8 @@ final class Follower {
                 case "ReplicaManager":
                     return broker.replicaManager();
                 case "ReplicaQuota":
-                    return Reflect.proxy(type, (name, arguments) -> null);
+                    // every second broker's fetches are throttled, but within their quota
+                    return Reflect.proxy(type, (name, arguments) -> name.equals("isThrottled") ? (Object) (broker.id % 2 == 1) : null);
                 case "FailedPartitions":
                     return Reflect.construct(type, p -> null);
                 default:
@@ -374,6 +376,22 @@ final class Follower {
         FetchResponseData.PartitionData damaged = new FetchResponseData.PartitionData().setPartitionIndex(0);
         Reflect.call(damaged, "setRecords", Kafka.damaged());
         answerNextWith(damaged);
+    }
+
+    /** What the thread cannot take: in turn, an answer without records where some must be, and one by which it should truncate to no offset at all. */
+    void spoil() {
+        lose();
+        Object thread = manager == null ? null : Scala.unwrap(Reflect.call(manager, "getFetcher", Broker.TOPIC_PARTITION));
+        if (thread == null)
+            return;
+        FetchResponseData.PartitionData spoilt = new FetchResponseData.PartitionData().setPartitionIndex(0);
+        if (spoilings++ % 2 == 0)
+            Reflect.call(spoilt, "setRecords", Reflect.proxy(Reflect.method(spoilt.getClass(), "setRecords", 1).getParameterTypes()[0], (name, arguments) -> null));
+        else
+            spoilt.setDivergingEpoch(new FetchResponseData.EpochEndOffset().setEpoch(0).setEndOffset(-2));
+        answerNextWith(spoilt);
+        if (Scala.collection(Reflect.call(thread, "partitions")).contains(Broker.TOPIC_PARTITION))
+            throw new IllegalStateException("the fetcher goes on");
     }
 
     private void answerNextWith(FetchResponseData.PartitionData next) {

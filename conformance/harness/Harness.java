@@ -166,6 +166,9 @@ public final class Harness {
             case "lose":
                 broker.follower.loseInAllWays();
                 return null;
+            case "spoil":
+                broker.follower.spoil();
+                return null;
             case "out_of_range":
                 broker.follower.outOfRange(broker(o, "leader", null));
                 return null;

@@ -232,6 +232,10 @@ final class Kafka {
 
     /** The parameters of a fetch by a follower, or by a consumer (replica -1). */
     static Object fetchParams(int replica, long brokerEpoch, long maxWaitMs) {
+        return fetchParams(replica, brokerEpoch, maxWaitMs, replica < 0 ? "HIGH_WATERMARK" : "LOG_END");
+    }
+
+    static Object fetchParams(int replica, long brokerEpoch, long maxWaitMs, String isolated) {
         Class<?> type = Reflect.type("org.apache.kafka.server.storage.log.FetchParams", "org.apache.kafka.storage.internals.log.FetchParams");
         Class<?> isolation = Reflect.type("org.apache.kafka.server.storage.log.FetchIsolation", "org.apache.kafka.storage.internals.log.FetchIsolation");
         int[] ints = {replica, 1, Integer.MAX_VALUE};
@@ -245,7 +249,7 @@ final class Kafka {
             if (p == long.class)
                 return longs[used[1]++];
             if (p == isolation)
-                return Reflect.enumOf(isolation, replica < 0 ? "HIGH_WATERMARK" : "LOG_END");
+                return Reflect.enumOf(isolation, isolated);
             if (p == boolean.class)
                 return false;
             return replica < 0 ? Optional.of(CONSUMER) : Optional.empty();

@@ -113,6 +113,7 @@ final class Moving {
             if (round > MOST_ROUNDS)
                 throw new IllegalStateException("the copy does not end");
         }
+        Reflect.call(prepare(), "doWork");  // the thread has nothing left to do
         broker.deleteFiles();
     }
 }

@@ -65,10 +65,22 @@ final class Questions {
     private void askAll() {
         if (broker.isMeasured())
             askForMetrics();
+        ask("sameAs", List.of(), () -> {
+            Object one = null;
+            boolean told = partition.equals(Scala.unwrap(Reflect.call(broker.replicaManager(), "onlinePartition", Broker.TOPIC_PARTITION))) && !partition.equals("t-0");
+            for (Object each : Scala.collection(Reflect.call(partition, "remoteReplicas"))) {
+                int follower = (Integer) Reflect.call(each, "brokerId");
+                told &= each.equals(Scala.unwrap(Reflect.call(partition, "getReplica", follower))) && !each.equals(partition) && !each.equals(one);
+                one = each;
+            }
+            return told;
+        });
         ask("printed", List.of(), () -> found(PRINTED, partition));
         long end = (Long) Reflect.call(log, "logEndOffset");
         for (long offset : new long[] {-2, end + 1})
-            ask("deleteBelow", List.of(offset), () -> Reflect.call(Reflect.call(partition, "deleteRecordsOnLeader", offset), "lowWatermark"));
+            ask("deleteBelow", List.of(offset), () -> Requests.deleted(broker.replicaManager(), Broker.TOPIC_PARTITION, offset, new Object[1]).name());
+        boolean topicIdKnown = Scala.unwrap(Reflect.call(log, "topicId")) != null;
+        Refusals.of(broker.replicaManager(), topicIdKnown).forEach((request, error) -> ask("refuses", List.of(request), () -> error));
         ask("producers", List.of(), () -> Reflect.call(Reflect.call(partition, "activeProducerState"), "activeProducers"));
         Object copy = Scala.unwrap(Reflect.call(partition, "futureLog"));
         Object start = copy == null ? Long.MAX_VALUE : Reflect.call(copy, "logStartOffset");

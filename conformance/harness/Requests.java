@@ -7,6 +7,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import org.apache.kafka.common.TopicIdPartition;
+import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.protocol.Errors;
 import org.apache.kafka.common.requests.FetchRequest;
 import scala.jdk.javaapi.CollectionConverters;
@@ -32,6 +33,7 @@ final class Requests {
 
     /** The answer to a consumer that waits for the record at an offset. */
     private Object[] consumed;
+    private boolean committed;
     private long offset;
 
     /** A purgatory of the ReplicaManager that is about to be made. */
@@ -95,7 +97,7 @@ final class Requests {
         sent.forEach(each -> mine.put(each, "waits"));
         last = null;
         Method append = Reflect.byName(replicaManager.getClass(), "appendRecords");
-        Reflect.invoke(replicaManager, append, ofAppend(replicaManager, append, records, acks, errors -> sent.forEach(each -> mine.put(each, errors.name()))));
+        Reflect.invoke(replicaManager, append, ofAppend(replicaManager, append, PARTITION, records, acks, errors -> sent.forEach(each -> mine.put(each, errors.name()))));
         Reflect.call(replicaManager, "tryCompleteActions");
         if (last != null)
             waiting.put(sent.get(0), last);
@@ -107,7 +109,7 @@ final class Requests {
         }
     }
 
-    private static Object[] ofAppend(Object replicaManager, Method append, Object records, int acks, java.util.function.Consumer<Errors> answer) {
+    static Object[] ofAppend(Object replicaManager, Method append, TopicIdPartition partition, Object records, int acks, java.util.function.Consumer<Errors> answer) {
         Class<?>[] types = append.getParameterTypes();
         Type[] generic = append.getGenericParameterTypes();
         Object[] arguments = new Object[types.length];
@@ -115,7 +117,7 @@ final class Requests {
         for (int number = 0; number < types.length; number++) {
             boolean first = !seen.contains(types[number]);
             seen.add(types[number]);
-            Object key = generic[number].getTypeName().contains("TopicIdPartition") ? PARTITION : Broker.TOPIC_PARTITION;
+            Object key = generic[number].getTypeName().contains("TopicIdPartition") ? partition : partition.topicPartition();
             arguments[number] = ofAppend(types[number], first, key, records, acks, answer);
             if (arguments[number] == null)
                 arguments[number] = Reflect.call(replicaManager, "appendRecords$default$" + (number + 1));
@@ -179,17 +181,22 @@ final class Requests {
     void deleteRecords(Object replicaManager, long offset, long reached) {
         Object[] answer = {null};
         deletions.put(reached, answer);
+        Errors error = deleted(replicaManager, Broker.TOPIC_PARTITION, offset, answer);
+        if (error != Errors.NONE)
+            throw error.exception();
+    }
+
+    /** The error that DeleteRecords is answered with; none if it is not answered yet. */
+    static Errors deleted(Object replicaManager, TopicPartition partition, long offset, Object[] answer) {
         scala.Function1<Object, Object> callback = answered -> {
             answer[0] = values(answered).iterator().next();
             return BoxedUnit.UNIT;
         };
         Method delete = Reflect.byName(replicaManager.getClass(), "deleteRecords");
-        Object offsets = CollectionConverters.asScala(Map.of(Broker.TOPIC_PARTITION, offset));
+        Object offsets = CollectionConverters.asScala(Map.of(partition, offset));
         Reflect.invoke(replicaManager, delete, Reflect.supply(delete.getParameterTypes(), type ->
             type == long.class ? (Object) SOME_MS : type == boolean.class ? (Object) false : type == scala.Function1.class ? callback : offsets));
-        Errors error = answer[0] == null ? Errors.NONE : Errors.forCode((Short) Reflect.call(answer[0], "errorCode"));
-        if (error != Errors.NONE)
-            throw error.exception();
+        return answer[0] == null ? Errors.NONE : Errors.forCode((Short) Reflect.call(answer[0], "errorCode"));
     }
 
     /** The offset that ListOffsets finds for a follower by one of its special timestamps. An error is thrown. */
@@ -212,12 +219,21 @@ final class Requests {
         return answer[0];
     }
 
-    /** A consumer waits for the record behind the high watermark, until something wakes it; unless one waits already. */
-    void consume(Object replicaManager, long highWatermark) {
+    /**
+     * A consumer waits for the record behind the high watermark, until something wakes it; unless one waits already. It names the leader epoch, and
+     * that of the record before, as far as the broker has one (KIP-320). Every second one reads what transactions have committed: without these, the same.
+     */
+    void consume(Object replicaManager, long highWatermark, int leaderEpoch, Object log) {
         if (consumed != null)
             return;
         offset = highWatermark;
-        consumed = fetched(replicaManager, -1, -1, new FetchRequest.PartitionData(Broker.TOPIC_ID, offset, 0, 1, Optional.empty(), Optional.empty()));
+        Optional<Integer> last = Optional.empty();
+        for (Object each : Scala.collection(Reflect.call(Scala.unwrap(Reflect.call(log, "leaderEpochCache")), "epochEntries")))
+            if (((Number) Reflect.get(each, "startOffset")).longValue() < offset)
+                last = Optional.of(((Number) Reflect.get(each, "epoch")).intValue());
+        committed = !committed;
+        Object parameters = Kafka.fetchParams(-1, -1, SOME_MS, committed ? "TXN_COMMITTED" : "HIGH_WATERMARK");
+        consumed = fetched(replicaManager, PARTITION, parameters, new FetchRequest.PartitionData(Broker.TOPIC_ID, offset, 0, 1, Optional.of(leaderEpoch), last));
     }
 
     /** The offset for which a consumer waits, and the record that it got, or null; shown once. Null if it was woken for nothing. */
@@ -231,6 +247,10 @@ final class Requests {
 
     /** The answer to a fetch, once there is one. */
     private static Object[] fetched(Object replicaManager, int replica, long brokerEpoch, FetchRequest.PartitionData asked) {
+        return fetched(replicaManager, PARTITION, Kafka.fetchParams(replica, brokerEpoch, SOME_MS), asked);
+    }
+
+    static Object[] fetched(Object replicaManager, TopicIdPartition partition, Object parameters, FetchRequest.PartitionData asked) {
         Object[] answer = {null};
         scala.Function1<Object, Object> callback = answered -> {
             answer[0] = ((scala.Tuple2<?, ?>) Scala.collection(answered).iterator().next())._2();
@@ -240,9 +260,9 @@ final class Requests {
         Reflect.invoke(replicaManager, fetch, Reflect.supply(fetch.getParameterTypes(), type -> {
             switch (type.getSimpleName()) {
                 case "FetchParams":
-                    return Kafka.fetchParams(replica, brokerEpoch, SOME_MS);
+                    return parameters;
                 case "Seq":
-                    return Scala.list(List.of(new scala.Tuple2<>(PARTITION, asked)));
+                    return Scala.list(List.of(new scala.Tuple2<>(partition, asked)));
                 case "Function1":
                     return callback;
                 default:

@@ -42,6 +42,7 @@ REAL: Mapping[str, str] = {
     "shut_down": "LogManager#shutdown",
     "restart": "LogManager#startup",
     "checkpoint": "ReplicaManager#checkpointHighWatermarks",
+    "spoil": "AbstractFetcherThread#doWork, with an answer that it cannot take",
     "move": "ReplicaManager#alterReplicaLogDirs, ReplicaAlterLogDirsThread#doWork",
 }
 OF_THE_CONTROLLER = "ReplicationControlManager and ClusterControlManager"
