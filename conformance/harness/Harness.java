@@ -229,7 +229,7 @@ public final class Harness {
         while (brokers.size() < o.get("brokers").asInt())
             brokers.add(new Broker(brokers.size(), clock, new File(folder, "b" + brokers.size()), topicConfig));
         for (Broker each : brokers) {
-            each.reset(reconfigured, o.get("fetch_records").asInt());
+            each.reset(reconfigured, o.path("fetch_records").asInt(1));
             each.moving.ahead = o.path("copied_ahead").asBoolean();
         }
         return null;
