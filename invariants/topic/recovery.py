@@ -89,7 +89,7 @@ def removed_replicas_can_be_deleted(topic: Topic, broker: int, partition: int) -
     Source: kafka.controller.KafkaController#stopOldReplicasOfReassignedPartition (0.9.0.0 to 2.3).
     """
     node = topic.nodes[partition]
-    if node.target or not node.assignment or broker in node.assignment:
+    if broker in node.assignment:
         return True
     if topic.brokers[broker].replicas[partition].role is Role.NONE:
         return True

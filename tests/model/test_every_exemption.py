@@ -19,6 +19,8 @@ from highwater.invariants.partition import agreement, divergence
 from highwater.invariants.partition import clients as clients_of_partition
 from highwater.invariants.partition import liveness as liveness_of_partition
 from highwater.invariants.partition import records as records_of_partition
+from highwater.invariants.topic import recovery as topics
+from highwater.invariants.topic import safety as safety_of_topic
 from highwater.model.controller.brokers import Role
 from highwater.model.controller.context import Step
 from highwater.model.controller.releases import REPAIRED
@@ -31,8 +33,9 @@ from highwater.model.partition.bounds import PartitionBounds
 from highwater.model.partition.messages import Fetch, Stage
 from highwater.model.partition.releases import PRESETS as OF_RELEASES
 from highwater.model.partition.state import Process, Standing
+from highwater.model.topic.releases import PRESETS as OF_TOPICS
 from tests.model.controller.walk import Walk
-from tests.model.test_every_property import KRAFT, PARTITION, R0, R1, changed, system_of
+from tests.model.test_every_property import KRAFT, PARTITION, R0, R1, TOPIC, changed, system_of
 
 Changes = Mapping[str, Any]
 NONE: Changes = {}
@@ -44,6 +47,7 @@ SIZES = {"brokers": 2, "log_length_max": 2, "records_max": 2, "leader_epoch_max"
 SETTINGS = OF_RELEASES["repaired"], PartitionBounds(**SIZES)
 OF_TWO = OF_RELEASES["repaired"], PartitionBounds(**SIZES, min_insync_replicas=2)
 (IN_KRAFT,) = system_of(KRAFT, "leaders_are_in_the_isr").initial
+(IN_TOPIC,) = system_of(TOPIC, "epochs_have_one_leader").initial
 COUNTS_WHO_WAS_OUTSIDE: KraftProtocol = PRESETS["kafka-4.0"]
 
 
@@ -479,6 +483,36 @@ OF_PARTITION = [
         (1, 0),
     ),
 ]
+
+OUTSIDE = {"nodes.0.leadership.isr": {0}}
+NO_MEMBER = {"live": {1}}
+
+OF_TOPIC = [
+    Case(topics.replicas_can_be_in_sync, (OUTSIDE,), (NO_MEMBER,), (1, 0)),
+    Case(
+        topics.preferred_leaders_can_lead,
+        ({"nodes.0.leadership.leader": 1},),
+        ({"nodes.0.leadership.isr": {1}, "live": {0}},),
+        (0,),
+    ),
+    Case(
+        topics.reassignments_can_be_asked_for,
+        ({"nodes.1.target": (1, 0)},),
+        ({"nodes.0.target": (1, 0)},),
+        (0, OF_TOPICS["kafka-2.3"]),
+    ),
+    Case(
+        safety_of_topic.known_dead_brokers_lead_nothing,
+        ({"context.live": {1}},),
+        ({"context.partitions.0.led": False},),
+        (0,),
+    ),
+]
+
+
+@pytest.mark.parametrize("case", OF_TOPIC, ids=lambda case: case.holds.name)
+def test_a_property_of_a_topic_exempts_what_it_should(case: Case) -> None:
+    exempts(IN_TOPIC, case)
 
 
 @pytest.mark.parametrize("case", OF_PARTITION, ids=lambda case: case.holds.name)
