@@ -80,6 +80,22 @@ def followers_have_a_fetcher(topic: Topic, broker: int, partition: int) -> bool 
     return Witness("b{broker} follows for p{partition}, and does not fetch it", broker=broker, partition=partition)
 
 
+@invariant(broker=brokers, partition=partitions)
+def only_known_leaders_are_asked_to_lead(topic: Topic, broker: int, partition: int) -> bool | Witness:
+    """The controller asks a broker to lead only if it knows leader and ISR.
+
+    Kind: state.
+    When false: a new replica was asked to lead, by a leadership that only ZooKeeper has.
+    Source: kafka.controller.ReplicaStateMachine#handleStateChange (0.9.0.0 to 1.0).
+    """
+    if topic.context.partitions[partition].led:
+        return True
+    orders = [request[partition] for request in topic.queues[broker]]
+    if not any(order is not None and order.leader == broker for order in orders):
+        return True
+    return Witness("b{broker} is asked to lead p{partition} as a new replica", broker=broker, partition=partition)
+
+
 @invariant()
 def only_failed_partitions_pause(topic: Topic) -> bool | Witness:
     """No more partitions are paused than errors have come with responses.

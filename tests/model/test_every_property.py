@@ -27,7 +27,7 @@ from highwater.model.quorum_reference.kip_853.state import ServerRole as Place
 from highwater.model.quorum_reference.state import Entry, ServerRole
 from highwater.model.requests.state import Answer as Answered
 from highwater.model.requests.state import Phase
-from highwater.model.topic.state import Fetch
+from highwater.model.topic.state import Fetch, Order
 from highwater.model.topic.state import Role as Leading
 from tests.gallery import FILES, loaded
 from tests.model.controller.test_properties import FALSE as FALSE_OF_CONTROLLER
@@ -191,6 +191,11 @@ FALSE: list[tuple[Model, str, Mapping[str, Any]]] = [
     (TOPIC, "replicas_are_spread_evenly", {"nodes.0.assignment": (1, 0)}),
     (TOPIC, "epochs_have_one_leader", {"brokers.1.replicas.0.role": Leading.LEADER}),
     (TOPIC, "known_dead_brokers_lead_nothing", {"context.live": frozenset({1})}),
+    (
+        TOPIC,
+        "only_known_leaders_are_asked_to_lead",
+        {"context.partitions.0.led": False, "queues.0": ((Order(stop=False, leader=0, leader_epoch=0), None),)},
+    ),
     (TOPIC, "only_failed_partitions_pause", {"brokers.1.replicas.0.fetch": Fetch.PAUSED}),
     (TOPIC, "reassignments_can_complete", {"nodes.0.target": (1, 0)}),
     (TOPIC, "removed_replicas_can_be_deleted", {"nodes.0.assignment": (0,)}),
