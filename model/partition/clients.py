@@ -31,7 +31,7 @@ def epoch_error(replica: Replica, current_epoch: int, *, leads: bool, of_leader:
         current_epoch: the client's; -1 if it names none, as before KIP-320.
         leads: whether the broker presumes leadership.
         of_leader: whether the client wants an answer from the leader only.
-    Source: kafka.cluster.Partition#checkCurrentLeaderEpoch, #getLocalLog (2.1 to 4.4); KIP-320.
+    Source: kafka.cluster.Partition#checkCurrentLeaderEpoch (2.1 to 4.4), #getLocalLog (2.4 to 4.4); KIP-320.
     """
     if current_epoch != NO_EPOCH and current_epoch != replica.leader_epoch:
         older = current_epoch < replica.leader_epoch
