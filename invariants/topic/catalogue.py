@@ -11,6 +11,7 @@ TOPIC: tuple[Property, ...] = (
     safety.known_dead_brokers_lead_nothing,
     safety.followers_have_a_fetcher,
     safety.only_known_leaders_are_asked_to_lead,
+    safety.dead_threads_have_partitions,
     safety.only_failed_partitions_pause,
     recovery.partitions_can_be_led,
     recovery.replicas_can_be_in_sync,

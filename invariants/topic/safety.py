@@ -96,6 +96,20 @@ def only_known_leaders_are_asked_to_lead(topic: Topic, broker: int, partition: i
     return Witness("b{broker} is asked to lead p{partition} as a new replica", broker=broker, partition=partition)
 
 
+@invariant(broker=brokers, leader=brokers)
+def dead_threads_have_partitions(topic: Topic, broker: int, leader: int) -> bool | Witness:
+    """A fetcher thread that has died is kept only as long as it has partitions.
+
+    Kind: state.
+    When false: what the broker is to fetch from this leader later is given to a dead thread.
+    Source: kafka.server.AbstractFetcherManager#shutdownIdleFetcherThreads (0.9.0.0 to 3.9).
+    """
+    ours = topic.brokers[broker]
+    if leader not in ours.dead_threads or any(replica.source == leader for replica in ours.replicas):
+        return True
+    return Witness("b{broker} keeps a dead thread for b{leader}", broker=broker, leader=leader)
+
+
 @invariant()
 def only_failed_partitions_pause(topic: Topic) -> bool | Witness:
     """No more partitions are paused than errors have come with responses.

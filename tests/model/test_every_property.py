@@ -196,6 +196,7 @@ FALSE: list[tuple[Model, str, Mapping[str, Any]]] = [
         "only_known_leaders_are_asked_to_lead",
         {"context.partitions.0.led": False, "queues.0": ((Order(stop=False, leader=0, leader_epoch=0), None),)},
     ),
+    (TOPIC, "dead_threads_have_partitions", {"brokers.0.dead_threads": {0}}),
     (TOPIC, "only_failed_partitions_pause", {"brokers.1.replicas.0.fetch": Fetch.PAUSED}),
     (TOPIC, "reassignments_can_complete", {"nodes.0.target": (1, 0)}),
     (TOPIC, "removed_replicas_can_be_deleted", {"nodes.0.assignment": (0,)}),
