@@ -78,6 +78,13 @@ def ways(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[..., Any]], None
     return lambda explore: monkeypatch.setattr(checking, "_ENGINES", {checking.Engine.LOCAL: explore})
 
 
+def test_claims_are_checked_side_by_side_in_plain_python(highwater: Callable[..., Any], write_spec: Write) -> None:
+    paths = [write_spec(name) for name in ("one.toml", "another.toml")]
+    result = highwater("check", "--engine", "python", "--jobs", "2", *map(str, paths))
+    assert result.exit_code == 0, result.stderr
+    assert "2 claims: 2 met" in result.stdout
+
+
 def test_a_process_that_is_killed_is_an_error_of_its_claim_alone(
     highwater: Callable[..., Any], write_spec: Write, ways: Callable[..., None]
 ) -> None:

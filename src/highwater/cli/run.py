@@ -187,7 +187,9 @@ class Run:
         from highwater.claims.side_by_side import SideBySide
 
         wanted = self._wanted
-        workers = wanted.workers or max(1, (os.cpu_count() or 1) // jobs)
+        workers = wanted.workers
+        if workers is None and wanted.engine is Engine.LOCAL:
+            workers = max(1, (os.cpu_count() or 1) // jobs)
         budget = attrs.evolve(wanted.budget, sharers=jobs)
 
         def check(spec: Spec, on_progress: Callable[[Progress], None]) -> Result:
