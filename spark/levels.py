@@ -273,7 +273,8 @@ class Levels:
         }
         columns["orbit"] = orbits.astype(np.int32)
         sink = io.BytesIO()
-        pq.write_table(pa.table(columns), sink, **PARQUET)
+        table = pa.Table.from_arrays([_array(column) for column in columns.values()], [*columns])
+        pq.write_table(table, sink, **PARQUET)
         data = sink.getbuffer()
         file = f"{depth:05d}/part-{partition:05d}-{uuid.uuid4().hex[:12]}.parquet"
         self._folder.write(f"levels/{file}", data)
@@ -288,8 +289,8 @@ class Levels:
         data = self._folder.read(f"levels/{file.name}")
         if hashlib.sha256(data).hexdigest() != file.sha256:
             raise CheckpointError(f"{self.uri}/levels/{file.name}: is damaged: its checksum does not match")
-        table = pq.read_table(pa.BufferReader(data), columns=list(columns), use_threads=False)
-        return [table.column(name).to_numpy() for name in columns]
+        table = pq.ParquetFile(pa.BufferReader(data)).read(columns=list(columns), use_threads=False)
+        return [_numbers(table.column(name)) for name in columns]
 
     def words_of(self, file: LevelFile, words: int) -> list[np.ndarray]:
         """The columns of words of a file."""
@@ -319,6 +320,22 @@ class Levels:
     def _sealed(self, name: str) -> tuple[dict[str, Any], str]:
         """A manifest, and its hash."""
         return unseal(self._folder.read(name), f"{self.uri}/{name}", "a search with --engine spark")
+
+
+# Numbers in and out of Arrow by their buffers: its own conversions import pandas, 50 MiB in each Python worker
+
+
+def _array(numbers: np.ndarray) -> pa.Array:
+    whole = np.ascontiguousarray(numbers)
+    return pa.Array.from_buffers(pa.from_numpy_dtype(whole.dtype), len(whole), [None, pa.py_buffer(whole)])
+
+
+def _numbers(column: pa.ChunkedArray) -> np.ndarray:
+    kind = np.dtype(column.type.to_pandas_dtype())
+    chunks = [
+        np.frombuffer(chunk.buffers()[1], kind, len(chunk), chunk.offset * kind.itemsize) for chunk in column.chunks
+    ]
+    return chunks[0] if len(chunks) == 1 else np.concatenate([np.zeros(0, kind), *chunks])
 
 
 def _level_file(depth: int) -> str:

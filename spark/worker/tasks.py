@@ -33,7 +33,6 @@ from typing import Any, TypeVar
 
 import attrs
 import numpy as np
-import pyarrow as pa
 
 from highwater.explorer.blame import ModelError
 from highwater.explorer.partitioned.worker import PartitionWorker
@@ -212,7 +211,6 @@ def worker_of(search: Search) -> PartitionWorker:
     global _kept
     if _kept is None or _kept[0] != search.name:
         forget_mapped()
-        pa.set_memory_pool(pa.system_memory_pool())  # Arrow's own begins with a GiB of address space
         _kept = None
         here = f"the executor {os.uname().nodename}"
         if others := [f"{name} {version}" for name, version in versions().items() if search.versions[name] != version]:
