@@ -134,7 +134,8 @@ final class Questions {
             for (long offset = (Long) Reflect.call(log, "logStartOffset"); offset <= end + 1; offset++)
                 for (int last = NO_EPOCH; last <= leaderEpoch; last++)
                     read(follower, offset, leaderEpoch, last);
-            earlierIncarnation(follower, end);
+            if (Arrays.stream(each.getClass().getDeclaredMethods()).anyMatch(method -> method.getName().equals("updateFetchStateOrThrow")))
+                earlierIncarnation(follower, end);
             break;
         }
         read(STRANGER, end, leaderEpoch, NO_EPOCH);
@@ -204,6 +205,7 @@ final class Questions {
     }
 
     /** A fetch that would count, if the follower had not registered again since. */
+    /** Since 3.7 a leader refuses fetches of a follower's earlier incarnation (Replica#updateFetchStateOrThrow). */
     private void earlierIncarnation(int follower, long end) {
         Long epoch = broker.aliveEpoch(follower);
         if (epoch != null && epoch > 0)

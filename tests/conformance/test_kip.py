@@ -84,4 +84,4 @@ def test_the_trace_of_a_flaw_is_what_the_release_does_and_not_what_the_patched_c
     (divergence,) = of_the_patch.divergences
     assert (len(divergence.trace), str(divergence.action)) == (9, "learn_leadership(broker b0, epoch e2)")
     parted = {each.field for each in divergence.differences}
-    assert parted == {"b0.follower b1 log end offset", "b0.follower b1 broker epoch"}
+    assert {"b0.follower b1 log end offset", "b0.follower b1 broker epoch"} <= parted
