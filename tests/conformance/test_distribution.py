@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from highwater.cli.main import main
-from highwater.conformance import disk, distribution
+from highwater.conformance import disk_reader, distribution
 from highwater.conformance.distribution import KafkaError, find, java
 from tests.harm import foreign, linked
 
@@ -188,14 +188,14 @@ def test_the_jar_must_be_of_the_release_that_was_asked_for(maven: Maven, tmp_pat
 
 
 def test_disks_are_read_by_the_newest_kept_and_known_release(maven: Maven, tmp_path: Path) -> None:
-    assert disk.reader_release() == "4.4.0"
+    assert disk_reader.reader_release() == "4.4.0"
     for release in ("3.9.1", "4.0.2", "4.1.1", "99.9.9"):
         maven.names(jar(tmp_path / "libs", f"kafka_2.13-{release}.jar"))
         find(release)
-    assert disk.reader_release() == "4.1.1"
+    assert disk_reader.reader_release() == "4.1.1"
     plain(maven.kept)
     plain(maven.kept.with_name("kafka-4.2.0.classpath"))
-    assert disk.reader_release() == "4.0.2"
+    assert disk_reader.reader_release() == "4.0.2"
 
 
 @pytest.mark.parametrize("variable", ["XDG_CACHE_HOME", "HIGHWATER_CACHE"])

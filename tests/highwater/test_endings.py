@@ -104,7 +104,7 @@ COMMANDS = {
     "repair": ("highwater.claims.spec.load_spec", ["repair", "SPEC"]),
     "reproduce": ("highwater.reports.replaying.only_entry", ["reproduce", "REPORT", "--kafka", "FOLDER"]),
     "walk": ("highwater.cli.outputs.try_out", ["walk", "controller", "--kafka", "FOLDER"]),
-    "explain": ("highwater.claims.resolving.choose", ["explain", "HERE", "--kafka", "FOLDER"]),
+    "explain": ("highwater.cli.outputs.try_out", ["explain", "HERE", "--kafka", "FOLDER"]),
     "ask": ("highwater.asking.answering.answer", ["ask", "broker-away"]),
     "mcp": ("highwater.assistants.place.folders_below", ["mcp"]),
     "submit": ("highwater.claims.submitting.command", ["submit", "--print", "SPEC"]),
