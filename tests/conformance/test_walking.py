@@ -34,7 +34,7 @@ from highwater.conformance.walking import (
 )
 from tests.conformance.conftest import NEWEST
 
-CI_STEPS = 100_000
+CI_STEPS = 60_000
 FEWER_STEPS = 50_000  # find known defects again; new ones are looked for on the newest release
 CONTROLLER, WITH_ELR, QUORUM = Setting(Who.CONTROLLER), Setting(Who.CONTROLLER, elr=True), Setting(Who.QUORUM)
 ON_DISK = Setting(Who.QUORUM, log=Log.DISK)

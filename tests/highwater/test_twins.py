@@ -18,7 +18,7 @@ from highwater.explorer.verdict import Verdict
 from tests.gallery import FILES, loaded
 
 SPECS = Path(__file__).parents[2] / "specs"
-MOST_STATES = 1_000
+MOST_STATES = 500
 MOST_RULES = 2
 QUICK = (
     (
