@@ -61,8 +61,8 @@ def decision_of(
     Args:
         directories: whether the record names directories.
     """
-    for name, target, gone in _decisions(before, record, situation):
-        if record != NOTHING and is_alike(made_by(before, target, gone, situation), record):
+    for name, target, gone in _decisions(before, record, situation) if record != NOTHING else ():
+        if is_alike(made_by(before, target, gone, situation), record):
             return name
     if directories and record.replicas is None:
         clears = situation.directories_clear_elr and situation.rules.elr

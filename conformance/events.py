@@ -22,8 +22,8 @@ class Event:
         records: the types of the records that concern it.
         registration: the partition after it.
         steps: the controller's decisions; None if no decision makes these records.
-        beside: what else is to be said.
-        brokers: how the controller saw them.
+        brokers: how the controller sees and saw them.
+        beside: what more there is, such as what is missing.
     """
 
     offset: int
@@ -31,8 +31,8 @@ class Event:
     records: tuple[str, ...]
     registration: PartitionRegistration
     steps: tuple[str, ...] | None
+    brokers: Brokers = attrs.field(repr=False, eq=False)
     beside: str = ""
-    brokers: Brokers = attrs.field(factory=Brokers, repr=False, eq=False)
 
     @property
     def after(self) -> Recorded:

@@ -14,6 +14,7 @@ import attrs
 from highwater.conformance.controller_image import (
     MIN_ISR,
     OF_A_BROKER,
+    TOPIC,
     UNCLEAN,
     Brokers,
     Partitions,
@@ -26,16 +27,13 @@ from highwater.conformance.controller_image import (
 from highwater.conformance.decisions import NOTHING, Situation, decision_of, made_by, taken_out
 from highwater.conformance.disk import METADATA, Finding
 from highwater.conformance.events import DELETED, Event, together, with_moves
-from highwater.conformance.metadata_versions import preset_of_level
+from highwater.conformance.metadata_versions import directories_clear_elr, preset_of_level, rules_of
 from highwater.model.kraft.partition import PartitionChange, PartitionRegistration, merged
-from highwater.model.kraft.partition_change import Rules, ShrinkBump, Target
+from highwater.model.kraft.partition_change import Target
 from highwater.model.kraft.protocol import KraftProtocol, Reregistration
-from highwater.model.kraft.releases import PRESETS, RELEASES
-from highwater.model.language.definition import release_number
+from highwater.model.kraft.releases import PRESETS
 from highwater.model.partition.state import Standing
 
-NO_BUMP_LEVEL = 12  # of metadata.version: 3.6-IV0
-RECORDED_SHRINKS_FROM, KEPT_ELR_FROM = release_number("3.8"), release_number("4.3")
 MOST_RECORDS = 10_000
 """Of a batch. What a decision records beyond that stands in the next one (QuorumController#MAX_RECORDS_PER_BATCH)."""
 
@@ -75,10 +73,11 @@ class History(Mapping[str, list[Event]]):
         self.changes = 0
         self._events: dict[str, list[Event]] = {}
         self._brokers, self._partitions, self._settings = Brokers(), Partitions(), Settings()
-        self._rules = self._rules_now()
+        self._rules = rules_of(self.preset, None, elr=False)
         self._held: list[_Record] = []
         self._leaving: list[tuple[int, str]] = []
         self._joining: list[int] = []
+        self._other_min_isrs: set[str] = set()
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._events)
@@ -134,6 +133,7 @@ class History(Mapping[str, list[Event]]):
         ]
         self._joining = [broker for broker, decision, _ in about if decision == "unfence"]
         self._leaving = [(broker, decision) for broker, decision, _ in about if decision != "unfence"]
+        self._other_min_isrs.clear()
         for record in records:
             self._replay(record, explained=True)
         for broker, decision, record in about:
@@ -159,9 +159,11 @@ class History(Mapping[str, list[Event]]):
                 self._settings.take_feature(fields)
                 if self._follows and self._settings.level is not None:
                     self.preset = preset_of_level(self._settings.level)
-                self._rules = self._rules_now()
+                self._rules = rules_of(self.preset, self._settings.level, elr=self._settings.elr)
             case "ConfigRecord":
                 self._settings.take_configuration(fields)
+                if fields["name"] == MIN_ISR:
+                    self._other_min_isrs.add(fields["resourceName"] if fields["resourceType"] == TOPIC else "")
             case "ClearElrRecord":
                 self._clear_elr(record)
             case "PartitionRecord":
@@ -197,13 +199,16 @@ class History(Mapping[str, list[Event]]):
         self._note(name, record, None if decision is None else (decision,))
 
     def _clear_elr(self, record: _Record) -> None:
-        """Source: ReplicationControlManager#removeTopicElrs (4.0.0 to 4.4.0)."""
-        topic = record.fields.get("topicName")
+        """Source: ConfigurationControlManager#createClearElrRecordsAsNeeded, ReplicationControlManager#removeTopicElrs
+        (4.0.0 to 4.4.0).
+        """
+        topic = record.fields.get("topicName") or ""
+        steps = ("set_min_isr",) if topic in self._other_min_isrs else None
         for name in self._partitions.of_topic(topic) if topic else [*self._partitions]:
             known = self._partitions.get(name)
             if known is not None and (known.elr or known.last_known_elr):
                 self._partitions.put(name, merged(known, PartitionChange(elr=(), last_known_elr=())))
-                self._note(name, record, ("set_min_isr",))
+                self._note(name, record, steps)
 
     def _expect_fenced(self, record: _Record) -> None:
         """Source: BrokerHeartbeatManager#calculateNextBrokerState (3.5.1 to 4.4.0)."""
@@ -226,10 +231,6 @@ class History(Mapping[str, list[Event]]):
     @property
     def _protocol(self) -> KraftProtocol:
         return PRESETS[self.preset]
-
-    @property
-    def _release(self) -> tuple[int, ...]:
-        return RELEASES[self.preset].number
 
     @property
     def _leaves_to_register(self) -> bool:
@@ -263,7 +264,7 @@ class History(Mapping[str, list[Event]]):
 
         return Situation(
             rules=self._rules,
-            directories_clear_elr=self._release < KEPT_ELR_FROM,
+            directories_clear_elr=directories_clear_elr(self.preset),
             min_isr=min_isr if factor is None else min(min_isr, factor),
             unclean=self._settings.of(topic, UNCLEAN, "false") == "true",
             standing=brokers.standing,
@@ -271,14 +272,6 @@ class History(Mapping[str, list[Event]]):
             leaving=self._leaving,
             joining=self._joining,
         )
-
-    def _rules_now(self) -> Rules:
-        """The release's rules, with the features of the cluster."""
-        level, bump = self._settings.level, self._protocol.shrink_bump
-        if level is not None:
-            recorded = ShrinkBump.RECORDED if self._release >= RECORDED_SHRINKS_FROM else ShrinkBump.ASKED_FOR
-            bump = recorded if level < NO_BUMP_LEVEL else ShrinkBump.NEVER
-        return attrs.evolve(self._protocol.rules, elr=self._settings.elr, shrink_bump=bump)
 
     def _note(self, name: str, record: _Record, steps: tuple[str, ...] | None, beside: str = "") -> None:
         known = self._partitions.get(name)
@@ -289,7 +282,7 @@ class History(Mapping[str, list[Event]]):
         self, record: _Record, after: PartitionRegistration, steps: tuple[str, ...] | None, beside: str = ""
     ) -> Event:
         kinds = (record.kind,) if record.kind else ()
-        return Event(record.offset, record.time, kinds, after, steps, beside, self._brokers)
+        return Event(record.offset, record.time, kinds, after, steps, self._brokers, beside)
 
     def _add(self, name: str, event: Event) -> None:
         events = self._events.setdefault(name, [])

@@ -4,8 +4,14 @@ from __future__ import annotations
 
 from bisect import bisect_right
 
-from highwater.model.kraft.releases import RELEASES
-from highwater.model.language.definition import up_to
+import attrs
+
+from highwater.model.kraft.partition_change import Rules, ShrinkBump
+from highwater.model.kraft.releases import PRESETS, RELEASES
+from highwater.model.language.definition import release_number, up_to
+
+NO_BUMP_LEVEL = 12  # of metadata.version: 3.6-IV0
+RECORDED_SHRINKS_FROM, KEPT_ELR_FROM = release_number("3.8"), release_number("4.3")
 
 FIRST_LEVELS = {
     1: "3.0",
@@ -43,3 +49,21 @@ def preset_of_level(level: int) -> str:
     """
     last = up_to(release_of_level(level) or "3.3")
     return [name for name, release in RELEASES.items() if release.number <= last][-1]
+
+
+def rules_of(preset: str, level: int | None, *, elr: bool) -> Rules:
+    """The rules of a preset in a cluster with these features; `level` is None if metadata.version is not recorded."""
+    rules = PRESETS[preset].rules
+    if level is None:
+        return attrs.evolve(rules, elr=elr)
+    recorded = RELEASES[preset].number >= RECORDED_SHRINKS_FROM
+    bump = ShrinkBump.RECORDED if recorded else ShrinkBump.ASKED_FOR
+    return attrs.evolve(rules, elr=elr, shrink_bump=bump if level < NO_BUMP_LEVEL else ShrinkBump.NEVER)
+
+
+def directories_clear_elr(preset: str) -> bool:
+    """Whether a record that assigns directories is made as if there were no ELR.
+
+    Source: org.apache.kafka.controller.ReplicationControlManager#handleAssignReplicasToDirs (4.1.1; mended in 4.3.0).
+    """
+    return RELEASES[preset].number < KEPT_ELR_FROM

@@ -67,13 +67,13 @@ final class Questions {
             askForMetrics();
         ask("sameAs", List.of(), () -> {
             Object one = null;
-            boolean told = partition.equals(Scala.unwrap(Reflect.call(broker.replicaManager(), "onlinePartition", Broker.TOPIC_PARTITION))) && !partition.equals("t-0");
+            boolean apart = partition.equals(Scala.unwrap(Reflect.call(broker.replicaManager(), "onlinePartition", Broker.TOPIC_PARTITION))) && !partition.equals("t-0");
             for (Object each : Scala.collection(Reflect.call(partition, "remoteReplicas"))) {
                 int follower = (Integer) Reflect.call(each, "brokerId");
-                told &= each.equals(Scala.unwrap(Reflect.call(partition, "getReplica", follower))) && !each.equals(partition) && !each.equals(one);
+                apart &= each.equals(Scala.unwrap(Reflect.call(partition, "getReplica", follower))) && !each.equals(partition) && !each.equals(one);
                 one = each;
             }
-            return told;
+            return apart;
         });
         ask("printed", List.of(), () -> found(PRINTED, partition));
         long end = (Long) Reflect.call(log, "logEndOffset");
