@@ -44,7 +44,9 @@ def epochs_have_one_leader(topic: Topic, partition: int) -> bool | Witness:
         for broker in topic.brokers
         if broker.replicas[partition].role is Role.LEADER
     ]
-    return len(set(leading)) == len(leading) or Witness("two brokers lead p{partition}", partition=partition)
+    return len(set(leading)) == len(leading) or Witness(
+        "two brokers lead p{partition} in one leader epoch", partition=partition
+    )
 
 
 @invariant(partition=partitions)
