@@ -13,6 +13,7 @@ import importlib.resources
 import importlib.util
 import json
 import os
+import re
 import sys
 import sysconfig
 import time
@@ -22,11 +23,14 @@ from enum import Enum
 from functools import cache
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import attrs
 
 from highwater.explorer.kept_files import make_folder, own_folder, read, write
+
+if TYPE_CHECKING:  # imports much
+    from importlib.metadata import Distribution
 
 HOUSE = Path(__file__).parent.parent
 """The folder of the package `highwater`, in which everything of Highwater is."""
@@ -332,27 +336,39 @@ def _version_of(top: str) -> dict[str, str]:
     for as long as the same distributions of the same versions are installed beside the module.
     """
     spec = spec_of(top)
+    inside = Path(str(spec and spec.origin)).parent
+    folder = inside.parent if spec and spec.submodule_search_locations is not None else inside
     try:
-        inside = Path(str(spec and spec.origin)).parent
-        folder = inside.parent if spec and spec.submodule_search_locations is not None else inside
         beside = sorted(name for name in os.listdir(folder) if name.endswith((".dist-info", ".egg-info")))
     except OSError:
-        return dict(_found_version_of(top))
+        return dict(_found_version_of(top, ()))
     key = digest(name.encode() for name in (top, str(folder), *beside))
-    return dict(_kept(key, lambda: _found_version_of(top)))
+    return dict(_kept(key, lambda: _found_version_of(top, [folder / name for name in beside])))
 
 
-def _found_version_of(top: str) -> list[list[str]]:
-    """Asking for one distribution by name is much faster than listing all."""
+def _found_version_of(top: str, beside: Iterable[Path]) -> list[list[str]]:
+    """Most often one of the distributions beside a module is called much as the module is, so that few are looked at:
+    listing what all have takes a third of a second.
+    """
     from importlib import metadata  # imports much
 
-    try:
-        named = metadata.distribution(top)
-        if any(file.parts[0] in (top, f"{top}.py") for file in named.files or ()):
-            return [[named.name, named.version]]
-    except metadata.PackageNotFoundError:
-        pass
+    for path in sorted(beside, key=lambda path: not path.name.lower().startswith(top.lower())):
+        found = metadata.Distribution.at(path)
+        if _has(found, top):
+            return [[found.name, found.version]]
     return [[name, metadata.version(name)] for name in metadata.packages_distributions().get(top, ())]
+
+
+def _has(distribution: Distribution, top: str) -> bool:
+    """Whether a distribution says that it installs a top-level module: by the list of these, or by that of its files,
+    which is not parsed.
+    """
+    declared = (distribution.read_text("top_level.txt") or "").split()
+    return top in declared or bool(
+        re.search(
+            rf"^{re.escape(top)}(/|\.py,|\.([\w-]+\.)?(so|pyd),)", distribution.read_text("RECORD") or "", re.MULTILINE
+        )
+    )
 
 
 def _read(spec: ModuleSpec) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -47,8 +48,10 @@ def test_a_version_is_looked_up_once_and_again_when_another_is_installed(
     for folder in (site, tmp_path):
         monkeypatch.syspath_prepend(str(folder))
     asked: list[str] = []
-    look_up = importlib.metadata.distribution
-    monkeypatch.setattr(importlib.metadata, "distribution", lambda name: asked.append(name) or look_up(name))
+    look_up = sources._found_version_of
+    monkeypatch.setattr(
+        sources, "_found_version_of", lambda top, beside: [asked.append(top), look_up(top, beside)].pop()
+    )
 
     def version() -> str:
         forget()
@@ -60,6 +63,31 @@ def test_a_version_is_looked_up_once_and_again_when_another_is_installed(
     install("1.0.1", site)
     assert [version(), version()] == ["1.0.1", "1.0.1"]
     assert asked == ["planted", "planted"]
+
+
+@pytest.mark.parametrize(
+    ("file", "listed"),
+    [
+        ("planted/__init__.py", {"RECORD": "planted/__init__.py,,\n"}),
+        ("planted.py", {"RECORD": "x.py,,\nplanted.py,,\n"}),
+        ("planted/__init__.py", {"RECORD": "", "top_level.txt": "other\nplanted\n"}),
+    ],
+)
+def test_a_distribution_may_have_another_name_than_its_module(
+    file: str, listed: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site = tmp_path / "site-packages"
+    install("3.0", site)
+    for name, text in {"METADATA": "Metadata-Version: 2.1\nName: bed\nVersion: 2.0\n", **listed}.items():
+        (site / "bed-2.0.dist-info").mkdir(exist_ok=True)
+        (site / "bed-2.0.dist-info" / name).write_text(text, encoding="utf-8")
+    (site / "planted-3.0.dist-info" / "RECORD").write_text("planted-3.0.dist-info/RECORD,,\nplanted_too/a.py,,\n")
+    (site / file).write_text("", encoding="utf-8")
+    if file == "planted.py":
+        shutil.rmtree(site / "planted")
+    monkeypatch.syspath_prepend(str(site))
+    forget()
+    assert sources._version_of("planted") == {"bed": "2.0"}
 
 
 def test_a_module_of_another_folder_that_has_the_name_of_an_earlier_one_is_noticed(
