@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pkgutil import resolve_name
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import attrs
 
 from highwater.model.language.declarations import Action, Invariant, StepProperty
 from highwater.model.language.graph_properties import GraphProperty
-from highwater.model.language.picture import Drawing
+
+if TYPE_CHECKING:  # checking draws nothing
+    from highwater.model.language.picture import Drawing
 
 Property = Invariant | StepProperty | GraphProperty
 

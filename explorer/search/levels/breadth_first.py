@@ -22,8 +22,6 @@ from highwater.explorer.search.audit import audit as audit_of
 from highwater.explorer.search.counterexamples import broken_steps_in, deadlock_in, violations_in
 from highwater.explorer.search.engine.engine import Engine
 from highwater.explorer.search.engine.stand_ins import StandIns
-from highwater.explorer.search.graph_properties.liveness import lassos_in
-from highwater.explorer.search.graph_properties.prospects import hopeless_states
 from highwater.explorer.search.keeping.checkpoint import Snapshot
 from highwater.explorer.search.keeping.kept_trees import KeptTrees
 from highwater.explorer.search.keeping.snapshots import Snapshots
@@ -229,10 +227,7 @@ class _Search:
         self._snapshot(at_once=True)
         every_state = not reason and (self.options.keep_going or not self.violations)
         if every_state and self.judges_graph:
-            known = {violation.property for violation in self.violations}
-            found, self.held_back = hopeless_states(self.engine, known)
-            self.violations += found
-            reason = self._judge_liveness()
+            reason = self._judge_graph()
         if Verdict.after(reason, violated=bool(self.violations)) in (Verdict.HOLDS, Verdict.HOLDS_TO_DEPTH):
             self._judge_twice(reason)
         return reason
@@ -269,14 +264,23 @@ class _Search:
         self.store.end_level()
         self._size_levels()
 
-    def _judge_liveness(self) -> str:
-        """Look for lassos; what kept it from doing so, if anything did."""
-        try:
-            found, held_back = lassos_in(self.engine, {violation.property for violation in self.violations})
-        except Stopped as stopped:
-            return str(stopped)
-        self.violations += found
-        self.held_back |= held_back
+    def _judge_graph(self) -> str:
+        """Judge prospects and look for lassos; what kept it from doing so, if anything did."""
+        known = {violation.property for violation in self.violations}
+        if self.engine.system.prospects:
+            from highwater.explorer.search.graph_properties.prospects import hopeless_states
+
+            found, self.held_back = hopeless_states(self.engine, known)
+            self.violations += found
+        if self.engine.system.liveness:
+            from highwater.explorer.search.graph_properties.liveness import lassos_in
+
+            try:
+                found, held_back = lassos_in(self.engine, known)
+            except Stopped as stopped:
+                return str(stopped)
+            self.violations += found
+            self.held_back |= held_back
         return ""
 
     def _explore(self) -> str:

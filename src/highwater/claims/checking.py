@@ -10,7 +10,6 @@ from typing import Any, cast
 
 import attrs
 
-from highwater.claims.certifying import no_certificate, write_certificate
 from highwater.claims.spec import Spec, SpecError
 from highwater.explorer.blame import JudgedOtherwise, ModelError, blaming_the_model
 from highwater.explorer.ranks import Ranks, in_words
@@ -110,9 +109,11 @@ class Result:
     @cached_property
     def violation(self) -> Violation | None:
         """The same violation to be shown: of the orders of its steps, one with the fewest changes of actor."""
+        if self.found is None:
+            return None
         from highwater.explorer.analysis.schedule import with_fewest_switches
 
-        return self.found and with_fewest_switches(self.spec.system(), self.found)
+        return with_fewest_switches(self.spec.system(), self.found)
 
 
 @attrs.frozen(kw_only=True)
@@ -176,6 +177,8 @@ def _locally(spec: Spec, system: System, budget: Budget, options: CheckOptions) 
     )
     if options.certificate is None:
         return outcome
+    from highwater.claims.certifying import no_certificate, write_certificate
+
     if why := no_certificate(system, outcome):
         options.certificate.unlink(missing_ok=True)
         return attrs.evolve(outcome, warnings=(*outcome.warnings, why))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,7 +13,9 @@ from highwater.claims.checking import Result
 from highwater.cli.options import complain
 from highwater.explorer.blame import ModelError
 from highwater.files import ReportError, write_text
-from highwater.reports.results import Problem, report, write_json
+
+if TYPE_CHECKING:
+    from highwater.reports.results import Problem
 
 BEGUN = "the run has begun and has not ended; it is still going on, or was killed"
 
@@ -58,10 +60,14 @@ class Run:
     @cached_property
     def data(self) -> dict[str, Any]:
         """The JSON report, which pages are made from, too."""
+        from highwater.reports.results import report  # imports cattrs' JSON
+
         return report(self.results, self.problems, self.incomplete)
 
 
 def _json(run: Run, path: Path) -> None:
+    from highwater.reports.results import write_json
+
     write_json(path, run.data)
 
 

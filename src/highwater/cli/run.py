@@ -13,7 +13,6 @@ import attrs
 from highwater.claims.by_release import spans, specs_of
 from highwater.claims.changing import Changes, changes_of
 from highwater.claims.checking import Engine, Result, Status, check_spec
-from highwater.claims.coverage import added_up
 from highwater.claims.spec import Spec, SpecError, find_specs
 from highwater.claims.tables import Wrong
 from highwater.claims.unreturned import watched
@@ -22,11 +21,11 @@ from highwater.cli.outputs import Outputs, try_out
 from highwater.explorer.verdict import Auditing, Budget, Progress, Verdict
 from highwater.files import ReportError
 from highwater.reports.progress import Live, LiveClaims, make_console
-from highwater.reports.results import Problem
-from highwater.reports.terminal import show_coverage, show_result, show_summary
+from highwater.reports.terminal import show_result, show_summary
 
 if TYPE_CHECKING:  # importing it takes time, and a claim alone needs none of it
     from highwater.claims.side_by_side import Answer
+    from highwater.reports.results import Problem
 
 LOCAL_ONLY = "only the compiled engine on this machine has it"
 SPARK_OWN = "Spark has settings of its own, such as spark.executor.cores and spark.executor.memory"
@@ -101,6 +100,8 @@ class Run:
 
     def _refused(self, error: SpecError | ReportError, paths: list[Path]) -> int:
         """Report what is wrong from the start, in the reports too if it is specs: nothing is explored."""
+        from highwater.reports.results import Problem
+
         by_file = error.by_file if isinstance(error, SpecError) else {}
         self._problems = [Problem(path, message) for path, message in by_file.items()]
         complain(error)
@@ -188,8 +189,10 @@ class Run:
 
         wanted = self._wanted
         workers = wanted.workers
-        if workers is None and wanted.engine is Engine.LOCAL:
-            workers = max(1, (os.cpu_count() or 1) // jobs)
+        if wanted.engine is Engine.LOCAL:
+            from highwater.explorer.search.levels import breadth_first  # noqa: F401 - once, and not in each fork
+
+            workers = max(1, (os.cpu_count() or 1) // jobs) if workers is None else workers
         budget = attrs.evolve(wanted.budget, sharers=jobs)
 
         def check(spec: Spec, on_progress: Callable[[Progress], None]) -> Result:
@@ -327,10 +330,15 @@ class Run:
         """What all claims reach together. A claim that holds, and is alone, has said so of itself."""
         if not self._wanted.coverage or [result.verdict for result in self._results] == [Verdict.HOLDS]:
             return
+        from highwater.claims.coverage import added_up
+        from highwater.reports.terminal import show_coverage
+
         for each in added_up(self._results):
             show_coverage(self._console, each)
 
     def _complain(self, error: SpecError, path: Path) -> None:
+        from highwater.reports.results import Problem
+
         complain(error)
         self._problems.append(Problem(path, str(error)))
         self._outputs.complain(error, self._problems[-1:])

@@ -5,14 +5,13 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import attrs
 from rich.console import Console
 from rich.text import Text
 
 from highwater.claims.checking import Result, Status
-from highwater.claims.coverage import Coverage
 from highwater.claims.positions import in_repository
 from highwater.claims.raising import unproven
 from highwater.claims.spec import Spec
@@ -26,8 +25,10 @@ from highwater.explorer.verdict import DEADLOCK, Audit, LevelWork, Outcome, Step
 from highwater.model.language.graph_properties import GraphProperty, Prospect
 from highwater.model.language.shape import Domain, Shape
 from highwater.reports.progress import short
-from highwater.reports.reasons import reason
 from highwater.visible import counted, room_of, visible
+
+if TYPE_CHECKING:
+    from highwater.claims.coverage import Coverage
 
 _COLOURS = {Status.MET: "green", Status.UNMET: "bold red", Status.UNDECIDED: "yellow", Status.ANSWERED: "cyan"}
 _MARKS = {Status.MET: "ok", Status.UNMET: "FAILED", Status.UNDECIDED: "undecided", Status.ANSWERED: "answer"}
@@ -109,6 +110,8 @@ def _advice(outcome: Outcome) -> str:
 
 def show_witness(console: Console, system: System, violation: Violation) -> None:
     """Why the property is false, in words."""
+    from highwater.reports.reasons import reason
+
     console.print(
         Text.assemble(
             "    ",
@@ -305,6 +308,8 @@ def abstract_steps(system: System, trace: Sequence[Step]) -> list[str]:
 
 def plain_text(result: Result) -> str:
     """A result in plain lines, with its trace."""
+    from highwater.reports.reasons import reason
+
     lines = [verdict_line(result), *result.mismatches, bounds_line(result), counts_line(result.outcome)]
     if (violation := result.violation) is not None:
         lines += ["", *trace_text(result.spec.system(), violation.trace, violation.back_to)]
