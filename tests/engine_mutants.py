@@ -1186,9 +1186,9 @@ DEFECTS: tuple[Defect, ...] = (
     ),
     Defect(
         "an exact type that has a local name is not found in the text",
-        "compiler/questions.py",
+        "compiler/kinds.py",
         "            return kinds[0]\n",
-        "            return _Unknown()\n",
+        "            return Unknown()\n",
         (REFUSED,),
     ),
     Defect(

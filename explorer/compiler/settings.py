@@ -16,7 +16,8 @@ from typing import Any, cast
 
 import attrs
 
-from highwater.explorer.compiler.questions import GIVEN, asks_for_an_object
+from highwater.explorer.compiler.kinds import GIVEN
+from highwater.explorer.compiler.questions import asks_for_an_object
 from highwater.model.language.declarations import Instance
 
 NOTING = threading.RLock()  # a class is changed, and other searches of this process may run on its objects
