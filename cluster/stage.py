@@ -18,6 +18,9 @@ from highwater.cluster.observing import Control, control, marks, telling_lines
 from highwater.cluster.runs import Observed, Reading, shown
 from highwater.conformance.distribution import KafkaError
 
+SESSION_MS = 9_000  # Kafka's default
+ELECTION_SECONDS = 3 * SESSION_MS / 1000  # a session, and what a busy machine adds
+
 
 class Stuck(Exception):
     """A deed has no effect. The message says what was awaited."""

@@ -13,10 +13,11 @@ import pytest
 from click.testing import CliRunner
 
 from highwater.cli.main import main
-from highwater.cluster import defects, quorum_defects
-from highwater.cluster.defects import DEFECTS, _elected, way_of
+from highwater.cluster import controller_defects, partition_defects, quorum_defects
+from highwater.cluster.defects import DEFECTS, way_of
 from highwater.cluster.nodes import TimeoutExceeded
 from highwater.cluster.observing import Control
+from highwater.cluster.partition_defects import elected
 from highwater.cluster.runs import Reading
 from highwater.conformance.distribution import KafkaError, find
 from tests.conformance.conftest import NEWEST
@@ -70,8 +71,8 @@ class Recorded:
 def test_records_are_lost_only_if_a_clean_election_loses_them(
     monkeypatch: pytest.MonkeyPatch, leader: int, after: Reading, line: str, reproduced: bool, said: str
 ) -> None:
-    monkeypatch.setattr(defects, "_start_the_former_leader", lambda stage, after: None)
-    verdict = _elected(Recorded(leader, after, line), ALL, 0)  # type: ignore[arg-type]
+    monkeypatch.setattr(partition_defects, "_start_the_former_leader", lambda stage, after: None)
+    verdict = elected(Recorded(leader, after, line), ALL, 0)  # type: ignore[arg-type]
     assert verdict.reproduced is reproduced
     assert said in verdict.sentence
 
@@ -154,7 +155,7 @@ def test_the_newest_release_elects_nobody_in_the_first_partition(tmp_path: Path)
 @pytest.mark.slow
 def test_the_newest_release_has_its_active_controllers_deposed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A broker tries to register every two seconds or so."""
-    monkeypatch.setattr(defects, "WATCHED_SECONDS", 20.0)
+    monkeypatch.setattr(controller_defects, "WATCHED_SECONDS", 20.0)
     code, found = bring_about(tmp_path, "deposes-controllers")
     (run,) = found["runs"]
     assert code == 0 and run["reproduced"], run["verdict"]
@@ -166,7 +167,7 @@ def test_the_newest_release_has_its_active_controllers_deposed(tmp_path: Path, m
 def test_the_newest_release_leaves_a_partition_without_a_leader(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(defects, "LEADERLESS_SECONDS", 10.0)
+    monkeypatch.setattr(partition_defects, "LEADERLESS_SECONDS", 10.0)
     code, found = bring_about(tmp_path, "leaves-a-partition-without-a-leader")
     (run,) = found["runs"]
     assert code == 0 and run["reproduced"], run["verdict"]
@@ -189,7 +190,7 @@ def test_the_newest_release_ends_its_active_controller(tmp_path: Path, monkeypat
 def test_the_newest_release_never_completes_a_reassignment_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(defects, "REASSIGNING_SECONDS", 5.0)
+    monkeypatch.setattr(partition_defects, "REASSIGNING_SECONDS", 5.0)
     code, found = bring_about(tmp_path, "never-completes-a-reassignment")
     (run,) = found["runs"]
     assert code == 0 and run["reproduced"], run["verdict"]
