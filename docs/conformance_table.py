@@ -340,7 +340,7 @@ def main() -> None:
     if unknown := [each for each in releases if each not in dict(RELEASES)]:
         sys.exit(f"{unknown[0]} is no release of the page; allowed are {', '.join([*PARTS, *dict(RELEASES)])}")
     parts = [each for each in PARTS if each in words] or PARTS
-    found: dict[str, Found] = json.loads(KEPT.read_text(encoding="utf-8"))
+    found: dict[str, Found] = json.loads(KEPT.read_text(encoding="utf-8")) if KEPT.exists() else {}
     for release, preset in RELEASES:
         for part in parts if not releases or release in releases else ():
             if part != "page":
