@@ -100,8 +100,11 @@ class Level:
         return sum(file.bytes for file in self.files)
 
     def files_for(self, partition: int, partitions: int) -> list[LevelFile]:
-        """The files with rows of a partition: its own, or all if the level was made in another number of partitions."""
-        return [file for file in self.files if self.partitions != partitions or file.partition == partition]
+        """The files with rows of a partition: its own; if the level was made in fewer partitions of which each is
+        several of these, those of the one that has it; or else all.
+        """
+        parts, rest = divmod(partitions, self.partitions)
+        return [file for file in self.files if rest or file.partition == partition // parts]
 
 
 class Levels:
