@@ -104,7 +104,15 @@ class Level:
         several of these, those of the one that has it; or else all.
         """
         parts, rest = divmod(partitions, self.partitions)
-        return [file for file in self.files if rest or file.partition == partition // parts]
+        return list(self.files) if rest else self._by_partition.get(partition // parts, [])
+
+    @functools.cached_property
+    def _by_partition(self) -> dict[int, list[LevelFile]]:
+        """The files of each partition that has any: thousands of partitions ask for theirs."""
+        found: dict[int, list[LevelFile]] = {}
+        for file in self.files:
+            found.setdefault(file.partition, []).append(file)
+        return found
 
 
 class Levels:
