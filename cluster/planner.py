@@ -29,6 +29,8 @@ UNFORCED = {
     "ask_for_metadata": "a producer of Kafka's own clients does that by itself",
     "answer_deletion": "nothing is deleted here",
     "delete_old_records": "nothing is deleted here",
+    "begin_removal": "no reassignment that may have to wait is asked for here",
+    "complete_removal": "no reassignment that may have to wait is asked for here",
     "outlast_lag_time": "time passes by itself",
 }
 MOST_NODES = 20_000  # some minutes, and some hundred MiB

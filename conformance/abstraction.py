@@ -40,9 +40,12 @@ ANSWERS: dict[str, str] = {
     "NOT_ENOUGH_REPLICAS_AFTER_APPEND": "refused",
     "REQUEST_TIMED_OUT": "refused",
     "NOT_LEADER_OR_FOLLOWER": "unanswered",
+    "UNKNOWN_TOPIC_OR_PARTITION": "unanswered",
     "waits": "unanswered",
 }
-"""Kafka's answers to a producer, by what the model remembers of them."""
+"""Kafka's answers to a producer, by what the model remembers of them. A producer that has to look for the leader knows
+nothing of its record: its broker leads no more, or has no replica any more.
+"""
 
 
 @attrs.frozen
@@ -79,7 +82,7 @@ def _fields(
 ) -> Iterator[tuple[str, Iterator[tuple[str, Any, Any]]]]:
     for name, real in seen.items():
         if name == controller_side.NAME:
-            yield name, controller_side.compared(partition, real, protocol)
+            yield name, controller_side.compared(partition, real, protocol, bounds)
         else:
             replica = partition.replicas[int(name)]
             of_replica = _compared(replica, int(name), real, protocol, bounds)
@@ -191,13 +194,17 @@ def _of_leadership(
         if bounds.deletions_answered:
             yield f"follower b{follower} log start", -1 if known.log_end_offset is None else known.log_start, start
     asked = [_request(change, broker) for change in replica.changes if change.answer is Answer.NONE]
-    sent = [(each["leaderEpoch"], each["partitionEpoch"], _members(each["isr"], broker)) for each in real["requests"]]
+    sent = [_sent(each, broker) for each in real["requests"]]
     yield "requests", asked, sent[len(sent) - len(asked) :] if asked else []
 
 
-def _request(change: IsrChange, broker: int) -> tuple[int, int, dict[int, int]]:
+def _request(change: IsrChange, broker: int) -> tuple[Any, ...]:
     epochs = {str(member): change.broker_epochs[member] for member in change.isr}
-    return change.leader_epoch, change.partition_epoch, _members(epochs, broker)
+    return change.leader_epoch, change.partition_epoch, _members(epochs, broker), change.recovering
+
+
+def _sent(real: Mapping[str, Any], broker: int) -> tuple[Any, ...]:
+    return real["leaderEpoch"], real["partitionEpoch"], _members(real["isr"], broker), real["recovering"]
 
 
 def _members(epochs: Mapping[str, int], broker: int) -> dict[int, int]:

@@ -13,15 +13,17 @@ from typing import Any
 import attrs
 
 from highwater.explorer.system import System
-from highwater.model.partition.alter_partition import error_of
+from highwater.model.partition.alter_partition import error_of, takes_leader_away, unanswered
 from highwater.model.partition.controlling import elects_without, may_lead
 from highwater.model.partition.elections import may_lead_again
 from highwater.model.partition.messages import Answer
+from highwater.model.partition.reassigning import leads_on, with_removal
 from highwater.model.partition.state import Partition, Standing
 from highwater.model.partition_rules import AlterPartitionError
 
 NAME = "controller"
 NOBODY = -1
+NEW_LEADER_ELECTED = AlterPartitionError.NEW_LEADER_ELECTED.value
 OF_AN_EARLIER_INCARNATION = "STALE_BROKER_EPOCH"
 """What Kafka answers a broker that has registered again since it asked; in the model its epochs are old, too."""
 
@@ -138,13 +140,46 @@ def add_replica(before: Partition, broker: int) -> list[Operation] | None:
     return _call("reassign", replicas=sorted(before.quorum.assignment | {broker}))
 
 
-def alter_partition(before: Partition, leader: int, protocol: Any) -> list[Operation] | None:
-    changes = before.replicas[leader].changes
-    number = next((number for number, change in enumerate(changes) if change.answer is Answer.NONE), None)
-    if number is None:
+def begin_removal(
+    before: Partition, broker: int, successor: int | None, protocol: Any, bounds: Any
+) -> list[Operation] | None:
+    quorum = before.quorum
+    if before.used.reassignments or broker not in quorum.assignment - quorum.removing or quorum.assignment == {broker}:
+        return None  # whoever asks for the same again changes the order of the replicas at most
+    if election_due(before, protocol):
         return None
-    error = error_of(before, leader, changes[number], protocol)
-    return _call("alter partition", broker=leader, number=number, error=error.value)
+    if leads_on(with_removal(quorum, broker, protocol, bounds)):
+        if successor is not None:
+            return None
+        leads = NOBODY if quorum.leader is None else quorum.leader
+    else:
+        leads = NOBODY if successor is None else successor
+    rest = sorted(quorum.assignment - {broker}, key=lambda each: each != leads)
+    return _call("begin removal", replicas=rest, leader=leads)
+
+
+def alter_partition(before: Partition, leader: int, protocol: Any, bounds: Any) -> list[Operation] | None:
+    asked = unanswered(before, leader)
+    if asked is None or takes_leader_away(before, leader, asked[1], protocol):
+        return None
+    number, change = asked
+    error = error_of(before, leader, change, protocol).value
+    unrecovered = error_of(before, leader, attrs.evolve(change, recovering=True), protocol).value
+    probe = {"unrecovered": unrecovered} if bounds.leader_recovery or len(change.isr) > 1 else {}
+    return _call("alter partition", broker=leader, number=number, error=error, **probe, **_settings(protocol))
+
+
+def complete_removal(before: Partition, leader: int, successor: int | None, protocol: Any) -> list[Operation] | None:
+    asked = unanswered(before, leader)
+    if asked is None or not takes_leader_away(before, leader, asked[1], protocol):
+        return None
+    elected = {"leader": NOBODY if successor is None else successor, **_settings(protocol)}
+    return _call("alter partition", broker=leader, number=asked[0], error=NEW_LEADER_ELECTED, **elected)
+
+
+def _settings(protocol: Any) -> dict[str, bool]:
+    """Whether the topic allows unclean elections, which AlterPartition asks for, too."""
+    return {"unclean": protocol.elects_uncleanly}
 
 
 def register(before: Partition, broker: int) -> Operation:
@@ -157,16 +192,17 @@ STEPS: Mapping[str, Step] = {
     step.__name__: step
     for step in (
         fence, unfence, begin_controlled_shutdown, elect, elect_last_known_leader, elect_uncleanly, move_leadership,
-        remove_replica, add_replica, alter_partition,
+        remove_replica, add_replica, begin_removal, alter_partition, complete_removal,
     )
 }  # fmt: skip
 
 REFUSABLE = (
     "fence", "begin_controlled_shutdown", "elect", "elect_last_known_leader", "elect_uncleanly", "move_leadership",
+    "begin_removal",
 )  # fmt: skip
 """Actions that are tried on Kafka also where the model refuses them: Kafka must not elect that broker."""
 
-_WAIT = {"fence", "unfence", "begin_controlled_shutdown", "restart", "remove_replica", "add_replica"}
+_WAIT = {"fence", "unfence", "begin_controlled_shutdown", "restart", "remove_replica", "add_replica", "begin_removal"}
 
 
 def without_delayed_elections(system: System, protocol: Any) -> System:
@@ -187,13 +223,18 @@ def without_delayed_elections(system: System, protocol: Any) -> System:
     return attrs.evolve(system, actions=tuple(map(guarded, system.actions)))
 
 
-def compared(partition: Partition, real: Mapping[str, Any], protocol: Any) -> Iterator[tuple[str, Any, Any]]:
+def compared(
+    partition: Partition, real: Mapping[str, Any], protocol: Any, bounds: Any
+) -> Iterator[tuple[str, Any, Any]]:
     """Each field of the controller's record, as the two sides have it."""
     quorum = partition.quorum
     yield "leader", _broker(quorum.leader), _broker(real["leader"])
     yield "leader epoch", partition.leader_epoch, real["leaderEpoch"]
     yield "partition epoch", quorum.partition_epoch, real["partitionEpoch"]
     yield "assignment", sorted(quorum.assignment), sorted(real["replicas"])
+    yield "replicas to be removed", sorted(quorum.removing), sorted(real["removing"])
+    if bounds.leader_recovery:
+        yield "leader has to recover", quorum.recovering, real["recovering"]
     yield "ISR", sorted(quorum.isr), sorted(real["isr"])
     yield "ELR", sorted(quorum.elr), sorted(real["elr"])
     last = [] if quorum.last_known_leader is None else [quorum.last_known_leader]
@@ -208,18 +249,22 @@ def compared(partition: Partition, real: Mapping[str, Any], protocol: Any) -> It
         expected = elects if elects in due else due[0] if due else NOBODY
         yield "election due", _broker(expected), _broker(elects)
     if "answer" in real:
-        yield from _of_answer(partition, real["answer"])
+        yield from _of_answer(partition, real["answer"], bounds)
 
 
 def _broker(broker: int | None) -> str:
     return "nobody" if broker is None or broker == NOBODY else f"b{broker}"
 
 
-def _of_answer(partition: Partition, real: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
+def _of_answer(partition: Partition, real: Mapping[str, Any], bounds: Any) -> Iterator[tuple[str, Any, Any]]:
     earlier = real["error"] == OF_AN_EARLIER_INCARNATION and real["expected"] != AlterPartitionError.NONE.value
     yield "answer", real["error"] if earlier else real["expected"], real["error"]
+    if "unrecovered" in real and not earlier:
+        yield "answer to a leader that has to recover", *real["unrecovered"]
     if real["expected"] == real["error"] == AlterPartitionError.NONE.value:
         change = [each for each in partition.replicas[real["broker"]].changes if each.answer is not Answer.NONE][-1]
         yield "answer's leader epoch", change.leader_epoch, real["leaderEpoch"]
         yield "answer's partition epoch", change.partition_epoch, real["partitionEpoch"]
         yield "answer's ISR", sorted(change.isr), sorted(real["isr"])
+        if bounds.leader_recovery:
+            yield "answer's recovery", change.recovering, real["recovering"]

@@ -18,7 +18,7 @@ from highwater.model.kraft.partition_change import NOBODY, ElectionKind, Rules, 
 from highwater.model.kraft.reassignment import begun, cancelled
 from highwater.model.kraft.releases import rules_of
 from highwater.model.log import NO_EPOCH
-from highwater.model.partition_rules import Led, alter_partition_error
+from highwater.model.partition_rules import AlterPartitionError, Led, alter_partition_error
 
 Shown = dict[str, Any] | None
 BUMPS_AS_RECORDED_SINCE = (3, 8)
@@ -147,9 +147,11 @@ class Asking:
     """A leader that asks for another ISR with AlterPartition.
 
     Attributes:
-        broker_epochs, fenced: of each broker, as it is registered.
+        broker_epochs, fenced, directory_failed: of each broker, as it is registered.
         leader, leader_epoch, partition_epoch: who asks, in which epochs.
         isr: the members that it asks for, each with the broker epoch in which it has fetched, or -1.
+        recovering: whether it has to recover from an unclean election, as it says.
+        unclean: whether the topic allows unclean elections, and the release reads that.
     """
 
     partition: PartitionRegistration
@@ -159,11 +161,34 @@ class Asking:
     leader_epoch: int
     partition_epoch: int
     isr: tuple[tuple[int, int], ...]
+    recovering: bool = False
+    unclean: bool = False
+    directory_failed: tuple[bool, ...] = (False,) * 4
 
     def on_kafka(self, rules: Rules) -> Operation:
         return {"do": "ask", **attrs.asdict(self), "partition": _shown_partition(self.partition)}
 
-    def on_model(self, rules: Rules) -> str:
+    def on_model(self, rules: Rules) -> Shown:
+        """The error, and the record that the request leads to. The cluster has no ELR.
+
+        Source: org.apache.kafka.controller.ReplicationControlManager#alterPartition (3.5.1 to 4.4.0).
+        """
+        error = self.error
+        if error is not AlterPartitionError.NONE:
+            return {"error": error.value}
+        election = ElectionKind.UNCLEAN if self.unclean else ElectionKind.ONLINE
+        target = Target(isr=tuple(member for member, _ in self.isr), recovering=self.recovering, election=election)
+        may_lead = lambda broker: not self.fenced[broker] and not self.directory_failed[broker]  # noqa: E731
+        made = change_of(self.partition, target, may_lead, attrs.evolve(rules, elr=False))
+        if made is None:
+            return {"error": error.value}
+        if not isinstance(made.leader, Unchanged) and made.leader != self.leader:
+            error = AlterPartitionError.NEW_LEADER_ELECTED
+        return {"error": error.value, "record": _shown_change(made)}
+
+    @property
+    def error(self) -> AlterPartitionError:
+        """The error of a request that is refused, or NONE."""
         known, members = self.partition, {member for member, _ in self.isr}
 
         def is_eligible(member: int, fetched_in: int) -> bool:
@@ -173,8 +198,9 @@ class Asking:
             Led(self.leader, self.leader_epoch, self.partition_epoch),
             Led(known.leader, known.leader_epoch, known.partition_epoch),
             is_valid=lambda: bool(members) and members <= set(known.replicas) and self.leader in members,
+            is_recovery_valid=lambda: not self.recovering or (known.recovering and len(members) == 1),
             is_eligible=lambda: all(is_eligible(*member) for member in self.isr),
-        ).value
+        )
 
 
 def _shown_partition(partition: PartitionRegistration) -> dict[str, Any]:

@@ -77,11 +77,13 @@ METRICS: Mapping[str, Callable[..., Any]] = {
 
 
 def _printed(asked: _Asked) -> list[str]:
-    """How Kafka prints the ISR, which is empty at followers, and whether the leader has recovered: a leader takes
-    itself for recovered at once (Partition#makeLeader).
+    """How Kafka prints the ISR, which is empty at followers, and whether the leader has recovered. Followers take that
+    from metadata, which Kafka's side alone knows (Partition#makeFollower); a leader decides for itself.
     """
-    isr = () if asked.leadership is None else sorted(asked.leadership.isr)
-    return [",".join(map(str, isr)), "RECOVERED"]
+    leadership = asked.leadership
+    isr = () if leadership is None else sorted(leadership.isr)
+    recovering = asked.real["told"] if leadership is None else leadership.recovering
+    return [",".join(map(str, isr)), "RECOVERING" if recovering else "RECOVERED"]
 
 
 def _printed_follower(asked: _Asked, follower: int) -> list[str]:

@@ -41,6 +41,7 @@ def _quorum(quorum: Quorum, real: Mapping[str, Any]) -> Quorum:
         assignment=frozenset(real["replicas"]),
         partition_epoch=real["partitionEpoch"],
         registrations=registrations,
+        removing=frozenset(real["removing"]),
     )
 
 

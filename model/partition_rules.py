@@ -58,6 +58,8 @@ class AlterPartitionError(Enum):
     INVALID_REQUEST = "INVALID_REQUEST"
     INVALID_UPDATE_VERSION = "INVALID_UPDATE_VERSION"
     INELIGIBLE_REPLICA = "INELIGIBLE_REPLICA"
+    NEW_LEADER_ELECTED = "NEW_LEADER_ELECTED"
+    """The request is granted, and the leader leads no more by that."""
 
 
 class Led(NamedTuple):
@@ -74,10 +76,11 @@ def alter_partition_error(
     *,
     is_done_already: Callable[[], bool] = lambda: False,
     is_valid: Callable[[], bool] = lambda: True,
+    is_recovery_valid: Callable[[], bool] = lambda: True,
     is_eligible: Callable[[], bool],
 ) -> AlterPartitionError:
     """The answer to a leader that asks for another ISR. The checks come in Kafka's order, and the first that fails
-    decides. Those of the leader's recovery are left out: no model asks for what they refuse.
+    decides.
 
     Args:
         asked: who asks, in which epochs.
@@ -85,6 +88,7 @@ def alter_partition_error(
         is_done_already: with ZooKeeper, whether leader and ISR are already as asked for. The partition epoch does not
             matter then.
         is_valid: whether the replicas asked for are assigned, with the leader among them.
+        is_recovery_valid: whether the leader has recovered from an unclean election, or has to and is alone in the ISR.
         is_eligible: whether all of them may be in the ISR: none is fenced, shutting down or another incarnation.
     Source: org.apache.kafka.controller.ReplicationControlManager#validateAlterPartitionData (3.3.0 to 4.4.0);
         kafka.controller.KafkaController#tryProcessAlterPartition (3.3.0 to 3.9.1).
@@ -99,6 +103,6 @@ def alter_partition_error(
         return AlterPartitionError.NONE
     if asked.partition_epoch < known.partition_epoch:
         return AlterPartitionError.INVALID_UPDATE_VERSION
-    if not is_valid():
+    if not is_valid() or not is_recovery_valid():
         return AlterPartitionError.INVALID_REQUEST
     return AlterPartitionError.NONE if is_eligible() else AlterPartitionError.INELIGIBLE_REPLICA

@@ -83,6 +83,8 @@ final class Broker {
     private boolean leftBehind;
     private int refusals;
     private int newest;
+    /** Whether the newest metadata say that the leader has to recover from an unclean election. */
+    private boolean told;
     private Object heard;
     private static Broker measured;
     boolean up;
@@ -488,6 +490,7 @@ final class Broker {
         boolean stray = learned == null && !state.replicas.contains(id) && anyLog() != null;
         Kafka.Change change = Kafka.change(learned, state, key, brokers);
         learned = change;
+        told = state.partitionEpoch < newest ? told : state.recovering;
         newest = Math.max(newest, state.partitionEpoch);
         follower.prepare(state.leader);
         if (moving.ahead)
@@ -669,6 +672,7 @@ final class Broker {
             ofPartition(seen);
             seen.put("heard", heard);
             seen.put("newest", newest);
+            seen.put("told", told);
             seen.put("questions", Questions.of(this));
         }
         seen.put("fetch", follower.shown());
@@ -725,6 +729,7 @@ final class Broker {
         for (Object each : Scala.collection(Reflect.call(leaderAndIsr, "isrWithBrokerEpoch")))
             members.put(String.valueOf(Reflect.call(each, "brokerId")), Reflect.call(each, "brokerEpoch"));
         shown.put("isr", members);
+        shown.put("recovering", (Byte) Reflect.call(Reflect.call(leaderAndIsr, "leaderRecoveryState"), "value") == 1);
         return shown;
     }
 }

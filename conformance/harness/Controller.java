@@ -82,9 +82,10 @@ final class Controller {
                 managers.replay(managers.register(broker, o.get("epoch").asLong(), o.get("clean").asBoolean()));
                 return null;
             case "alter partition":
-                answer = alterPartition(brokers.get(broker), o.get("number").asInt());
-                answer.put("expected", o.get("error").asText());
+                answer = alterPartition(brokers.get(broker), o);
                 return null;
+            case "begin removal":
+                return elects(o, records -> records.addAll(managers.requested(ints(o.get("replicas")))));
             case "reassign":
                 managers.replay(managers.reassign(ints(o.get("replicas"))));
                 return null;
@@ -143,28 +144,49 @@ final class Controller {
         managers.replay(records);
     }
 
+    /** Answer a leader's request, and before that the same request of one that has not recovered from an unclean election. */
+    private Map<String, Object> alterPartition(Broker leader, JsonNode o) {
+        Broker.Proposal proposal = new ArrayList<>(leader.proposals).get(o.get("number").asInt());
+        AlterPartitionRequestData.PartitionData asked = request(proposal);
+        if (o.path("leader").asInt(NO_LEADER) != NO_LEADER)
+            managers.putFirst(o.get("leader").asInt());
+        String unrecovered = o.has("unrecovered") ? managers.errorOf(leader.id, proposal.brokerEpoch, asked.duplicate().setLeaderRecoveryState((byte) 1)) : null;
+        boolean unclean = o.get("unclean").asBoolean();
+        if (unclean)
+            managers.allowUncleanElections(true);
+        Map<String, Object> shown = managers.alterPartition(leader.id, proposal.brokerEpoch, asked);
+        if (unclean)
+            managers.allowUncleanElections(false);
+        proposal.answered = (String) shown.get("error");
+        shown.put("broker", leader.id);
+        shown.put("expected", o.get("error").asText());
+        if (unrecovered != null)
+            shown.put("unrecovered", new String[] {o.get("unrecovered").asText(), unrecovered});
+        return shown;
+    }
+
     /** A leader's request, built as DefaultAlterPartitionManager#buildRequest does. */
-    private Map<String, Object> alterPartition(Broker leader, int number) {
-        Broker.Proposal proposal = new ArrayList<>(leader.proposals).get(number);
+    private static AlterPartitionRequestData.PartitionData request(Broker.Proposal proposal) {
         Object sent = proposal.leaderAndIsr;
         List<AlterPartitionRequestData.BrokerState> isr = new ArrayList<>();
         for (Object each : Scala.collection(Reflect.call(sent, "isrWithBrokerEpoch")))
             isr.add(new AlterPartitionRequestData.BrokerState().setBrokerId((Integer) Reflect.call(each, "brokerId"))
                 .setBrokerEpoch((Long) Reflect.call(each, "brokerEpoch")));
-        AlterPartitionRequestData.PartitionData asked = new AlterPartitionRequestData.PartitionData().setPartitionIndex(0)
+        return new AlterPartitionRequestData.PartitionData().setPartitionIndex(0)
             .setLeaderEpoch((Integer) Reflect.call(sent, "leaderEpoch"))
             .setPartitionEpoch((Integer) Reflect.call(sent, "partitionEpoch"))
             .setLeaderRecoveryState((Byte) Reflect.call(Reflect.call(sent, "leaderRecoveryState"), "value"))
             .setNewIsrWithEpochs(isr);
-        Map<String, Object> shown = managers.alterPartition(leader.id, proposal.brokerEpoch, asked);
-        proposal.answered = (String) shown.get("error");
-        shown.put("broker", leader.id);
-        return shown;
     }
 
-    /** The replicas that a reassignment was adding in a partition epoch. */
-    List<Integer> added(int partitionEpoch) {
-        return managers == null ? List.of() : managers.added(partitionEpoch);
+    /** The replicas in a field of the partition as it was in a partition epoch. */
+    List<Integer> recorded(int partitionEpoch, String field) {
+        return managers == null ? List.of() : managers.recorded(partitionEpoch, field);
+    }
+
+    /** Whether the leader had to recover from an unclean election in a partition epoch. */
+    boolean recovering(int partitionEpoch) {
+        return managers != null && managers.recovering(partitionEpoch);
     }
 
     /** All that can be seen of the controller. */

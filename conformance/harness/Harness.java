@@ -139,7 +139,8 @@ public final class Harness {
             case "learn":
                 int partitionEpoch = o.get("partition_epoch").asInt();
                 broker.learn(new Kafka.State(o.get("leader").asInt(), o.get("leader_epoch").asInt(), partitionEpoch, ids(o.get("isr")), ids(o.get("replicas")),
-                    controller.added(partitionEpoch)),
+                    controller.recorded(partitionEpoch, "addingReplicas"), controller.recorded(partitionEpoch, "removingReplicas"),
+                    controller.recovering(partitionEpoch)),
                     o.get("view").toString(), registrations(o.get("view")));
                 return null;
             case "append":

@@ -50,19 +50,24 @@ final class Kafka {
         final List<Integer> isr;
         final List<Integer> replicas;
         final List<Integer> adding;
+        final List<Integer> removing;
+        final boolean recovering;
 
-        State(int leader, int leaderEpoch, int partitionEpoch, List<Integer> isr, List<Integer> replicas, List<Integer> adding) {
+        State(int leader, int leaderEpoch, int partitionEpoch, List<Integer> isr, List<Integer> replicas, List<Integer> adding,
+              List<Integer> removing, boolean recovering) {
             this.leader = leader;
             this.leaderEpoch = leaderEpoch;
             this.partitionEpoch = partitionEpoch;
             this.isr = isr;
             this.replicas = replicas;
             this.adding = adding;
+            this.removing = removing;
+            this.recovering = recovering;
         }
 
         @Override
         public String toString() {
-            return leader + " " + leaderEpoch + " " + partitionEpoch + " " + isr + " " + replicas + " " + adding;
+            return leader + " " + leaderEpoch + " " + partitionEpoch + " " + isr + " " + replicas + " " + adding + " " + removing + " " + recovering;
         }
     }
 
@@ -96,6 +101,7 @@ final class Kafka {
                 replay(delta, record("TopicRecord", "setName", Broker.TOPIC_PARTITION.topic(), "setTopicId", Broker.TOPIC_ID));
             }
             replay(delta, record("PartitionRecord", "setPartitionId", 0, "setTopicId", Broker.TOPIC_ID, "setReplicas", state.replicas, "setAddingReplicas", state.adding,
+                "setRemovingReplicas", state.removing, "setLeaderRecoveryState", (byte) (state.recovering ? 1 : 0),
                 "setIsr", state.isr, "setLeader", state.leader, "setLeaderEpoch", state.leaderEpoch, "setPartitionEpoch", state.partitionEpoch));
             return new Change(Reflect.call(delta, "topicsDelta"), applied(delta), content);
         });

@@ -43,12 +43,16 @@ final class Managers {
     final Object replication;
     private final Object cluster;
     private final Object features;
+    private final Object configuration;
     private final Object metadataVersion;
     private final boolean elr;
     private final Map<String, Short> levels = new HashMap<>();
     private long offset;
     private long heartbeatRecords;
-    private final Map<Integer, List<Integer>> added = new HashMap<>();
+    private final Map<Integer, Object> recorded = new HashMap<>();
+
+    /** What the last AlterPartition request has led to. */
+    private List<ApiMessageAndVersion> altered = List.of();
 
     Managers(Clock clock, boolean elr, int minInsyncReplicas) {
         this.elr = elr;
@@ -62,7 +66,7 @@ final class Managers {
             type == int.class ? (Object) 0 : type == Map.class ? ranges() : type == List.class ? List.of(0) : null);
         features = built("FeatureControlManager", Map.of("setSnapshotRegistry", registry, "setQuorumFeatures", quorum));
         levels.forEach((name, level) -> replay(record("FeatureLevelRecord", Map.of("setName", name, "setFeatureLevel", level))));
-        Object configuration = built("ConfigurationControlManager", Map.of(
+        configuration = built("ConfigurationControlManager", Map.of(
             "setSnapshotRegistry", registry, "setKafkaConfigSchema", schema(minInsyncReplicas), "setFeatureControl", features));
         Map<String, Object> ofCluster = new HashMap<>(Map.of("setSnapshotRegistry", registry, "setTime", clock, "setClusterId", "highwater",
             "setFeatureControlManager", features, "setSessionTimeoutNs", -1L));  // a session lasts as long as the checker says
@@ -145,12 +149,21 @@ final class Managers {
     void replay(List<ApiMessageAndVersion> records) {
         for (ApiMessageAndVersion each : records)
             replay(each.message());
-        added.put((Integer) Reflect.get(partition(), "partitionEpoch"), idsOf(partition(), "addingReplicas"));
+        recorded.put((Integer) Reflect.get(partition(), "partitionEpoch"), partition());
     }
 
-    /** The replicas that a reassignment was adding in a partition epoch. */
-    List<Integer> added(int partitionEpoch) {
-        return added.getOrDefault(partitionEpoch, List.of());
+    /** The replicas in a field of the partition as it was in a partition epoch, such as those that a reassignment was adding. */
+    List<Integer> recorded(int partitionEpoch, String field) {
+        return recorded.containsKey(partitionEpoch) ? idsOf(recorded.get(partitionEpoch), field) : List.of();
+    }
+
+    /** Whether the leader had to recover from an unclean election in a partition epoch. */
+    boolean recovering(int partitionEpoch) {
+        return recorded.containsKey(partitionEpoch) && recovering(recorded.get(partitionEpoch));
+    }
+
+    private static boolean recovering(Object partition) {
+        return (Byte) Reflect.call(Reflect.get(partition, "leaderRecoveryState"), "value") == 1;
     }
 
     private void replay(Object record) {
@@ -158,7 +171,7 @@ final class Managers {
         if (name.equals("RegisterBrokerRecord"))
             replay(cluster, record, offset++);
         else
-            replay(name.equals("FeatureLevelRecord") ? features : name.equals("BrokerRegistrationChangeRecord") ? cluster : replication, record);
+            replay(name.equals("FeatureLevelRecord") ? features : name.equals("ConfigRecord") ? configuration : name.equals("BrokerRegistrationChangeRecord") ? cluster : replication, record);
     }
 
     private void replay(Object manager, Object... arguments) {
@@ -172,7 +185,7 @@ final class Managers {
         return new Uuid(1 + epoch, 1 + broker);
     }
 
-    private static List<Uuid> directories(int broker) {
+    static List<Uuid> directories(int broker) {
         return List.of(new Uuid(1_000, 1 + broker));
     }
 
@@ -224,23 +237,48 @@ final class Managers {
         return Map.of("records", shown, "in controlled shutdown", leaves, "may shut down", Reflect.call(reply, "shouldShutDown"));
     }
 
+    /** Whether the topic allows unclean elections. */
+    void allowUncleanElections(boolean allowed) {
+        Map<String, Object> parts = new HashMap<>(Map.of("setResourceType", (byte) 2, "setResourceName", Broker.TOPIC_PARTITION.topic(),
+            "setName", "unclean.leader.election.enable"));
+        parts.put("setValue", allowed ? "true" : null);
+        replay(record("ConfigRecord", parts));
+    }
+
+    /** The error that the controller would answer to a request for another ISR. */
+    String errorOf(int broker, long epoch, AlterPartitionRequestData.PartitionData asked) {
+        return (String) alterPartition(broker, epoch, asked, false).get("error");
+    }
+
     /** Ask for another ISR, and replay what that leads to. */
     Map<String, Object> alterPartition(int broker, long epoch, AlterPartitionRequestData.PartitionData asked) {
+        return alterPartition(broker, epoch, asked, true);
+    }
+
+    private Map<String, Object> alterPartition(int broker, long epoch, AlterPartitionRequestData.PartitionData asked, boolean replayed) {
         AlterPartitionRequestData request = new AlterPartitionRequestData().setBrokerId(broker).setBrokerEpoch(epoch)
             .setTopics(List.of(new AlterPartitionRequestData.TopicData().setTopicId(Broker.TOPIC_ID).setPartitions(List.of(asked))));
         Map<String, Object> shown = new LinkedHashMap<>();
+        altered = List.of();
         try {
             Object result = Reflect.call(replication, "alterPartition", context(), request);
-            replay(records(result));
+            altered = records(result);
+            if (replayed)
+                replay(altered);
             Object topic = ((List<?>) Reflect.call(Reflect.call(result, "response"), "topics")).get(0);
             Object partition = ((List<?>) Reflect.call(topic, "partitions")).get(0);
             shown.put("error", Errors.forCode((Short) Reflect.call(partition, "errorCode")).name());
             for (String key : new String[] {"leaderEpoch", "partitionEpoch", "isr"})
                 shown.put(key, Reflect.call(partition, key));
+            shown.put("recovering", (Byte) Reflect.call(partition, "leaderRecoveryState") == 1);
         } catch (ApiException e) {
             shown.put("error", Errors.forException(e).name());
         }
         return shown;
+    }
+
+    List<ApiMessageAndVersion> altered() {
+        return altered;
     }
 
     private static Object context() {
@@ -261,16 +299,18 @@ final class Managers {
 
     /** Begin with a partition that was not there before. */
     void create(int leader, int[] isr, int[] replicas) {
-        create(leader, isr, replicas, 0, 0);
+        create(Map.of("setReplicas", ids(replicas), "setIsr", ids(isr), "setLeader", leader, "setLeaderEpoch", 0, "setPartitionEpoch", 0));
     }
 
-    void create(int leader, int[] isr, int[] replicas, int leaderEpoch, int partitionEpoch) {
-        added.clear();
+    /** Begin with a partition of which a record has these fields, as far as the release knows them. */
+    void create(Map<String, Object> fields) {
+        recorded.clear();
         if (partition() != null)
             replay(record("RemoveTopicRecord", Map.of("setTopicId", Broker.TOPIC_ID)));
         replay(record("TopicRecord", Map.of("setTopicId", Broker.TOPIC_ID, "setName", Broker.TOPIC_PARTITION.topic())));
-        replay(record("PartitionRecord", Map.of("setTopicId", Broker.TOPIC_ID, "setPartitionId", 0, "setReplicas", ids(replicas),
-            "setIsr", ids(isr), "setLeader", leader, "setLeaderEpoch", leaderEpoch, "setPartitionEpoch", partitionEpoch)));
+        Map<String, Object> parts = new HashMap<>(fields);
+        parts.putAll(Map.of("setTopicId", Broker.TOPIC_ID, "setPartitionId", 0));
+        replay(record("PartitionRecord", parts));
     }
 
     Object partition() {
@@ -289,6 +329,7 @@ final class Managers {
             "setPartitionEpoch", Reflect.get(now, "partitionEpoch"),
             "setLeaderRecoveryState", Reflect.call(Reflect.get(now, "leaderRecoveryState"), "value")));
         parts.put("setAddingReplicas", idsOf(now, "addingReplicas"));
+        parts.put("setRemovingReplicas", idsOf(now, "removingReplicas"));
         parts.put("setEligibleLeaderReplicas", idsOf(now, "elr"));
         parts.put("setLastKnownElr", idsOf(now, "lastKnownElr"));
         replay(record("PartitionRecord", parts));
@@ -325,12 +366,17 @@ final class Managers {
      * removes them: if that does not follow at once, what PartitionChangeBuilder makes of it.
      */
     List<ApiMessageAndVersion> reassign(int[] replicas) {
+        List<ApiMessageAndVersion> records = requested(replicas);
+        boolean atOnce = records.size() == 1 && Set.copyOf(ids(replicas)).equals(Set.copyOf(replicasOf(records.get(0).message())));
+        return atOnce ? records : changed(replicas);
+    }
+
+    /** What the controller records of a request for another assignment. */
+    List<ApiMessageAndVersion> requested(int[] replicas) {
         AlterPartitionReassignmentsRequestData request = new AlterPartitionReassignmentsRequestData().setTopics(List.of(
             new AlterPartitionReassignmentsRequestData.ReassignableTopic().setName(Broker.TOPIC_PARTITION.topic()).setPartitions(List.of(
                 new AlterPartitionReassignmentsRequestData.ReassignablePartition().setPartitionIndex(0).setReplicas(ids(replicas))))));
-        List<ApiMessageAndVersion> records = records(Reflect.call(replication, "alterPartitionReassignments", request));
-        boolean atOnce = records.size() == 1 && Set.copyOf(ids(replicas)).equals(Set.copyOf(replicasOf(records.get(0).message())));
-        return atOnce ? records : changed(replicas);
+        return records(Reflect.call(replication, "alterPartitionReassignments", request));
     }
 
     private static List<Integer> replicasOf(Object record) {
@@ -360,7 +406,8 @@ final class Managers {
         List<Integer> isr = ids(Reflect.get(now, "isr"));
         isr.retainAll(ids(replicas));
         Map<String, Object> parts = new HashMap<>(
-            Map.of("setTargetReplicas", ids(replicas), "setTargetIsr", isr, "setTargetAdding", List.of(), "setEligibleLeaderReplicasEnabled", elr));
+            Map.of("setTargetReplicas", ids(replicas), "setTargetIsr", isr, "setTargetAdding", List.of(), "setTargetRemoving", List.of(),
+                "setEligibleLeaderReplicasEnabled", elr));
         if (has(type, "setDefaultDirProvider"))
             parts.put("setDefaultDirProvider",
                 Reflect.proxy(Reflect.type("org.apache.kafka.metadata.placement.DefaultDirProvider"), (name, arguments) -> Uuid.ZERO_UUID));
@@ -391,7 +438,7 @@ final class Managers {
             seen.put(key, idsOf(partition, key));
         seen.put("adding", idsOf(partition, "addingReplicas"));
         seen.put("removing", idsOf(partition, "removingReplicas"));
-        seen.put("recovering", (Byte) Reflect.call(Reflect.get(partition, "leaderRecoveryState"), "value") == 1);
+        seen.put("recovering", recovering(partition));
         List<Object> registrations = new ArrayList<>();
         for (int broker = 0; ; broker++) {
             Object each = Reflect.call(cluster, "registration", broker);

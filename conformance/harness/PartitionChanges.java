@@ -30,6 +30,7 @@ public final class PartitionChanges {
     private static final Constructor<?> BUILT = Reflect.longest(BUILDER);
     private static final boolean WITH_VERSION = Arrays.asList(BUILT.getParameterTypes()).contains(VERSION);
     private static final int UNCHANGED = -2;
+    private static final Uuid LOST = new Uuid(9_000, 1);
     private static final Managers MANAGERS = new Managers(new Clock(), false, 1);
 
     private PartitionChanges() { }
@@ -70,7 +71,7 @@ public final class PartitionChanges {
         Reflect.call(record, "setRemovingReplicas", ids(partition.get("removing")));
         Reflect.call(record, "setAddingReplicas", ids(partition.get("adding")));
         Reflect.call(record, "setLeader", partition.get("leader").asInt());
-        Reflect.call(record, "setLeaderRecoveryState", (byte) (partition.get("recovering").asBoolean() ? 1 : 0));
+        Reflect.call(record, "setLeaderRecoveryState", recovery(partition));
         if (has(record.getClass(), "setEligibleLeaderReplicas")) {
             Reflect.call(record, "setEligibleLeaderReplicas", ids(partition.get("elr")));
             Reflect.call(record, has(record.getClass(), "setLastKnownElr") ? "setLastKnownElr" : "setLastKnownELR", ids(partition.get("last_known_elr")));
@@ -164,24 +165,34 @@ public final class PartitionChanges {
         return Map.of("replicas", Reflect.call(made, "replicas"), "isr", Reflect.call(made, "isr"), "unclean", Reflect.call(made, "unclean"));
     }
 
-    /** What a controller answers to a leader. */
+    /** What a controller answers to a leader, and the record that this leads to. */
     private static Object asked(JsonNode call) {
-        JsonNode partition = call.get("partition"), epochs = call.get("broker_epochs");
+        JsonNode partition = call.get("partition"), epochs = call.get("broker_epochs"), lost = call.get("directory_failed");
         for (int broker = 0; broker < epochs.size(); broker++)
             MANAGERS.registered(broker, epochs.get(broker).asLong(), call.get("fenced").get(broker).asBoolean());
-        MANAGERS.create(partition.get("leader").asInt(), ints(partition.get("isr")), ints(partition.get("replicas")),
-            partition.get("leader_epoch").asInt(), partition.get("partition_epoch").asInt());
+        List<Uuid> directories = new ArrayList<>();
+        for (int replica : ids(partition.get("replicas")))
+            directories.add(lost.get(replica).asBoolean() ? LOST : Managers.directories(replica).get(0));
+        MANAGERS.create(Map.of("setReplicas", ids(partition.get("replicas")), "setIsr", ids(partition.get("isr")), "setDirectories", directories,
+            "setRemovingReplicas", ids(partition.get("removing")), "setAddingReplicas", ids(partition.get("adding")),
+            "setLeaderRecoveryState", recovery(partition), "setLeader", partition.get("leader").asInt(),
+            "setLeaderEpoch", partition.get("leader_epoch").asInt(), "setPartitionEpoch", partition.get("partition_epoch").asInt()));
+        MANAGERS.allowUncleanElections(call.get("unclean").asBoolean());
         List<AlterPartitionRequestData.BrokerState> isr = new ArrayList<>();
         for (JsonNode member : call.get("isr"))
             isr.add(new AlterPartitionRequestData.BrokerState().setBrokerId(member.get(0).asInt()).setBrokerEpoch(member.get(1).asLong()));
         int leader = call.get("leader").asInt();
-        return MANAGERS.alterPartition(leader, epochs.get(leader).asLong(), new AlterPartitionRequestData.PartitionData().setPartitionIndex(0)
+        Object error = MANAGERS.alterPartition(leader, epochs.get(leader).asLong(), new AlterPartitionRequestData.PartitionData().setPartitionIndex(0)
             .setLeaderEpoch(call.get("leader_epoch").asInt()).setPartitionEpoch(call.get("partition_epoch").asInt())
-            .setNewIsrWithEpochs(isr)).get("error");
+            .setLeaderRecoveryState(recovery(call)).setNewIsrWithEpochs(isr)).get("error");
+        Map<String, Object> answer = new LinkedHashMap<>(Map.of("error", error));
+        for (ApiMessageAndVersion each : MANAGERS.altered())
+            answer.put("record", named(each.message()));
+        return answer;
     }
 
-    private static int[] ints(JsonNode array) {
-        return ids(array).stream().mapToInt(Integer::intValue).toArray();
+    private static byte recovery(JsonNode of) {
+        return (byte) (of.get("recovering").asBoolean() ? 1 : 0);
     }
 
     private static boolean has(Class<?> type, String method) {

@@ -97,6 +97,20 @@ def isr_is_valid(partition: Partition, broker: int) -> Truth:
     return Witness("b{broker} is in the ISR with others, and is {how}", broker=broker, how=standing.value)
 
 
+@invariant(needs=lambda bounds: bounds.leader_recovery)
+def recovering_leaders_are_alone(partition: Partition) -> Truth:
+    """S22: while the metadata say that the leader has to recover from an unclean election, nobody else is in the ISR.
+
+    Kind: state.
+    When false: replicas count as in sync with a leader that has not settled what its log is.
+    Source: KIP-704; org.apache.kafka.controller.ReplicationControlManager#validateAlterPartitionData (3.3.0 to 4.3.1).
+    """
+    quorum = partition.quorum
+    return not (quorum.recovering and len(quorum.isr) > 1) or Witness(
+        "the leader has to recover, and others are in the ISR"
+    )
+
+
 @invariant()
 def a_possible_leader_is_known(partition: Partition) -> Truth:
     """S16 and S21: ISR and ELR are not both empty; if they are, the controller knows the last leader.

@@ -26,6 +26,7 @@ PARTITION: tuple[Property, ...] = (
     records.leaders_know_a_high_watermark_within_their_log,
     records.records_below_a_high_watermark_are_committed,
     agreement.isr_is_valid,
+    agreement.recovering_leaders_are_alone,
     agreement.a_possible_leader_is_known,
     records.acknowledged_records_are_somewhere,
     agreement.no_broker_halts,

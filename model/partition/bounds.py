@@ -5,9 +5,9 @@ from __future__ import annotations
 import attrs
 
 from highwater.model.budgets import budget
-from highwater.model.language.domain import Integers, SetOf
+from highwater.model.language.domain import BOOLEAN, Integers, OneOf, SetOf
 from highwater.model.language.records import bound
-from highwater.model.log import NO_EPOCH
+from highwater.model.log import NO_EPOCH, brokers
 
 
 @attrs.frozen
@@ -49,6 +49,7 @@ class PartitionBounds:
     isr_shrinks: int = budget("followers that a leader finds lagging")
     joint_shrinks: int = budget("times that a leader finds several followers lagging at once")
     reassignments: int = budget("replicas taken from the assignment and added again")
+    removals: int = budget("requests to take a replica away, be it the leader's, which may have to wait for the others")
     retentions: int = budget("records deleted from the start of a leader's log")
     deletions_answered: int = bound(
         0, 1, "1: clients hear how far the records are deleted on all replicas that are alive, and remember it", 0
@@ -63,6 +64,9 @@ class PartitionBounds:
     )
     consumer_reads: int = bound(0, 1, "1: consumers read, and what they read is remembered", 0)
     offset_queries: int = bound(0, 1, "1: clients ask for the end offset, and the newest answer is remembered", 0)
+    leader_recovery: int = bound(
+        0, 1, "1: the controller and the leader know whether the leader has to recover from an unclean election", 0
+    )
     caught_up_times: int = bound(0, 1, "1: a replica outside the ISR counts as caught up for a while; 0: never", 0)
 
 
@@ -101,6 +105,16 @@ def broker_epochs(bounds: PartitionBounds) -> Integers:
 def fetched_broker_epochs(bounds: PartitionBounds) -> Integers:
     """The domain of the broker epoch that a leader knows of a follower: -1 before it has fetched."""
     return Integers(NO_EPOCH, broker_epochs(bounds).high)
+
+
+def removed_replicas(bounds: PartitionBounds) -> SetOf:
+    """The domain of the replicas that a reassignment in progress takes away."""
+    return SetOf(brokers(bounds) if bounds.removals else Integers(0, -1))
+
+
+def recovery(bounds: PartitionBounds) -> OneOf:
+    """The domain of whether a leader has to recover from an unclean election."""
+    return BOOLEAN if bounds.leader_recovery else OneOf((False,))
 
 
 def record_ids(bounds: PartitionBounds) -> SetOf:

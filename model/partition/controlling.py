@@ -23,7 +23,7 @@ from highwater.model.partition_rules import elr_after, may_lead_if_active
 
 def election_of(quorum: Quorum) -> Election:
     """The part of the controller's record that brokers learn."""
-    return Election(quorum.leader, quorum.isr, quorum.assignment, quorum.partition_epoch)
+    return Election(quorum.leader, quorum.isr, quorum.assignment, quorum.partition_epoch, quorum.recovering)
 
 
 def published(partition: Partition, quorum: Quorum) -> Partition:
@@ -50,9 +50,44 @@ def with_elr(
     return evolve(quorum, isr=isr, elr=elr_after(quorum.elr, quorum.isr, isr, unclean, enough))
 
 
-def with_isr(partition: Partition, isr: Set[int], protocol: PartitionProtocol, bounds: PartitionBounds) -> Partition:
-    """The state after the controller has recorded a leader's change of the ISR."""
-    quorum = with_elr(partition.quorum, isr, frozenset(), protocol, bounds)
+def completes_removal(quorum: Quorum, isr: Set[int], protocol: PartitionProtocol) -> bool:
+    """Whether a record with this ISR takes the replica away that a reassignment in progress removes. Kafka looks at the
+    ISR that is asked for, before it elects.
+
+    Source: org.apache.kafka.controller.PartitionReassignmentReplicas#maybeCompleteReassignment (3.5.1 to 4.4.0),
+        PartitionChangeBuilder#completeReassignmentIfNeeded (3.5.1 to 4.4.0).
+    """
+    if not quorum.removing or not isr - quorum.removing:
+        return False
+    return not waits_for_all(protocol) or quorum.assignment - quorum.removing <= isr
+
+
+def waits_for_all(protocol: PartitionProtocol) -> bool:
+    """Whether a replica is removed only once all others are in the ISR."""
+    return protocol.reassignment_waits_for_all
+
+
+def ineligible(removed: Set[int], protocol: PartitionProtocol) -> Set[int]:
+    """The replicas that leave the ELR, of those that a reassignment removes."""
+    return removed if protocol.removed_leaves_elr else frozenset()
+
+
+def with_members(
+    quorum: Quorum, isr: Set[int], unclean: Set[int], protocol: PartitionProtocol, bounds: PartitionBounds
+) -> Quorum:
+    """The record with the ISR that is asked for: a reassignment in progress may be complete by that."""
+    if not completes_removal(quorum, isr, protocol):
+        return with_elr(quorum, isr, unclean, protocol, bounds)
+    gone = unclean | ineligible(quorum.removing, protocol)
+    changed = with_elr(quorum, isr - quorum.removing, gone, protocol, bounds)
+    return evolve(changed, assignment=quorum.assignment - quorum.removing, removing=frozenset())
+
+
+def with_isr(
+    partition: Partition, isr: Set[int], protocol: PartitionProtocol, bounds: PartitionBounds, *, recovering: bool
+) -> Partition:
+    """The state after the controller has recorded a leader's change of the ISR, which leads on."""
+    quorum = evolve(with_members(partition.quorum, isr, frozenset(), protocol, bounds), recovering=recovering)
     return with_record(partition, quorum, (ShrinkStartsEpoch.ALWAYS,), protocol)
 
 
@@ -61,13 +96,17 @@ def with_record(
 ) -> Partition:
     """The state with another ISR or ELR in the controller's record.
 
-    It is in a new leader epoch if the ISR has lost a member and the protocol starts an epoch for that.
+    It is in a new leader epoch if the assignment has lost a replica, or the ISR a member and the protocol starts an
+    epoch for that.
 
-    Source: org.apache.kafka.controller.PartitionChangeBuilder#triggerLeaderEpochBumpIfNeeded (3.0 to 3.7) and
+    Source: org.apache.kafka.controller.PartitionChangeBuilder#triggerLeaderEpochBumpForReplicaReassignmentIfNeeded (3.8
+        to 4.4.0); org.apache.kafka.controller.PartitionChangeBuilder#triggerLeaderEpochBumpIfNeeded (3.0 to 3.7) and
         #triggerLeaderEpochBumpForIsrShrinkIfNeeded (3.8), which any change of the ISR passes;
         ReplicationControlManager#alterIsr (2.8), kafka.controller.KafkaController#alterIsrs (2.7, 2.8), which keep the
         epoch; kafka.controller.ReplicaStateMachine#removeReplicasFromIsr (2.0 to 3.8).
     """
+    if partition.quorum.removing and not quorum.assignment >= partition.quorum.assignment:
+        return published(partition, quorum)
     if protocol.isr_shrink_bumps_leader_epoch in where and not partition.quorum.isr <= quorum.isr:
         return published(partition, quorum)
     return evolve(partition, quorum=evolve(quorum, partition_epoch=quorum.partition_epoch + 1))
@@ -112,6 +151,18 @@ def elects_without(quorum: Quorum, broker: int) -> bool:
     return quorum.registrations[quorum.leader].standing is Standing.FENCED
 
 
+def with_successor(
+    partition: Partition, changed: Quorum, successor: int | None, protocol: PartitionProtocol, bounds: PartitionBounds
+) -> Partition | None:
+    """The state after a record in which somebody else leads, or nobody; None if no election would choose this one."""
+    if successor is None:
+        if any(may_lead(changed, each) for each in range(bounds.brokers)):
+            return None
+    elif not may_lead(changed, successor):
+        return None
+    return published(partition, elected(changed, successor, protocol, bounds))
+
+
 def without(
     partition: Partition,
     broker: int,
@@ -134,12 +185,7 @@ def without(
         isr = quorum.isr
     changed = with_elr(quorum, isr, frozenset(), protocol, bounds)
     if elects_without(quorum, broker):
-        if successor is None:
-            if any(may_lead(changed, each) for each in range(bounds.brokers)):
-                return None
-        elif not may_lead(changed, successor):
-            return None
-        return published(partition, elected(changed, successor, protocol, bounds))
+        return with_successor(partition, changed, successor, protocol, bounds)
     if successor is not None:
         return None
     if isr == quorum.isr:
@@ -233,57 +279,3 @@ def begin_controlled_shutdown(
         return without_successor(partition, broker, bounds)
     after = without(partition, broker, successor, Standing.SHUTTING_DOWN, protocol, bounds)
     return None if after is None else evolve(after, used=shutting_down(partition, broker, bounds))
-
-
-@action(actor="controller", needs=lambda bounds: bounds.reassignments, broker=brokers)
-def remove_replica(
-    partition: Partition, broker: int, protocol: PartitionProtocol, bounds: PartitionBounds
-) -> Partition | None:
-    """A reassignment removes a replica.
-
-    Actor: the controller.
-    Enabled: the replica is assigned and does not lead; the ISR has another member, or every other replica where the
-        protocol waits for these.
-    Effect: the replica leaves the assignment and the ISR in a new leader epoch. The broker deletes its log once it
-        learns of that. Below min.insync.replicas the replica is in the ELR all the same.
-    Abstracts: all but the last step of a reassignment.
-    Source: org.apache.kafka.controller.PartitionChangeBuilder#triggerLeaderEpochBumpForReplicaReassignmentIfNeeded
-        (3.8), #maybePopulateTargetElr (3.8.0 to 4.3.1), PartitionReassignmentReplicas#maybeCompleteReassignment (3.5.1
-        to 4.3.1), kafka.controller.KafkaController#isReassignmentComplete (2.4.0 to 3.9).
-    """
-    quorum = partition.quorum
-    if broker not in quorum.assignment or quorum.leader == broker or not quorum.isr - {broker}:
-        return None
-    if protocol.reassignment_waits_for_all and not quorum.assignment - {broker} <= quorum.isr:
-        return None
-    ineligible = frozenset({broker}) if protocol.removed_leaves_elr else frozenset[int]()
-    changed = with_elr(quorum, quorum.isr - {broker}, ineligible, protocol, bounds)
-    after = published(partition, evolve(changed, assignment=quorum.assignment - {broker}))
-    return evolve(after, used=partition.spent("reassignments"))
-
-
-@action(actor="controller", needs=lambda bounds: bounds.reassignments, broker=brokers)
-def add_replica(
-    partition: Partition, broker: int, protocol: PartitionProtocol, bounds: PartitionBounds
-) -> Partition | None:
-    """A reassignment adds a replica that another one removed.
-
-    Actor: the controller.
-    Enabled: the replica is not assigned. If it would be elected at once, the request fails: the controller looks for
-        its directory among those of the present replicas.
-    Effect: the replica is assigned again, in a new partition epoch. With ZooKeeper the leader epoch is new, too: the
-        leader learns of the replica in no other way.
-    Source: org.apache.kafka.controller.ReplicationControlManager#changePartitionReassignment (3.5), LeaderAcceptor#test
-        (3.7.0 to 4.3.1); kafka.controller.KafkaController#updateLeaderEpochAndSendRequest (0.10.2 to 3.5).
-    """
-    quorum = partition.quorum
-    if broker in quorum.assignment:
-        return None
-    changed = evolve(
-        with_elr(quorum, quorum.isr, frozenset(), protocol, bounds), assignment=quorum.assignment | {broker}
-    )
-    if quorum.leader is None and may_lead(changed, broker):
-        return None
-    if protocol.by_zookeeper:
-        return published(partition, changed)
-    return evolve(partition, quorum=evolve(changed, partition_epoch=quorum.partition_epoch + 1))

@@ -20,6 +20,7 @@ from highwater.model.partition import (
     in_sync_replicas,
     leadership,
     membership,
+    reassigning,
     truncating,
     zookeeper_isr,
 )
@@ -72,8 +73,8 @@ CONTROL = (
     elections.elect_last_known_leader,
     elections.move_leadership,
     controlling.begin_controlled_shutdown,
-    controlling.remove_replica,
-    controlling.add_replica,
+    reassigning.remove_replica,
+    reassigning.add_replica,
 )
 FAILURES = (
     failures.crash,
@@ -91,6 +92,7 @@ BY_CONTROLLER = (
     in_sync_replicas.lose_isr_answer,
     alter_partition.ask_deposed_controller,
 )
+REMOVING = (reassigning.begin_removal, alter_partition.complete_removal)
 BY_ZOOKEEPER = (
     zookeeper_isr.expand_isr,
     zookeeper_isr.lose_written_isr,
@@ -203,7 +205,7 @@ def define(protocol: PartitionProtocol) -> Definition:
         *FETCHING,
         *((truncating.ask_where_to_truncate,) if protocol.truncation_rules.asks else ()),
         *(BY_ZOOKEEPER if protocol.leader_writes_isr else BY_CONTROLLER),
-        *(() if protocol.by_zookeeper else (leadership.learn_isr,)),
+        *(() if protocol.by_zookeeper else (leadership.learn_isr, *REMOVING)),
         *((in_sync_replicas.find_in_sync,) if not protocol.leader_writes_isr and protocol.reads_follower_twice else ()),
         membership.outlast_lag_time,
         *CONTROL,

@@ -6,7 +6,7 @@ from highwater.model.language.declarations import action
 from highwater.model.language.records import evolve
 from highwater.model.log import brokers
 from highwater.model.partition.bounds import PartitionBounds
-from highwater.model.partition.controlling import elected, may_lead, published
+from highwater.model.partition.controlling import elected, may_lead, published, with_members
 from highwater.model.partition.protocol import LastKnownLeader, PartitionProtocol
 from highwater.model.partition.state import Partition, Quorum, Standing
 from highwater.model.partition_rules import last_known_leader_may_lead
@@ -24,18 +24,26 @@ def may_lead_again(quorum: Quorum, broker: int, protocol: PartitionProtocol) -> 
     )
 
 
-def elected_alone(partition: Partition, leader: int) -> Partition:
-    """The state after the election of a leader that may lack committed records: it is the only member of the ISR, and
-    the ELR is empty.
+def elected_alone(partition: Partition, quorum: Quorum, leader: int, bounds: PartitionBounds) -> Partition:
+    """The state after the election of a leader that may lack committed records: it is the only member of the ISR, the
+    ELR is empty, and the record says that the leader has to recover (KIP-704, 3.2).
 
-    Kafka also notes that this leader has to recover (KIP-704), but brokers mark it as recovered at once.
+    Args:
+        quorum: the record so far.
     Source: org.apache.kafka.controller.PartitionChangeBuilder#tryElection (3.5.1; 4.1.0);
-        kafka.cluster.Partition#makeLeader (3.5.1).
+        kafka.controller.Election#leaderForOffline (3.2.0 to 3.9).
     """
-    return published(
-        partition,
-        evolve(partition.quorum, leader=leader, isr=frozenset({leader}), elr=frozenset(), last_known_leader=None),
-    )
+    alone = evolve(quorum, leader=leader, isr=frozenset({leader}), elr=frozenset(), last_known_leader=None)
+    return published(partition, evolve(alone, recovering=bool(bounds.leader_recovery)))
+
+
+def in_next_record(quorum: Quorum, protocol: PartitionProtocol, bounds: PartitionBounds) -> Quorum:
+    """The record as the controller looks at it before it elects. The ISR that an unclean election has left may be
+    what a reassignment in progress waits for.
+
+    Source: org.apache.kafka.controller.PartitionChangeBuilder#completeReassignmentIfNeeded (3.5.1 to 4.4.0).
+    """
+    return with_members(quorum, quorum.isr, frozenset(), protocol, bounds) if quorum.removing else quorum
 
 
 @action(actor="controller", candidate=brokers)
@@ -50,14 +58,18 @@ def elect(
     Source: kafka.controller.PartitionLeaderElectionAlgorithms#offlinePartitionLeaderElection (2.0 to 3.8),
         org.apache.kafka.controller.PartitionChangeBuilder#electAnyLeader (3.8).
     """
-    quorum = partition.quorum
-    if quorum.leader is not None or not may_lead(quorum, candidate):
+    if partition.quorum.leader is not None:
+        return None
+    quorum = in_next_record(partition.quorum, protocol, bounds)
+    if not may_lead(quorum, candidate):
         return None
     return published(partition, elected(quorum, candidate, protocol, bounds))
 
 
 @action(actor="controller", candidate=brokers)
-def elect_last_known_leader(partition: Partition, candidate: int, protocol: PartitionProtocol) -> Partition | None:
+def elect_last_known_leader(
+    partition: Partition, candidate: int, protocol: PartitionProtocol, bounds: PartitionBounds
+) -> Partition | None:
     """The controller elects the last known leader, because ISR and ELR are empty.
 
     Actor: the controller.
@@ -69,7 +81,7 @@ def elect_last_known_leader(partition: Partition, candidate: int, protocol: Part
     """
     if partition.quorum.leader is not None or not may_lead_again(partition.quorum, candidate, protocol):
         return None
-    return elected_alone(partition, candidate)
+    return elected_alone(partition, partition.quorum, candidate, bounds)
 
 
 @action(actor="controller", candidate=brokers)
@@ -87,14 +99,16 @@ def elect_uncleanly(
         org.apache.kafka.controller.ReplicationControlManager#generateLeaderAndIsrUpdates, #maybeElectUncleanLeaders
         (3.9.0).
     """
-    quorum = partition.quorum
-    if quorum.leader is not None or candidate not in quorum.assignment:
+    if partition.quorum.leader is not None:
+        return None
+    quorum = in_next_record(partition.quorum, protocol, bounds)
+    if candidate not in quorum.assignment:
         return None
     if quorum.registrations[candidate].standing is not Standing.ACTIVE:
         return None
     if any(may_lead(quorum, each) or may_lead_again(quorum, each, protocol) for each in range(bounds.brokers)):
         return None
-    return elected_alone(partition, candidate)
+    return elected_alone(partition, quorum, candidate, bounds)
 
 
 @action(actor="controller", needs=lambda bounds: bounds.leader_moves, candidate=brokers)

@@ -8,7 +8,7 @@ from highwater.model.language.records import evolve, replaced
 from highwater.model.log import NO_EPOCH, brokers
 from highwater.model.partition.batches import as_loaded, is_inside
 from highwater.model.partition.bounds import PartitionBounds
-from highwater.model.partition.controlling import with_elr
+from highwater.model.partition.controlling import with_members, with_record
 from highwater.model.partition.disturbing import failing, stopping
 from highwater.model.partition.logs import stopped, without_epochs_from
 from highwater.model.partition.protocol import CheckpointCovers, PartitionProtocol
@@ -153,9 +153,9 @@ def restart(
         and (broker in quorum.isr or broker in quorum.elr)
     ):
         gone = frozenset({broker})
-        changed = with_elr(
-            evolve(changed, partition_epoch=quorum.partition_epoch + 1), quorum.isr - gone, gone, protocol, bounds
-        )
+        left = with_members(changed, quorum.isr - gone, gone, protocol, bounds)
+        partition = with_record(partition, left, (), protocol)
+        changed = partition.quorum
     if bounds.batch_records > 1:
         loaded_log = as_loaded(replica.log)
         replica = evolve(replica, log=loaded_log, high_watermark=min(replica.high_watermark, len(loaded_log)))

@@ -91,7 +91,9 @@ def proposed(
     if pending is None:
         return None
     epochs = tuple(replica.followers[each].broker_epoch if each in isr else NO_EPOCH for each in range(bounds.brokers))
-    change = IsrChange(Answer.NONE, replica.leader_epoch, leadership.partition_epoch, isr, epochs)
+    change = IsrChange(
+        Answer.NONE, replica.leader_epoch, leadership.partition_epoch, isr, epochs, leadership.recovering
+    )
     replica = evolve(
         replica, leadership=evolve(leadership, pending=pending, candidate=None), changes=replica.changes + (change,)
     )

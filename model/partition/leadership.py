@@ -14,12 +14,22 @@ from highwater.model.language.declarations import action
 from highwater.model.language.records import evolve
 from highwater.model.log import NO_EPOCH, brokers, epochs
 from highwater.model.partition.bounds import PartitionBounds
+from highwater.model.partition.controlling import election_of
 from highwater.model.partition.fetching import late, must_cut_first, without_fetch
 from highwater.model.partition.high_watermark import with_leader
 from highwater.model.partition.logs import restarted_at, truncated, with_epoch_of_election
 from highwater.model.partition.messages import Election
 from highwater.model.partition.protocol import FollowerReset, PartitionProtocol, TruncationSkip
-from highwater.model.partition.state import UNKNOWN_FOLLOWER, Follower, Leader, Leadership, Partition, Replica, Standing
+from highwater.model.partition.state import (
+    UNKNOWN_FOLLOWER,
+    Follower,
+    Leader,
+    Leadership,
+    Partition,
+    Quorum,
+    Replica,
+    Standing,
+)
 
 
 def learned(partition: Partition, broker: int, epoch: int) -> Election | None:
@@ -35,7 +45,7 @@ def learned(partition: Partition, broker: int, epoch: int) -> Election | None:
         added_again = replica.leader_epoch == epoch and replica.leader is None and quorum.leader is not None
         if replica.leader_epoch >= epoch and not (added_again and broker in quorum.assignment):
             return None
-        return Election(quorum.leader, quorum.isr, quorum.assignment, quorum.partition_epoch)
+        return election_of(quorum)
     if replica.leader_epoch >= epoch or replica.leader_epoch == NO_EPOCH:
         return None
     return partition.elections[epoch]
@@ -111,6 +121,14 @@ def assigned(followers: tuple[Follower, ...], assignment: Set[int]) -> tuple[Fol
     return tuple(known if broker in assignment else UNKNOWN_FOLLOWER for broker, known in enumerate(followers))
 
 
+def has_to_recover(metadata: Election | Quorum, protocol: PartitionProtocol) -> bool:
+    """Whether a leader takes itself for one that has to recover, if the metadata say so.
+
+    Source: kafka.cluster.Partition#makeLeader (3.2.0 to 4.3.1), which has no recovery yet and notes RECOVERED.
+    """
+    return metadata.recovering and not protocol.leader_recovers_at_once
+
+
 def as_leader(
     replica: Replica, broker: int, epoch: int, election: Election, protocol: PartitionProtocol, bounds: PartitionBounds
 ) -> Leader:
@@ -132,6 +150,7 @@ def as_leader(
         start_offset=replica.log_end_offset,
         waiting_from=replica.log_end_offset if before is None else before.waiting_from,
         candidate=None,
+        recovering=has_to_recover(election, protocol),
     )
     followers = assigned(remembered_followers(replica, protocol, leads_again=leads_again), election.assignment)
     leading = evolve(
@@ -205,6 +224,7 @@ def learn_isr(
         return None
     leadership = evolve(known, isr=quorum.isr, assignment=quorum.assignment, pending=None, candidate=None)
     leadership = evolve(leadership, partition_epoch=quorum.partition_epoch, ahead_of_metadata=False)
+    leadership = evolve(leadership, recovering=has_to_recover(quorum, protocol))
     followers = replica.followers
     if protocol.newer_isr_restarts_epoch:
         leadership = evolve(leadership, start_offset=replica.log_end_offset)

@@ -16,6 +16,7 @@ from highwater.model.partition.bounds import (
     log_offsets,
     log_starts,
     partition_epochs,
+    recovery,
 )
 
 
@@ -93,6 +94,7 @@ class IsrChange:
         isr: the ISR asked for.
         broker_epochs: by broker id, the broker epoch of each member as the leader knows it; -1 for a member that has
             not fetched, and for brokers that are no members.
+        recovering: whether the leader has to recover from an unclean election, as it sees it.
     """
 
     answer: Answer = within(OneOf(Answer))
@@ -100,6 +102,7 @@ class IsrChange:
     partition_epoch: int = within(partition_epochs)
     isr: frozenset[int] = within(lambda bounds: SetOf(brokers(bounds)))
     broker_epochs: tuple[int, ...] = within(per_broker(fetched_broker_epochs))
+    recovering: bool = within(recovery, default=False)
 
     def __str__(self) -> str:
         isr = " ".join(f"b{broker}" for broker in sorted(self.isr))
@@ -115,6 +118,7 @@ class Election:
     isr: frozenset[int] = within(lambda bounds: SetOf(brokers(bounds)))
     assignment: frozenset[int] = within(lambda bounds: SetOf(brokers(bounds)))
     partition_epoch: int = within(partition_epochs)
+    recovering: bool = within(recovery, default=False)
 
     def __str__(self) -> str:
         leader = "none" if self.leader is None else f"b{self.leader}"

@@ -280,6 +280,9 @@ class PartitionProtocol:
     reassignment_waits_for_all: bool = toggle("a replica is removed only once all others are in the ISR: KAFKA-15665")
     unclean_shutdown_removes_from_elr: bool = toggle("an unclean shutdown ends eligibility: KIP-966, KAFKA-18635")
     last_known_leader: LastKnownLeader = toggle("who leads if ISR and ELR are empty: KIP-966, KAFKA-18922")
+    leader_recovers_at_once: bool = toggle(
+        "a leader takes itself for recovered as soon as it learns of its unclean election: KIP-704, in every release"
+    )
     registering_again_fences: bool = toggle("a broker that registers again is fenced first: KAFKA-18106")
     isr_shrink_bumps_leader_epoch: ShrinkStartsEpoch = toggle(
         "which removals from the ISR start a leader epoch: KAFKA-15021"

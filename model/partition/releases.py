@@ -88,6 +88,7 @@ reassignment_waits_for_all/kraft False 3.8.0=True | PartitionReassignmentReplica
 unclean_shutdown_removes_from_elr False 4.1.0=True | ReplicationControlManager#handleBrokerShutdown
 last_known_leader/zookeeper never | Election#leaderForOffline
 last_known_leader/kraft never 3.7.0=unchecked 4.1.0=active | PartitionChangeBuilder#canElectLastKnownLeader
+leader_recovers_at_once True | Partition#makeLeader
 registering_again_fences/zookeeper True | KafkaController#processBrokerChange
 registering_again_fences/kraft False 4.0.0=True | ReplicationControlManager#handleBrokerShutdown
 isr_shrink_bumps_leader_epoch/zookeeper by-controller | ReplicaStateMachine#removeReplicasFromIsr

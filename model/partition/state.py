@@ -29,6 +29,8 @@ from highwater.model.partition.bounds import (
     partition_epochs,
     partition_epochs_or_none,
     record_ids,
+    recovery,
+    removed_replicas,
 )
 from highwater.model.partition.messages import Election, Fetch, IsrChange
 
@@ -94,6 +96,7 @@ class Leadership:
         waiting_from: its log end offset when it began to lead, over all epochs that it has led without a break:
             producers of later records wait at this leader.
         candidate: a follower that it is about to propose, if the protocol takes two steps for that.
+        recovering: whether it has to recover from an unclean election before others may join its ISR.
     """
 
     isr: frozenset[int] = within(lambda bounds: SetOf(brokers(bounds)))
@@ -104,6 +107,7 @@ class Leadership:
     start_offset: int = within(log_offsets)
     waiting_from: int = within(log_offsets)
     candidate: int | None = within(lambda bounds: Maybe(brokers(bounds)))
+    recovering: bool = within(recovery, default=False)
 
 
 @attrs.frozen
@@ -196,6 +200,8 @@ class Quorum:
         assignment: the brokers that host the partition.
         partition_epoch: how often any of these has changed.
         registrations: by broker id.
+        removing: the replica that a reassignment in progress takes away.
+        recovering: whether the leader was elected uncleanly and has not yet asked for another ISR.
     """
 
     leader: int | None = within(lambda bounds: Maybe(brokers(bounds)))
@@ -205,6 +211,8 @@ class Quorum:
     assignment: frozenset[int] = within(lambda bounds: SetOf(brokers(bounds)))
     partition_epoch: int = within(partition_epochs)
     registrations: tuple[Registration, ...] = within(per_broker(records(Registration)))
+    removing: frozenset[int] = within(removed_replicas, default=frozenset())
+    recovering: bool = within(recovery, default=False)
 
 
 @attrs.frozen
@@ -223,6 +231,7 @@ class Used:
     isr_shrinks: int = times("isr_shrinks", order="isr_shrinks")
     joint_shrinks: int = times("joint_shrinks")
     reassignments: int = times("reassignments")
+    removals: int = times("removals")
     retentions: int = times("retentions")
     alter_failures: int = times("alter_failures")
     refused_produces: int = times("refused_produces")

@@ -16,7 +16,7 @@ from click.testing import CliRunner
 from highwater.claims.conformance import Session, Wanted
 from highwater.claims.spec import Spec
 from highwater.cli.main import main
-from highwater.conformance import abstraction, operations, partition_changes, questions
+from highwater.conformance import abstraction, controller_side, operations, partition_changes, questions
 from highwater.conformance.distribution import KafkaError, find
 from highwater.conformance.process import Harness
 from highwater.model.partition import directories
@@ -52,6 +52,35 @@ def test_a_leader_that_forgets_offsets_in_each_epoch_is_not_what_kafka_is(claim:
     assert kinds(found) == {"learn_leadership"}
     fields = {difference.field for each in found.divergences for difference in each.differences}
     assert "b0.follower b1 log end offset" in fields
+
+
+REMOVES = {"initial_isr": 1, "removals": 1}
+
+
+def test_a_leader_is_reassigned_away_at_once_or_by_its_own_request_as_in_kafka(
+    claim: Claim, session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = session.conform(claim(**REMOVES), Wanted())
+    assert found.agrees and found.executed == found.reachable
+    assert {"begin_removal", "complete_removal"} <= found.executed.keys()
+    monkeypatch.setattr(controller_side, "NEW_LEADER_ELECTED", "NONE")
+    found = session.conform(claim(**REMOVES), Wanted())
+    said = {(each.field, each.kafka) for one in found.divergences for each in one.differences}
+    assert said == {("controller.answer", "NEW_LEADER_ELECTED")}
+
+
+RECOVERS = {"initial_isr": 1, "process_crashes": 1, "leader_epoch_max": 2, "leader_recovery": 1}
+
+
+def test_a_leader_that_was_elected_uncleanly_recovers_as_in_kafka(claim: Claim, session: Session) -> None:
+    unclean = {"unclean_election": True}
+    found = session.conform(claim("kafka-4.1", unclean, **RECOVERS), Wanted())
+    assert found.agrees and found.executed == found.reachable
+    assert "elect_uncleanly" in found.executed
+    waits = {**unclean, "leader_recovers_at_once": False}
+    found = session.conform(claim("kafka-4.1", waits, **RECOVERS), Wanted())
+    fields = {each.field.split(".")[1] for one in found.divergences for each in one.differences}
+    assert fields == {"answer to printed()"}
 
 
 PRODUCERS = {"isr_shrinks": 1, "min_insync_replicas": 2, "refused_produces": 1, "partition_epoch_max": 3}

@@ -11,7 +11,7 @@ import pytest
 
 from highwater.claims.spec import Spec, make_spec
 from highwater.conformance import partition_changes
-from highwater.conformance.distribution import find
+from highwater.conformance.distribution import find, numbers_of
 from highwater.conformance.partition_changes import Asking, Beginning, Cancelling, Change, PartitionChanges
 from highwater.explorer.search.levels.breadth_first import reach
 from highwater.model.kraft import changing
@@ -98,11 +98,17 @@ def a_change(chance: random.Random, elr: bool) -> Change:
     return Change(a_partition(chance, elr), target, frozenset(some(chance, BROKERS)))
 
 
-def a_request(chance: random.Random) -> Asking:
-    """A request that is often right but for one thing, so that each check decides some of them."""
+def a_request(chance: random.Random, release: str) -> Asking:
+    """A request that is often right but for one thing, so that each check decides some of them. In some a reassignment
+    is in progress.
+    """
     replicas = some(chance, BROKERS, 1)
     leader, epochs = chance.choice(replicas), tuple(chance.randint(10, 12) for _ in BROKERS)
-    known = PartitionRegistration(replicas, (leader,), leader, leader_epoch=5, partition_epoch=7)
+    removing = sometimes(chance, 0.5, (leader,) if chance.random() < 0.7 else some(chance, replicas)) or ()
+    adding = sometimes(chance, 0.5, some(chance, set(replicas) - {leader, *removing})) or ()
+    known = PartitionRegistration(
+        replicas, (leader,), leader, (), (), removing, adding, chance.random() < 0.3, leader_epoch=5, partition_epoch=7
+    )
     members = {leader, *some(chance, replicas)} if chance.random() < 0.8 else set(some(chance, BROKERS))
     asker = leader if chance.random() < 0.9 else chance.choice(BROKERS)
     fetched = {
@@ -110,16 +116,54 @@ def a_request(chance: random.Random) -> Asking:
     }
     fenced = tuple(chance.random() < 0.15 for _ in BROKERS)
     around = (0, 0, 0, 0, 0, 0, -1, 1)
+    failed = tuple(numbers_of(release) >= (3, 7) and chance.random() < 0.3 for _ in BROKERS)
     return Asking(
-        known, epochs, fenced, asker, 5 + chance.choice(around), 7 + chance.choice(around), tuple(fetched.items())
+        known,
+        epochs,
+        fenced,
+        asker,
+        leader_epoch=5 + chance.choice(around),
+        partition_epoch=7 + chance.choice(around),
+        isr=tuple(fetched.items()),
+        recovering=chance.random() < 0.2,
+        unclean=numbers_of(release) >= (3, 9) and chance.random() < 0.5,
+        directory_failed=failed,
     )
 
 
-def calls(elr: bool) -> list[Call]:
+def a_completion(chance: random.Random, release: str) -> Asking:
+    """A leader asks for an ISR that has what its reassignment adds. Of a broker that is added the directory may have
+    failed since.
+    """
+    current = some(chance, BROKERS, 1)
+    leader = current[0]
+    target = some(chance, set(BROKERS) - {leader} if chance.random() < 0.8 else BROKERS, 1)
+    move = begun(current, target)
+    others = some(chance, target) if chance.random() < 0.5 else ()
+    known = PartitionRegistration(
+        move.replicas, (leader,), leader, (), (), move.removing, move.adding, chance.random() < 0.3, 5, 7
+    )
+    has_directories = numbers_of(release) >= (3, 7)
+    return Asking(
+        known,
+        broker_epochs=(10,) * len(BROKERS),
+        fenced=(False,) * len(BROKERS),
+        leader=leader,
+        leader_epoch=5,
+        partition_epoch=7,
+        isr=tuple((member, 10) for member in sorted({leader, *move.adding, *others})),
+        unclean=numbers_of(release) >= (3, 9) and chance.random() < 0.5,
+        directory_failed=tuple(has_directories and each in move.adding and chance.random() < 0.6 for each in BROKERS),
+    )
+
+
+def calls(release: str) -> list[Call]:
+    elr = RELEASES[release] not in WITHOUT_ELR
     chance = random.Random(20)
     made: list[Call] = [a_change(chance, elr) for _ in range(CALLS)]
     made += [Beginning(some(chance, BROKERS, 1), some(chance, BROKERS, 1)) for _ in range(200)]
-    made += [a_request(chance) for _ in range(REQUESTS)]
+    made += [a_request(chance, release) for _ in range(REQUESTS)]
+    made += [a_completion(chance, release) for _ in range(200)]
     partitions = [a_partition(chance, elr) for _ in range(200)]
     return made + [Cancelling(each) for each in partitions if set(each.replicas) != set(each.adding)]
 
@@ -156,7 +200,7 @@ def kafka(request: pytest.FixtureRequest) -> Iterator[Kafka]:
     harness_of(request.param)
     name = RELEASES[request.param]
     with PartitionChanges(find(request.param)) as classes:
-        yield Kafka(name, classes, calls(name not in WITHOUT_ELR))
+        yield Kafka(name, classes, calls(request.param))
 
 
 def feature_levels(name: str) -> list[Rules]:
@@ -289,9 +333,31 @@ def wrong_rules(name: str) -> Iterator[Rules]:
             yield attrs.evolve(rules, last_known_leader=noted)
 
 
+def answers_to_leaders(release: str, **otherwise: Any) -> list[dict[str, Any]]:
+    """What a release answers by the model to leaders that have their directories: one that has not is replaced as soon
+    as the controller knows.
+    """
+    rules = attrs.evolve(RULES[RELEASES[release]], **otherwise)
+    asked = [call for call in calls(release) if isinstance(call, Asking)]
+    return [call.on_model(rules) or {} for call in asked if not call.directory_failed[call.leader]]
+
+
 def test_every_error_is_the_answer_to_some_request() -> None:
-    answers = {call.on_model(RULES["4.3"]) for call in calls(elr=True) if isinstance(call, Asking)}
-    assert answers == {each.value for each in AlterPartitionError}
+    assert {each["error"] for each in answers_to_leaders("4.4.0")} == {each.value for each in AlterPartitionError}
+
+
+def elects_uncleanly(answer: dict[str, Any]) -> bool:
+    """Whether a request makes a leader of a broker that it does not ask for. It is the only member of the ISR."""
+    record = answer.get("record", {})
+    return record.get("leader", NOBODY) != NOBODY and bool(record.get("recovering"))
+
+
+def test_alter_partition_elects_uncleanly_only_where_a_reassignment_does_not_wait_for_all() -> None:
+    """And with directories, and where the setting is read: from 4.3 on."""
+    assert any(map(elects_uncleanly, answers_to_leaders("4.4.0")))
+    assert not any(map(elects_uncleanly, answers_to_leaders("4.4.0", completion=Completion.ALL)))
+    for release in set(RELEASES) - {"4.3.1", "4.4.0"}:
+        assert not any(map(elects_uncleanly, answers_to_leaders(release))), release
 
 
 @pytest.mark.parametrize("wrong", [AlterPartitionError.INVALID_REQUEST, AlterPartitionError.NOT_CONTROLLER])

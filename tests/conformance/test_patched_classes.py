@@ -7,6 +7,7 @@ from __future__ import annotations
 import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import attrs
 import pytest
@@ -28,10 +29,14 @@ PARTITION, REPLICA = "kafka.cluster.Partition", "org.apache.kafka.server.replica
 FETCHER, REPLICA_FETCHER = "kafka.server.AbstractFetcherThread", "kafka.server.ReplicaFetcherThread"
 BUILDER = "org.apache.kafka.controller.PartitionChangeBuilder"
 CONTROLLER = "org.apache.kafka.controller.ReplicationControlManager"
+REASSIGNED = "org.apache.kafka.controller.PartitionReassignmentReplicas"
+RECOVERY = "org.apache.kafka.metadata.LeaderRecoveryState"
 EPOCHS = "org.apache.kafka.storage.internals.epoch.LeaderEpochFileCache"
 
 MOVES: dict[str, int] = {"leader_epoch_max": 2, "leader_moves": 2}
 CRASHES: dict[str, int] = {"process_crashes": 1, "initial_isr": 1}
+RECOVERS: dict[str, int] = {"process_crashes": 1, "initial_isr": 1, "leader_epoch_max": 2}
+REMOVES: dict[str, int] = {"removals": 1, "initial_isr": 1}
 FENCES: dict[str, int] = {"spurious_fences": 1, "initial_isr": 1}
 
 
@@ -48,6 +53,7 @@ class Patch:
     bounds: dict[str, int]
     action: str
     field: str
+    protocol: dict[str, Any] | None = None
 
 
 PATCHES = {
@@ -72,6 +78,26 @@ PATCHES = {
     ),
     "the controller takes other incarnations into the ISR": Patch(
         CONTROLLER, "ineligibleReplicasForIsr", "brokerEpoch", "$_ = -1L;", CRASHES, "alter_partition", "ISR"
+    ),
+    "a leader that has to recover may have others in its ISR": Patch(
+        CONTROLLER, "validateAlterPartitionData", "of", f"$_ = {RECOVERY}.RECOVERED;", FENCES, "alter_partition",
+        "has to recover",
+    ),
+    "a leader goes on recovering": Patch(
+        PARTITION, "$anonfun$makeLeader$1", "updateAssignmentAndIsr",
+        f"$_ = $proceed($1, $2, $3, $4, $5, {RECOVERY}.RECOVERING);", MOVES, "produce", "answer to printed",
+    ),
+    "a follower takes its leader for recovered": Patch(
+        PARTITION, "$anonfun$makeFollower$1", "updateAssignmentAndIsr",
+        f"$_ = $proceed($1, $2, $3, $4, $5, {RECOVERY}.RECOVERED);", RECOVERS, "learn_leadership", "answer to printed",
+        {"unclean_election": True},
+    ),
+    "a leader that is reassigned away is not told": Patch(
+        CONTROLLER, "alterPartition", "leader", "$_ = -2;", REMOVES, "complete_removal", "answer"
+    ),
+    "a reassignment takes the leader away before others are in sync": Patch(
+        REASSIGNED, "maybeCompleteReassignment", "containsAll", "$_ = true;", {**REMOVES, "brokers": 3},
+        "begin_removal", "replicas",
     ),
     "a record is acknowledged one early": Patch(
         PARTITION, "checkEnoughReplicasReachOffset", "highWatermark", "$_ = $proceed() + 1L;", MOVES, "produce",
@@ -145,7 +171,7 @@ def test_a_patched_class_is_seen_at_the_step_where_it_shows(
     patched = {"do": "patch", "class": patch.of, "inside": patch.inside, "call": patch.call, "instead": patch.instead}
     kafka.run([patched])
     try:
-        found = Session(kafka).conform(claim(**patch.bounds), Wanted())
+        found = Session(kafka).conform(claim(protocol=patch.protocol, **patch.bounds), Wanted())
     finally:
         kafka.run([{"do": "restore"}])
     first = min(found.divergences, key=lambda each: len(each.trace))

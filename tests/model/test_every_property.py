@@ -61,6 +61,7 @@ PARTITION: Model = (
 CHECKPOINTS: Model = (*PARTITION[:2], {**PARTITION[2], "checkpoints": 1})
 BATCHES: Model = (*PARTITION[:2], {**PARTITION[2], "batch_records": 2})
 PRODUCER: Model = (*PARTITION[:2], {**PARTITION[2], "producer_metadata": 1})
+RECOVERING: Model = (*PARTITION[:2], {**PARTITION[2], "leader_recovery": 1})
 RETENTION: Model = (*PARTITION[:2], {**PARTITION[2], "retentions": 1})
 KRAFT: Model = (
     "kraft",
@@ -166,6 +167,7 @@ FALSE: list[tuple[Model, str, Mapping[str, Any]]] = [
     ),
     (PARTITION, "high_watermark_is_within_the_log", {"replicas.1.high_watermark": 1}),
     (PARTITION, "leaders_know_a_high_watermark_within_their_log", {"replicas.0.high_watermark": 1}),
+    (RECOVERING, "recovering_leaders_are_alone", {"quorum.recovering": True}),
     (PARTITION, "a_possible_leader_is_known", {"quorum.isr": NOBODY}),
     (PARTITION, "replicas_join_the_isr", {"quorum.isr": frozenset({0})}),
     (PARTITION, "a_leader_is_elected", {"quorum.leader": None}),

@@ -47,6 +47,7 @@ TAKEN = {
     "truncation/fetches_that_travel_both_ways_keep_committed_records": "move_leadership send_fetch serve_fetch",
     "isr_agreement/a_deposed_controller_that_refuses_costs_time_only": "ask_deposed_controller lose_isr_answer",
     "isr_expansion/a_replica_removed_and_added_again_has_to_fetch_first": "add_replica remove_replica",
+    "isr_agreement/a_leader_that_its_own_request_takes_away_commits_nothing_more": "begin_removal complete_removal",
     "durability/the_last_known_leader_is_elected_once_it_is_active": "elect_last_known_leader",
     "releases/a_controlled_shutdown_hands_leadership_over": "begin_controlled_shutdown end_controlled_shutdown",
     "durability/a_checkpoint_of_used_partitions_only_forgets_a_high_watermark": "checkpoint_high_watermark crash",
@@ -66,7 +67,6 @@ TAKEN = {
 MATTERS: dict[str, tuple[str, Any]] = {
     "consumer_reads_follower": ("truncation/consumers_of_followers_read_only_committed_records", False),
     "effective_min_isr": ("durability/a_min_isr_above_the_number_of_replicas_counts_as_that_number", False),
-    "reassignment_waits_for_all": ("durability/a_removed_replica_is_elected_with_an_empty_log", False),
     "repeated_change_succeeds": ("isr_agreement/a_proposal_stays_open_until_its_outcome_is_known", True),
     "truncation_lowers_high_watermark": ("truncation/a_broker_ahead_of_its_leader_truncates", False),
     "elr": ("isr_agreement/committing_with_the_maximal_isr_waits_for_replicas_that_may_be_elected", False),

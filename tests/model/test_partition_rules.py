@@ -137,9 +137,8 @@ UNDEFENDED = {
     "repeated_change_succeeds",  # otherwise a leader waits for LeaderAndIsr: liveness
     "truncation_lowers_high_watermark",  # a leader begins at the log's start instead, and a follower tells nobody
     "consumer_reads_follower",  # configuration; consumers of followers need it
-    "elr",  # with the next three, what KIP-966 is made of; half of it is worse than none
+    "elr",  # with the next two, what KIP-966 is made of; half of it is worse than none
     "isr_may_be_empty",
-    "reassignment_waits_for_all",  # otherwise a reassignment is complete earlier, and more than one may leave the ISR
     "unclean_shutdown_removes_from_elr",
     "high_watermark_waits_for_non_isr",  # the same
     "high_watermark_recheck_on_every_fetch",  # otherwise it moves a fetch or an append later

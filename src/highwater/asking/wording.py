@@ -135,6 +135,8 @@ DEEDS: Mapping[str, str] = {
     "unregister_broker": "{broker} is unregistered",
     "upgrade_metadata_version": "the metadata version is upgraded",
     "fail_over": "another controller becomes active",
+    "begin_removal": "a reassignment takes {broker} out",
+    "complete_removal": "{leader} is reassigned away by its own request",
     "remove_replica": "{broker} is no replica any more",
     "add_replica": "{broker} is a replica again",
     "grant_shutdown": "{broker} may shut down",

@@ -18,7 +18,7 @@ from highwater.viewer.pictures.of_any_model import log_of, names, role
 CONTROLLER, CLIENTS = "controller", "clients"
 READS = {  # what is off its way after any other action was lost, or is of no use any more
     *("serve_fetch", "receive_fetch", "handle_out_of_range"),
-    *("alter_partition", "ask_deposed_controller", "receive_isr_answer"),
+    *("alter_partition", "complete_removal", "ask_deposed_controller", "receive_isr_answer"),
 }
 # the parameter that says where it happens
 AT = {"lose_fetch": "follower", "lose_isr_answer": "leader", "outlast_lag_time": "leader"}
