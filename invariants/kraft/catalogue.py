@@ -18,6 +18,8 @@ KRAFT: tuple[Property, ...] = (
     safety.decisions_are_whole,
     elections.smaller_isrs_begin_no_leader_epoch,
     elections.clean_elections_are_counted_so,
+    elections.healthy_leaders_have_successors,
+    elections.healthy_leaders_hand_over_cleanly,
     elections.unclean_elections_follow_crashes,
     elections.elections_give_up_no_records,
     liveness.dead_brokers_are_fenced,

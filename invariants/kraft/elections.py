@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from highwater.model.kraft.bounds import partitions
 from highwater.model.kraft.changing import counts_as_unclean
 from highwater.model.kraft.protocol import KraftProtocol
@@ -60,6 +62,57 @@ def elections_give_up_no_records(before: Cluster, after: Cluster, partition: int
         if after.brokers[replica].replicas[partition].complete:
             return Witness("b{leader} is elected and lacks records that b{replica} has", leader=leader, replica=replica)
     return True
+
+
+def _moves_to_directories(bounds: Any) -> bool:
+    """Whether replicas move and directories fail, and nothing else takes a leader away that is healthy."""
+    others = (bounds.fail_overs, bounds.lost_sessions, bounds.unregistrations, bounds.topic_deletions)
+    return bool(bounds.reassignments and bounds.directory_failures) and not any(others)
+
+
+def _replaced_while_healthy(before: Cluster, after: Cluster, partition: int) -> bool:
+    """Whether a step takes leadership from a broker that is active, runs, and has its directory."""
+    old = before.partitions[partition]
+    if old.leader is None or after.partitions[partition].leader == old.leader:
+        return False
+    leader = before.brokers[old.leader]
+    if not leader.running or leader.stopping or leader.replicas[partition].directory_failed:
+        return False
+    return before.is_active(old.leader, partition)
+
+
+@step_property(needs=_moves_to_directories, partition=partitions)
+def healthy_leaders_have_successors(before: Cluster, after: Cluster, partition: int = 0) -> Truth:
+    """Somebody takes over from a leader that is active, runs and has its directory.
+
+    Kind: step.
+    When false: the partition has no leader, and who has its records may delete them.
+    Source: org.apache.kafka.controller.ReplicationControlManager#ineligibleReplicasForIsr (3.7.0 to 4.3.1), which does
+        not look at directories.
+    """
+    led = after.partitions[partition].leader is not None
+    return (
+        led
+        or not _replaced_while_healthy(before, after, partition)
+        or Witness("nobody takes over from b{leader}", leader=before.partitions[partition].leader)
+    )
+
+
+@step_property(needs=_moves_to_directories, partition=partitions)
+def healthy_leaders_hand_over_cleanly(before: Cluster, after: Cluster, partition: int = 0) -> Truth:
+    """Nobody takes over uncleanly from a leader that is active, runs and has its directory.
+
+    Kind: step.
+    When false: records are lost that a healthy broker has.
+    Source: org.apache.kafka.controller.ReplicationControlManager#alterPartition (3.9.0 to 4.3.1).
+    """
+    new = after.partitions[partition]
+    is_clean = not new.recovering or new.leader is None
+    return (
+        is_clean
+        or not _replaced_while_healthy(before, after, partition)
+        or Witness("b{new} takes over uncleanly from b{old}", new=new.leader, old=before.partitions[partition].leader)
+    )
 
 
 @invariant(partition=partitions)

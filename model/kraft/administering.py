@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 from highwater.model.kraft.bounds import KraftBounds, min_isrs, partitions, some_broker
-from highwater.model.kraft.changing import by_partition, changed, recorded, registration_of, replayed
+from highwater.model.kraft.changing import (
+    allows_unclean_elections,
+    by_itself,
+    by_partition,
+    changed,
+    recorded,
+    registration_of,
+    replayed,
+)
 from highwater.model.kraft.eligible_index import with_emptied_elrs
 from highwater.model.kraft.metadata_log import appended
 from highwater.model.kraft.partition import PartitionChange
@@ -132,7 +140,7 @@ def reassign(
 
 def _may_cancel(cluster: Cluster, partition: int, back: Cancelled, protocol: KraftProtocol) -> bool:
     if protocol.cancelling is Cancelling.IF_ONE_IS_IN_SYNC:
-        return not back.unclean
+        return not back.unclean or allows_unclean_elections(protocol)
     if protocol.cancelling is Cancelling.ALWAYS:
         return True
     return all(cluster.is_active(replica, partition) for replica in back.replicas)
@@ -156,7 +164,8 @@ def cancel_reassignment(
     back = cancelled(registration_of(cluster, partition))
     if not _may_cancel(cluster, partition, back, protocol):
         return None
-    wanted = Target(isr=back.isr, replicas=back.replicas, removing=(), adding=())
+    election = by_itself(protocol)
+    wanted = Target(isr=back.isr, replicas=back.replicas, removing=(), adding=(), election=election)
     after = changed(cluster.spending("cancellations"), partition, protocol, wanted)
     return appended(cluster, after, protocol, bounds)
 

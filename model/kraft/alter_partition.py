@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from highwater.model.kraft.bounds import KraftBounds
-from highwater.model.kraft.changing import changed, listed
+from highwater.model.kraft.changing import by_itself, changed, listed
 from highwater.model.kraft.image import Image, Standing
 from highwater.model.kraft.metadata_log import appended
 from highwater.model.kraft.partition_change import Target
@@ -87,9 +87,15 @@ def is_eligible(image: Image, leader: int, partition: int, proposal: Proposal, p
         for member in members:
             if member != proposal.leaver and image.registrations[member].standing is not Standing.UNFENCED:
                 return False
+    if newcomer is not None and _has_no_directory(image, newcomer, partition, protocol):
+        return False
     if newcomer is None or not protocol.members_epochs_checked or not names_epoch(leader, newcomer, protocol):
         return True
     return proposal.newcomer_epoch == image.registrations[newcomer].broker_epoch
+
+
+def _has_no_directory(image: Image, member: int, partition: int, protocol: KraftProtocol) -> bool:
+    return protocol.members_directories_checked and image.registrations[member].directories_failed[partition]
 
 
 def _in_request(cluster: Cluster, leader: int) -> list[tuple[int, Proposal]]:
@@ -119,7 +125,8 @@ def granted(cluster: Cluster, partition: int, proposal: Proposal, protocol: Kraf
     now = cluster.partitions[partition]
     isr = now.isr if proposal.newcomer is None else now.isr | {proposal.newcomer}
     isr = isr if proposal.leaver is None else isr - {proposal.leaver}
-    after = changed(cluster, partition, protocol, Target(isr=listed(cluster, partition, isr), recovering=False))
+    wanted = Target(isr=listed(cluster, partition, isr), recovering=False, election=by_itself(protocol))
+    after = changed(cluster, partition, protocol, wanted)
     if now.recovering:
         for broker in cluster.ids:
             after = after.with_replica(broker, partition, complete=broker in isr)

@@ -8,7 +8,7 @@ import attrs
 
 from highwater.model.kraft.image import Image, Partition, Standing
 from highwater.model.kraft.partition import PartitionChange, PartitionRegistration, merged
-from highwater.model.kraft.partition_change import Target, change_of
+from highwater.model.kraft.partition_change import ElectionKind, Target, change_of
 from highwater.model.kraft.protocol import KraftProtocol, UncleanElections
 from highwater.model.kraft.state import Cluster, Mishap, View
 from highwater.model.language.records import evolve
@@ -140,17 +140,38 @@ def counts_as_unclean(before: Partition, after: Partition, rule: UncleanElection
     return after.leader not in clean
 
 
-def taken_out(cluster: Cluster, partition: int, broker: int, *, uncleanly: bool = False) -> Target:
+def allows_unclean_elections(protocol: KraftProtocol) -> bool:
+    """Whether the topic has unclean.leader.election.enable, and controllers read that.
+
+    Source: org.apache.kafka.controller.ConfigurationControlManager#uncleanLeaderElectionEnabledForTopic, which is
+        always false before 3.9.0.
+    """
+    return protocol.unclean_election
+
+
+def by_itself(protocol: KraftProtocol) -> ElectionKind:
+    """Which leader a change brings that nobody has asked for as an election.
+
+    Source: org.apache.kafka.controller.ReplicationControlManager#generateLeaderAndIsrUpdates, #alterPartition,
+        #cancelPartitionReassignment (3.9.0 to 4.3.1); not #changePartitionReassignment.
+    """
+    return ElectionKind.UNCLEAN if allows_unclean_elections(protocol) else ElectionKind.ONLINE
+
+
+def taken_out(
+    cluster: Cluster, partition: int, broker: int, protocol: KraftProtocol, *, uncleanly: bool = False
+) -> Target:
     """The target of a partition whose ISR a broker leaves."""
     isr = listed(cluster, partition, cluster.partitions[partition].isr - {broker})
-    return Target(isr=isr, shut_down_uncleanly=frozenset({broker}) if uncleanly else frozenset())
+    lost = frozenset({broker}) if uncleanly else frozenset[int]()
+    return Target(isr=isr, shut_down_uncleanly=lost, election=by_itself(protocol))
 
 
 def without_member(cluster: Cluster, partition: int, broker: int, protocol: KraftProtocol) -> Cluster:
     """The cluster once a broker that may not lead any more has left a partition's ISR, if it was in it."""
     if broker not in cluster.partitions[partition].isr:
         return cluster
-    return changed(cluster, partition, protocol, taken_out(cluster, partition, broker), without=broker)
+    return changed(cluster, partition, protocol, taken_out(cluster, partition, broker, protocol), without=broker)
 
 
 def without_broker(cluster: Cluster, broker: int, standing: Standing, protocol: KraftProtocol) -> list[Cluster]:

@@ -95,6 +95,10 @@ class KraftProtocol:
     members_epochs_checked: bool = toggle(
         "whether AlterPartition refuses an ISR with an earlier incarnation of a broker; KIP-903, 3.5"
     )
+    members_directories_checked: bool = toggle(
+        "whether AlterPartition refuses an ISR with a replica whose log directory has failed, as a repair would; in no "
+        "release"
+    )
     older_brokers: OlderBrokers = toggle(
         "which brokers are of a release before 3.5, and name no broker epochs as they fetch and alter; KIP-903"
     )
@@ -145,6 +149,10 @@ class KraftProtocol:
     )
     new_controller_expects_heartbeats: bool = toggle(
         "whether a new active controller fences who never sends it a heartbeat; KAFKA-18138, mended before 4.0"
+    )
+
+    unclean_election: bool = toggle(
+        "configuration: unclean.leader.election.enable, which controllers with KRaft read from 3.9 on"
     )
 
     @property

@@ -8,6 +8,7 @@ from __future__ import annotations
 from highwater.model.kraft.alter_partition import restarted
 from highwater.model.kraft.bounds import KraftBounds, partitions
 from highwater.model.kraft.changing import (
+    by_itself,
     by_partition,
     changed,
     recorded,
@@ -89,7 +90,7 @@ def fence_two(
     after = cluster
     for partition in cluster.partition_ids:
         members = [broker for broker in (first, second) if broker in cluster.partitions[partition].isr]
-        targets = [(broker, taken_out(cluster, partition, broker)) for broker in members]
+        targets = [(broker, taken_out(cluster, partition, broker, protocol)) for broker in members]
         records = [recorded(cluster, partition, protocol, target, without=broker) for broker, target in targets]
         for record in records:
             after = replayed(after, partition, record)
@@ -117,7 +118,11 @@ def unfence(cluster: Cluster, broker: int, protocol: KraftProtocol, bounds: Kraf
     after = cluster.with_standing(broker, Standing.UNFENCED).having_heard_of(broker)
 
     def with_leader(now: Cluster, partition: int) -> Cluster:
-        return changed(now, partition, protocol, Target()) if now.partitions[partition].leader is None else now
+        return (
+            changed(now, partition, protocol, Target(election=by_itself(protocol)))
+            if now.partitions[partition].leader is None
+            else now
+        )
 
     return appended_by_partition(recorded_first(cluster, by_partition(after, with_leader)), protocol, bounds)
 
@@ -164,7 +169,9 @@ def registered(cluster: Cluster, broker: int, protocol: KraftProtocol, bounds: K
         before = now.partitions[partition]
         if not leaves or not (broker in before.isr or (uncleanly and broker in before.elr)):
             return now
-        return changed(now, partition, protocol, taken_out(now, partition, broker, uncleanly=uncleanly), without=broker)
+        return changed(
+            now, partition, protocol, taken_out(now, partition, broker, protocol, uncleanly=uncleanly), without=broker
+        )
 
     stages = by_partition(cluster, without_incarnation)
     after = stages[-1].with_standing(broker, Standing.FENCED).having_heard_of(broker)

@@ -29,6 +29,7 @@ members_must_be_active True | ReplicationControlManager#ineligibleReplicasForIsr
 ahead_of_controller_error not-controller | ReplicationControlManager#validateAlterPartitionData
 unknown_topics_asked_again False | Partition#handleAlterPartitionError
 members_epochs_checked False 3.5.0=True | ReplicationControlManager#ineligibleReplicasForIsr
+members_directories_checked False | ReplicationControlManager#ineligibleReplicasForIsr
 older_brokers none | AlterPartitionRequest
 cancelling if-one-is-in-sync | ReplicationControlManager#cancelPartitionReassignment
 unclean_elections not-in-isr 4.0.0=not-in-isr-or-elr 4.1.0=recorded | PartitionRegistration
@@ -47,6 +48,7 @@ directories_registered_after_upgrade True | BrokerRegistrationTracker
 registered_again_as_it_was False 3.7.1=True | ClusterControlManager#registerBroker
 reregistration nothing 3.8.0=isr-with-elr 4.0.0=isr | ClusterControlManager#registerBroker
 voter_changes_skipped True | QuorumMetaLogListener#handleCommit
+unclean_election False | ConfigurationControlManager#uncleanLeaderElectionEnabledForTopic
 new_controller_expects_heartbeats True | ClusterControlManager#activate
 """)
 FIRST_RELEASES = {
