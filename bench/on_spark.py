@@ -36,7 +36,7 @@ from usage import Usage
 from highwater.claims.on_spark import system_of
 from highwater.explorer.partitioned.worker import PartitionWorker
 from highwater.explorer.search.levels import breadth_first
-from highwater.explorer.verdict import Progress, SearchOptions
+from highwater.explorer.verdict import Budget, Progress, SearchOptions
 from highwater.spark.driver import explore as spark_explore
 from highwater.spark.driver.explore import explore
 from highwater.spark.driver.session import session
@@ -128,7 +128,9 @@ class Bench:
             checkpoint = f"{parent}/levels" if parent else None
             options = SearchOptions(checkpoint=checkpoint, on_progress=seen.append, **how)
             with Usage() as usage, exchanging:
-                outcome = explore(recipe(sizes), options=options, spark=spark, partitions=self.how.partitions)
+                outcome = explore(
+                    recipe(sizes), Budget(memory=self.how.memory), options, spark=spark, partitions=self.how.partitions
+                )
             if checkpoint and self.how.rebuild:
                 self.rebuild(sizes, Levels(checkpoint))
         assert outcome.distinct_states == DISTINCT[sizes], outcome
@@ -187,6 +189,10 @@ def shuffled_in(more: str) -> int:
     return round(float(found[1].replace(",", "")) * UNITS[found[2]]) if found else 0
 
 
+def mebibytes(text: str) -> int:
+    return int(text) << 20
+
+
 def load() -> str:
     return f"{time.strftime('%H:%M:%S')}, load {Path('/proc/loadavg').read_text().split()[0]}"
 
@@ -198,6 +204,9 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=1, help="how often all are run in turn")
     parser.add_argument("--master", default="local[2]")
     parser.add_argument("--partitions", type=int)
+    parser.add_argument(
+        "--memory", type=mebibytes, metavar="MIB", help="what a task may have visited in memory at a time"
+    )
     parser.add_argument("--keep-trees", action="store_true", help="begin with the trees of earlier searches")
     parser.add_argument(
         "--checkpoint",

@@ -63,9 +63,14 @@ def classes_of(kafka: Distribution) -> frozenset[str]:
     return frozenset(found)
 
 
-def members_of(kafka: Distribution, classes: Collection[str]) -> dict[str, Members]:
-    """The members of some classes that a release has, by class."""
-    command = [of_the_jdk("javap"), "-p", "-c", "-cp", ":".join(kafka.class_path), *sorted(classes)]
+def members_of(kafka: Distribution, classes: Collection[str], *, code: bool = True) -> dict[str, Members]:
+    """The members of some classes that a release has, by class.
+
+    Args:
+        code: whether with the instructions behind declarations.
+    """
+    options = ["-c"] if code else []
+    command = [of_the_jdk("javap"), "-p", *options, "-cp", ":".join(kafka.class_path), *sorted(classes)]
     shown = subprocess.run(command, capture_output=True, text=True).stdout
     found: dict[str, Members] = {}
     for block in re.split(r"^Compiled from .*\n", shown, flags=re.MULTILINE)[1:]:

@@ -37,6 +37,11 @@ POM = """<project>
 </project>
 """
 CORE = "org.apache.kafka:kafka_2.13:{release}"
+JUNIT = (
+    "org.junit.jupiter:junit-jupiter:5.13.1",
+    "org.junit.platform:junit-platform-console:1.13.1",
+    "org.mockito:mockito-core:5.14.2",
+)
 TESTS = (
     CORE,
     "org.apache.kafka:kafka_2.13:{release}:test",
@@ -44,9 +49,7 @@ TESTS = (
     "org.apache.kafka:kafka-metadata:{release}:test",
     "org.apache.kafka:kafka-raft:{release}:test",
     "org.apache.kafka:kafka-server-common:{release}:test",
-    "org.junit.jupiter:junit-jupiter:5.13.1",
-    "org.junit.platform:junit-platform-console:1.13.1",
-    "org.mockito:mockito-core:5.14.2",
+    *JUNIT,
 )
 """What Kafka's own tests need, as group:artifact:version and a classifier."""
 
@@ -151,6 +154,16 @@ def test_class_path(release: str) -> tuple[str, ...]:
         KafkaError: Maven is missing, or cannot resolve it.
     """
     return _resolved(release, TESTS, "-tests")
+
+
+def junit_class_path() -> tuple[str, ...]:
+    """JUnit, what runs its tests, and Mockito.
+
+    Raises:
+        KafkaError: Maven is missing, or cannot resolve them.
+    """
+    needed = "-".join(JUNIT[0].split(":")[1:])
+    return resolved("--junit-test", "junit.classpath", JUNIT, f"{needed}.jar")
 
 
 def _dependency(coordinates: str) -> str:

@@ -1,23 +1,38 @@
-"""A counterexample of the partition model as a JUnit test of Kafka's own, in the way of `PartitionTest`.
+"""A counterexample of the partition model as a JUnit test that belongs beside Kafka's own `PartitionTest`.
 
-The test extends Kafka's `AbstractPartitionTest`. Each broker of the model is a `Partition` with a log directory of its
-own. Learning, producing, fetching and ISR changes are calls of `Partition`; what the controller does is in the
-arguments of the calls that follow. At the end the test asserts the property.
+Each broker of the model is a `Partition` with a `LogManager` and a log directory of its own. Learning, producing,
+fetching and ISR changes are calls of `Partition`; what the controller does is in the arguments of the calls that
+follow. At the end the test asserts the property. It needs JUnit and Mockito, and none of Kafka's test classes, which
+not every release publishes. What releases spell differently is written as the release's jars declare it.
 
-Source: kafka.cluster.AbstractPartitionTest, kafka.cluster.PartitionTest (4.1; 4.2; 4.3).
+Source: kafka.cluster.PartitionTest, kafka.cluster.Partition (3.5 to 4.4), kafka.log.LogManager (3.5 to 4.3),
+org.apache.kafka.storage.internals.log.LogManager (4.4).
 """
 
 from __future__ import annotations
 
 import itertools
+import os
 import re
 import string
+import subprocess
+import tempfile
 import textwrap
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
-from highwater.conformance.distribution import KafkaError
+from highwater.conformance.declarations import lacking
+from highwater.conformance.distribution import (
+    NEWEST_KAFKA,
+    OLDEST_KAFKA,
+    Distribution,
+    KafkaError,
+    junit_class_path,
+    numbers_of,
+)
+from highwater.conformance.kafka_spelling import spelling
+from highwater.conformance.programs import BRIEFLY, of_the_jdk
 from highwater.explorer.system import System
 from highwater.explorer.verdict import Step, Violation
 from highwater.model.partition.leadership import learned
@@ -27,55 +42,6 @@ from highwater.model.partition.state import Leadership, Partition
 TEMPLATE = Path(__file__).parent / "templates" / "PartitionTrace.java"
 WIDTH = 112
 
-BY_REGISTRATION = """\
-            PartitionRegistration state = new PartitionRegistration.Builder()
-                .setLeader(leader)
-                .setLeaderEpoch(leaderEpoch)
-                .setLeaderRecoveryState(LeaderRecoveryState.RECOVERED)
-                .setIsr(isr.stream().mapToInt(Integer::intValue).toArray())
-                .setPartitionEpoch(partitionEpoch)
-                .setReplicas(REPLICAS.stream().mapToInt(Integer::intValue).toArray())
-                .setDirectories(DirectoryId.unassignedArray(REPLICAS.size()))
-                .build();"""
-BY_STATE = """\
-            LeaderAndIsrRequest.PartitionState state = new LeaderAndIsrRequest.PartitionState()
-                .setLeader(leader)
-                .setLeaderEpoch(leaderEpoch)
-                .setIsr(isr)
-                .setPartitionEpoch(partitionEpoch)
-                .setReplicas(REPLICAS);"""
-
-_OF_4_3 = {
-    "records": "org.apache.kafka.common.record.internal",
-    "import_directory": "import org.apache.kafka.common.DirectoryId;\n",
-    "import_request": "",
-    "import_registration": "import org.apache.kafka.metadata.LeaderRecoveryState;\n"
-    "import org.apache.kafka.metadata.PartitionRegistration;\n",
-    "state": BY_REGISTRATION,
-    "is_new": "false, ",
-    "fetched_data": "fetchedData()",
-    "diverging_epoch": "divergingEpoch()",
-    "high_watermark": "highWatermark()",
-    "transaction_version": ", (short) 0",
-}
-SPELLINGS: Mapping[str, Mapping[str, str]] = {
-    "4.1": {
-        "records": "org.apache.kafka.common.record",
-        "import_directory": "",
-        "import_request": "import org.apache.kafka.common.requests.LeaderAndIsrRequest;\n",
-        "import_registration": "",
-        "state": BY_STATE,
-        "is_new": "",
-        "fetched_data": "fetchedData",
-        "diverging_epoch": "divergingEpoch",
-        "high_watermark": "highWatermark",
-        "transaction_version": "",
-    },
-    "4.2": {**_OF_4_3, "records": "org.apache.kafka.common.record"},
-    "4.3": _OF_4_3,
-}
-"""What releases spell differently, by the release without its last number."""
-
 
 class _Java(string.Template):
     """Text with `@@{name}` where something is to be filled in: `$` means something in Java."""
@@ -83,19 +49,21 @@ class _Java(string.Template):
     delimiter = "@@"
 
 
-def supported(release: str) -> str:
-    """The releases that a test is written for, such as 4.1, by a release or by a preset's name.
+def release_of(preset: str, kept: Sequence[str] = ()) -> str:
+    """The release that a preset is of: the newest of those that were resolved before, or else the first one.
 
     Raises:
-        KafkaError: none is written for it.
+        KafkaError: it is of none, or of one that is too old.
     """
-    found = re.fullmatch(r"(?:kafka-)?(\d+\.\d+)(?:\.\d+)?", release)
-    if found is None or found[1] not in SPELLINGS:
+    found = re.fullmatch(r"kafka-(\d+\.\d+)(\.\d+)?", preset)
+    oldest = ".".join(map(str, OLDEST_KAFKA))
+    if found is None or numbers_of(found[1]) < OLDEST_KAFKA:
+        of = f"a release before {oldest}, the oldest that tests are written for" if found else "no release of Kafka"
         raise KafkaError(
-            f"--junit-test: no test can be written for {release or 'a protocol without a release'}; name a release "
-            f"with --kafka: {', '.join(f'{each}.x' for each in SPELLINGS)}"
+            f"--junit-test: {preset or 'the protocol'} is of {of}; name one with --kafka, such as {NEWEST_KAFKA}"
         )
-    return found[1]
+    of_it = [each for each in kept if each.startswith(f"{found[1]}.")]
+    return preset.removeprefix("kafka-") if found[2] else max(of_it, key=numbers_of, default=f"{found[1]}.0")
 
 
 def class_name(claim: str) -> str:
@@ -115,16 +83,17 @@ def class_of(file: Path) -> str:
     return file.stem
 
 
-def junit_test(claim: str, name: str, system: System, violation: Violation, release: str) -> str:
-    """The source of a test class.
+def junit_test(claim: str, name: str, system: System, violation: Violation, kafka: Distribution) -> str:
+    """The source of a test class. For a release that is newer than those that are known it is compiled, too.
 
     Args:
         claim: what the counterexample contradicts, for people.
         name: the class's name.
-        release: as `supported` gives it.
+        kafka: the release that it is written for.
 
     Raises:
-        KafkaError: a step, the property or the initial state cannot be had in this way.
+        KafkaError: a step, the property or the initial state cannot be had in this way, or the release lacks what a
+            test calls.
     """
     states = [step.state for step in violation.trace]
     if not isinstance(states[0], Partition):
@@ -134,17 +103,41 @@ def junit_test(claim: str, name: str, system: System, violation: Violation, rele
     steps = "\n\n".join("\n".join(lines) for lines in _steps(violation.trace, system.protocol))
     of = next(each.of for each in system.safety if each.of.name == violation.property)
     filled = {
-        **SPELLINGS[release],
+        **spelling(kafka),
         "class_name": name,
         "test_name": _test_name(violation.property),
-        "story": _story(claim, of, violation, release),
+        "story": _story(claim, of, violation, kafka.release),
         "replicas": _numbers(range(len(states[0].replicas))),
         "min_isr": str(system.bounds.min_insync_replicas),
         "steps": steps,
         "property": violation.property,
         "assertion": assertion,
     }
-    return _Java(TEMPLATE.read_text(encoding="utf-8")).substitute(filled)
+    text = _Java(TEMPLATE.read_text(encoding="utf-8")).substitute(filled)
+    if numbers_of(kafka.release) > numbers_of(NEWEST_KAFKA):
+        _refuse_what_does_not_compile(text, name, kafka)
+    return text
+
+
+def _refuse_what_does_not_compile(text: str, name: str, kafka: Distribution) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        source = Path(folder, f"{name}.java")
+        source.write_text(text, encoding="utf-8")
+        class_path = os.pathsep.join([*kafka.class_path, *junit_class_path()])
+        command = [of_the_jdk("javac"), *BRIEFLY, "-nowarn", "-proc:none", "-d", folder, "-cp", class_path, str(source)]
+        done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        raise lacking(kafka.release, _first_error(done.stderr))
+
+
+def _first_error(printed: str) -> str:
+    """Class and member that the compiler does not find, or else its own words."""
+    said = re.search(r"error: (.*)", printed)
+    member = re.search(r"^ +symbol: +(?:method|variable|class) (\w+)", printed, re.MULTILINE)
+    place = re.search(r"^ +location: (?:.* of type|class|interface) ([\w.]+)", printed, re.MULTILINE)
+    if said is None or member is None or "cannot find symbol" not in said[1]:
+        return said[1] if said else printed.strip()
+    return f"{place[1].rpartition('.')[2]}#{member[1]}" if place else member[1]
 
 
 def _story(claim: str, of: Any, violation: Violation, release: str) -> str:
@@ -185,7 +178,7 @@ def _assertion(violation: Violation, last: Partition) -> str:
         return "assertExposedRecordsAreOn(isr)"
     leader = violation.arguments.get("leader", "").removeprefix("b")
     if violation.property == "exposed_records_survive":
-        return f"assertExposedRecordsAreOn(Set.of({leader}))"
+        return f"assertExposedRecordsAreOn(setOf({leader}))"
     if violation.property == "own_isr_is_complete":
         return f"assertExposedRecordsAreOn(brokers.get({leader}).knownIsr())"
     raise KafkaError(
@@ -228,7 +221,7 @@ def _learn(who: str, epoch: int, election: Election) -> str:
     leader = -1 if election.leader is None else election.leader
     return (
         f"        {who}.learn(/* leader */ {leader}, /* leader epoch */ {epoch}, "
-        f"/* ISR */ List.of({_numbers(election.isr)}), /* partition epoch */ {election.partition_epoch});"
+        f"/* ISR */ Arrays.asList({_numbers(election.isr)}), /* partition epoch */ {election.partition_epoch});"
     )
 
 
@@ -242,7 +235,7 @@ def _controller(before: Partition, after: Partition, **arguments: Any) -> list[s
         f"        // The controller records: {leader} leads in leader epoch {after.leader_epoch}, ISR "
         f"[{_numbers(new.isr)}], partition epoch {new.partition_epoch}."
     ]
-    return [*lines, f"        isr = Set.of({_numbers(new.isr)});"] if old.isr != new.isr else lines
+    return [*lines, f"        isr = setOf({_numbers(new.isr)});"] if old.isr != new.isr else lines
 
 
 def _produce(before: Partition, after: Partition, leader: int) -> list[str]:

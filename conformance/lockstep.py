@@ -129,8 +129,16 @@ class LockStep:
         self._states: dict[Words, Any] = {}
         self.findings = Findings()
 
-    def execute(self, runs: Iterable[Run], on_progress: Callable[[Findings], None] = lambda findings: None) -> Findings:
+    def execute(
+        self,
+        runs: Iterable[Run],
+        on_progress: Callable[[Findings], None] = lambda findings: None,
+        enough: Callable[[Findings], bool] = lambda findings: False,
+    ) -> Findings:
         """Execute runs; a run ends at its first divergence.
+
+        Args:
+            enough: whether what was found will do. What is on its way then is not looked at.
 
         Raises:
             KafkaError: the Java side died, or lacks what is called.
@@ -144,8 +152,13 @@ class LockStep:
                 self._compare(ahead.pop(0))
                 self.findings.seconds = time.perf_counter() - began
                 on_progress(self.findings)
+            if enough(self.findings):
+                break
         for batch in ahead:
-            self._compare(batch)
+            if enough(self.findings):
+                self._harness.receive()
+            else:
+                self._compare(batch)
         self.findings.seconds = time.perf_counter() - began
         return self.findings
 

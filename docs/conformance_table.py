@@ -1,15 +1,26 @@
-"""Writes docs/conformance.md: claims held against releases of Kafka. Needs a JDK, and Maven the first time.
+"""Holds claims against releases of Kafka, and writes docs/conformance.json and docs/conformance.md. Needs a JDK, and
+Maven the first time.
 
-python docs/conformance_table.py
+    python docs/conformance_table.py [rows | mutations | page] [RELEASE...]
+
+`rows` executes each claim, `mutations` finds out which changed rules a release contradicts, `page` only writes the page
+anew; without one of these words it is all of them. Without a RELEASE it is all releases; what was found of others
+stays.
 """
 
 from __future__ import annotations
 
+import json
+import re
+import sys
 import textwrap
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
-from highwater.claims.conformance import Conformance, Judgement, Session, Wanted, with_another_preset
+from highwater.claims.conformance import Session, Wanted, with_another_preset
+from highwater.claims.contradicting import Judgement, judged
 from highwater.claims.spec import Spec, load_spec
 from highwater.conformance.coverage import Code, Coverage, Measured, Share
 from highwater.conformance.distribution import find
@@ -18,6 +29,9 @@ from highwater.conformance.process import Harness
 from highwater.reports.conformance import percent
 
 ROOT = Path(__file__).parents[1]
+KEPT = ROOT / "docs" / "conformance.json"
+PARTS = ("rows", "mutations", "page")
+MATTERING = {Judgement.CONTRADICTED.value, Judgement.AGREES.value}
 RELEASES = (
     ("3.5.1", "kafka-3.5"),
     ("3.6.2", "kafka-3.6"),
@@ -30,6 +44,7 @@ RELEASES = (
     ("4.3.1", "kafka-4.1"),
     ("4.4.0", "kafka-4.1"),
 )
+NEWEST = RELEASES[-1][0]
 CLAIMS = (
     "truncation/truncating_on_fetch_keeps_committed_records",
     "truncation/fetches_that_travel_both_ways_keep_committed_records",
@@ -58,9 +73,6 @@ NEWEST_ONLY = (
     "releases/three_brokers_survive_a_power_failure_and_a_lost_session",
 )
 """Claims beside these that are held against the newest release: three brokers, min.insync.replicas of 2, ELR."""
-MUTATED = ("3.5.1", "3.9.1", "4.1.1", "4.3.1", "4.4.0")
-OF_MUTATIONS = ("isr_agreement/a_proposal_stays_open_until_its_outcome_is_known",)
-"""Claims by which changed rules are judged; on the newest release it is all claims of each release."""
 KNOWN = {
     ("fence", "leader epoch"): (
         "An abstraction of the model: if nobody leads and the controller fences the last member of the ISR, 3.5 starts "
@@ -133,6 +145,8 @@ LEFT_OUT = {
     "of the storage, and topics made again.",
 }
 """By class, what is never reached, and why."""
+NOT_TOLD: dict[str, str] = {}
+"""Changed rules that are not contradicted, and why no claim can tell."""
 HEAD = """# What running Kafka says
 
 Written by `python docs/conformance_table.py`; [conform.md](conform.md) says what is executed and
@@ -142,6 +156,8 @@ ends at its first divergence, so that paths behind one are not executed.
 
 """
 TABLE = "| claim | Kafka | preset | paths executed | steps | verdict |\n|---|---|---|---|---|---|\n"
+Found = dict[str, Any]
+"""What was found of a release: `rows` by claim, `mutations` by changed rule, and of the newest one `coverage`."""
 
 
 def claimed(claim: str, preset: str) -> Spec:
@@ -149,9 +165,57 @@ def claimed(claim: str, preset: str) -> Spec:
     return with_another_preset(load_spec(ROOT / "specs" / "partition" / f"{claim}.toml"), preset)
 
 
-def kinds(found: Conformance) -> list[tuple[str, str]]:
+# Executing
+
+
+def rows(session: Session, claims: Sequence[str], preset: str) -> dict[str, Found]:
+    """What comes of executing claims."""
+    found = {}
+    for claim in claims:
+        each = session.conform(claimed(claim, preset), Wanted())
+        parted = [by.kind for by in each.divergences]
+        found[claim] = {
+            "paths": {name: [each.executed.get(name, 0), count] for name, count in sorted(each.reachable.items())},
+            "steps": each.findings.steps,
+            "all_states": each.complete,
+            "divergences": sorted([name, refused, sorted(of)] for name, refused, of in parted),
+        }
+        print(row(claim, each.kafka, preset, found[claim]), end="", flush=True)
+    return found
+
+
+def mutations(
+    session: Session, claims: Sequence[str], preset: str, known: Found, likely: dict[str, str]
+) -> dict[str, list[str]]:
+    """Of each changed rule what the release says to it, and which claim has judged that."""
+    kinds = {
+        claim.rpartition("/")[2]: {(name, refused, frozenset(of)) for name, refused, of in known[claim]["divergences"]}
+        for claim in claims
+    }
+    specs = [claimed(claim, preset) for claim in claims]
+    found = judged(session, specs, Wanted(), lambda line: print(line, flush=True), kinds, likely)
+    return {each.change.key: [each.judgement.value, each.claim] for each in found}
+
+
+def executed(release: str, preset: str, part: str, before: dict[str, Found]) -> Found:
+    """What is found of a release, with one part anew. What has contradicted a rule on any release is tried first."""
+    found, claims = before.get(release, {}) | {"preset": preset}, CLAIMS + NEWEST_ONLY * (release == NEWEST)
+    with Measured(find(release)) if release == NEWEST and part == "rows" else Harness(find(release)) as harness:
+        session = Session(harness)
+        if part == "mutations":
+            judgements = [judgement for each in before.values() for judgement in each.get("mutations", {}).items()]
+            likely = {key: claim for key, (judgement, claim) in judgements if judgement == Judgement.CONTRADICTED.value}
+            return found | {"mutations": mutations(session, claims, preset, found["rows"], likely)}
+        found["rows"] = rows(session, claims, preset)
+        return found | ({"coverage": covered(harness.coverage())} if isinstance(harness, Measured) else {})
+
+
+# The page
+
+
+def kinds(found: Found) -> list[tuple[str, str]]:
     """Each kind of divergence as action and first field, without broker names."""
-    return sorted({(each.kind[0], min(each.kind[2], key=_by_what_it_shows)) for each in found.divergences})
+    return sorted({(name, min(fields, key=_by_what_it_shows)) for name, _, fields in found["divergences"]})
 
 
 def _by_what_it_shows(field: str) -> tuple[bool, str]:
@@ -159,55 +223,59 @@ def _by_what_it_shows(field: str) -> tuple[bool, str]:
     return field.startswith(("answer to", "record for")), field
 
 
-def row(claim: str, preset: str, found: Conformance) -> str:
+def row(claim: str, release: str, preset: str, found: Found) -> str:
     """A row of the table."""
-    executed, reachable = sum(found.executed.values()), sum(found.reachable.values())
-    verdict = (
-        "agrees"
-        if found.agrees
-        else "diverges: " + ", ".join(f"`{action}` ({field})" for action, field in kinds(found))
-    )
-    if found.unseen:
+    done, reachable = (sum(each[side] for each in found["paths"].values()) for side in (0, 1))
+    parted = ", ".join(f"`{action}` ({field})" for action, field in kinds(found))
+    verdict = f"diverges: {parted}" if parted else "agrees"
+    if not found["all_states"]:
         verdict += f", on the first {Wanted().max_states:,} states"
-    name = claim.rpartition("/")[2]
-    paths = f"{executed:,} of {reachable:,}"
-    return (
-        f"| [{name}](../specs/partition/{claim}.toml) | {found.kafka} | {preset} | {paths} | {found.findings.steps:,} "
-        f"| {verdict} |\n"
-    )
+    link = f"[{claim.rpartition('/')[2]}](../specs/partition/{claim}.toml)"
+    return f"| {link} | {release} | {preset} | {done:,} of {reachable:,} | {found['steps']:,} | {verdict} |\n"
 
 
-def mutations(found: dict[str, dict[str, Judgement]]) -> str:
+def contradicted(found: dict[str, Found]) -> str:
     """Each release's conformance mutation score, and what it says to each changed rule that steps depend on."""
-    names = ", ".join(f"`{claim.rpartition('/')[2]}`" for claim in OF_MUTATIONS)
+    of = {release: each["mutations"] for release, each in found.items() if "mutations" in each}
     said_how = (
         "Each rule of the release's preset is set to its other values in turn, as `highwater conform --mutate` does. A "
-        "changed rule counts as contradicted if one claim contradicts it, and as not contradicted if steps of a claim "
-        f"depend on it and all claims agree all the same. It is tried on {names}; on {RELEASES[-1][0]} on all claims "
-        "that stand in each release's rows. A dot is the release's own rule."
+        "changed rule counts as contradicted if one claim of the release's rows contradicts it, and as not "
+        "contradicted if steps of a claim depend on it and all claims agree all the same. A dot is the release's own "
+        "rule."
     )
     lines = ["", "## Which changed rules running code contradicts", "", textwrap.fill(said_how, 100), ""]
     lines += [
         "| Kafka | contradicted | of those that steps depend on | no effect | not expressible |",
         "|---|---|---|---|---|",
     ]
-    for release, judgement in found.items():
-        count = Counter(judgement.values())
-        mattering = count[Judgement.CONTRADICTED] + count[Judgement.AGREES]
+    for release, judgements in of.items():
+        count = Counter(Judgement(judgement) for judgement, _ in judgements.values())
+        depend = count[Judgement.CONTRADICTED] + count[Judgement.AGREES]
+        score = f"{depend}, {100 * count[Judgement.CONTRADICTED] // max(1, depend)}%"
         others = f"{count[Judgement.NO_EFFECT]} | {count[Judgement.NOT_EXPRESSIBLE]}"
-        lines.append(f"| {release} | {count[Judgement.CONTRADICTED]} | {mattering} | {others} |")
-    lines += ["", f"| changed rule | {' | '.join(found)} |", f"|---|{'---|' * len(found)}"]
-    for key in sorted({key for judgement in found.values() for key in judgement}):
-        cells = [judgement.get(key) for judgement in found.values()]
-        if not {Judgement.CONTRADICTED, Judgement.AGREES}.isdisjoint(cells):
-            lines.append(f"| `{key}` | {' | '.join(cell.value if cell else '·' for cell in cells)} |")
-    return "\n".join([*lines, ""])
+        lines.append(f"| {release} | {count[Judgement.CONTRADICTED]} | {score} | {others} |")
+    lines += ["", f"| changed rule | {' | '.join(of)} |", f"|---|{'---|' * len(of)}"]
+    keys = sorted({key for judgements in of.values() for key in judgements})
+    cells = {key: [judgements.get(key, ["·"])[0] for judgements in of.values()] for key in keys}
+    lines += [f"| `{key}` | {' | '.join(cells[key])} |" for key in keys if not MATTERING.isdisjoint(cells[key])]
+    agree = [key for key in keys if Judgement.AGREES.value in cells[key]]
+    why = [f"- `{key}`: {NOT_TOLD.get(key, 'not explained yet.')}" for key in agree]
+    listed = ["", "Why no claim contradicts some of them:", "", *(_filled(each) for each in why)] if why else []
+    return "\n".join([*lines, *listed, ""])
 
 
-def coverage(executed: Counter[str], reachable: Counter[str]) -> str:
+def _filled(line: str) -> str:
+    return textwrap.fill(line, 100, subsequent_indent="  ")
+
+
+def coverage(found: Found) -> str:
     """By action, the paths of the newest release's rows together."""
-    text = f"\n## Paths by action\n\nOf the rows of {RELEASES[-1][0]} together.\n\n"
+    text = f"\n## Paths by action\n\nOf the rows of {NEWEST} together.\n\n"
     text += "| action | executed | reachable |\n|---|---|---|\n"
+    executed, reachable = Counter[str](), Counter[str]()
+    for each in found["rows"].values():
+        executed.update({name: done for name, (done, _) in each["paths"].items()})
+        reachable.update({name: count for name, (_, count) in each["paths"].items()})
     for action in sorted(reachable):
         text += f"| `{action}` | {executed[action]:,} | {reachable[action]:,} |\n"
     missed = sorted(MAPPED.keys() - reachable.keys())
@@ -251,29 +319,34 @@ def divergences(met: set[tuple[str, str]]) -> str:
     )
 
 
+def page(found: dict[str, Found]) -> str:
+    """The page, of what was found of each release."""
+    of_rows = [(release, each, claim, of) for release, each in found.items() for claim, of in each["rows"].items()]
+    text = HEAD + TABLE + "".join(row(claim, release, each["preset"], of) for release, each, claim, of in of_rows)
+    met = {kind for *_, of in of_rows for kind in kinds(of)}
+    return text + coverage(found[NEWEST]) + found[NEWEST]["coverage"] + contradicted(found) + divergences(met)
+
+
+def _kept(found: dict[str, Found]) -> str:
+    """What was found as JSON, a line for each claim."""
+    text = json.dumps(found, indent=1)
+    return re.sub(r"\n {4,}|\n {3}(?=[]}])", " ", text) + "\n"
+
+
 def main() -> None:
-    """Run all claims on all releases, and write the page."""
-    text, met = HEAD + TABLE, set[tuple[str, str]]()
-    executed, reachable = Counter[str](), Counter[str]()
-    scores: dict[str, dict[str, Judgement]] = {}
+    """Execute what is asked for, and write the page."""
+    words = sys.argv[1:]
+    releases = [each for each in words if each not in PARTS]
+    if unknown := [each for each in releases if each not in dict(RELEASES)]:
+        sys.exit(f"{unknown[0]} is no release of the page; allowed are {', '.join([*PARTS, *dict(RELEASES)])}")
+    parts = [each for each in PARTS if each in words] or PARTS
+    found: dict[str, Found] = json.loads(KEPT.read_text(encoding="utf-8")) if KEPT.exists() else {}
     for release, preset in RELEASES:
-        newest = release == RELEASES[-1][0]
-        with Measured(find(release)) if newest else Harness(find(release)) as harness:
-            session = Session(harness)
-            for claim in CLAIMS + NEWEST_ONLY * newest:
-                found = session.conform(claimed(claim, preset), Wanted())
-                met.update(kinds(found))
-                executed.update(found.executed if newest else ())
-                reachable.update(found.reachable if newest else ())
-                text += row(claim, preset, found)
-                print(text.splitlines()[-1], flush=True)
-            if isinstance(harness, Measured):
-                of_newest = covered(harness.coverage())
-            if release in MUTATED:
-                specs = [claimed(claim, preset) for claim in (CLAIMS if newest else OF_MUTATIONS)]
-                scores[release] = {each.change.key: each.judgement for each in session.judged(specs, Wanted())}
-    text += coverage(executed, reachable) + of_newest + mutations(scores) + divergences(met)
-    (ROOT / "docs" / "conformance.md").write_text(text, encoding="utf-8")
+        for part in parts if not releases or release in releases else ():
+            if part != "page":
+                found[release] = executed(release, preset, part, found)
+                KEPT.write_text(_kept({each: found[each] for each, _ in RELEASES if each in found}), encoding="utf-8")
+    (ROOT / "docs" / "conformance.md").write_text(page(found), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -100,8 +100,19 @@ class Level:
         return sum(file.bytes for file in self.files)
 
     def files_for(self, partition: int, partitions: int) -> list[LevelFile]:
-        """The files with rows of a partition: its own, or all if the level was made in another number of partitions."""
-        return [file for file in self.files if self.partitions != partitions or file.partition == partition]
+        """The files with rows of a partition: its own; if the level was made in fewer partitions of which each is
+        several of these, those of the one that has it; or else all.
+        """
+        parts, rest = divmod(partitions, self.partitions)
+        return list(self.files) if rest else self._by_partition.get(partition // parts, [])
+
+    @functools.cached_property
+    def _by_partition(self) -> dict[int, list[LevelFile]]:
+        """The files of each partition that has any: thousands of partitions ask for theirs."""
+        found: dict[int, list[LevelFile]] = {}
+        for file in self.files:
+            found.setdefault(file.partition, []).append(file)
+        return found
 
 
 class Levels:

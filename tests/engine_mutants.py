@@ -229,6 +229,7 @@ KEPT_BY = f"{DOORS}::test_a_file_that_others_could_have_made_is_refused"
 SHARD = "tests/spark/test_shard.py::test_a_damaged_file_of_a_shard_is_made_anew"
 STORE = "tests/spark/test_store.py"
 MANY_FILES = "tests/spark/test_explore.py::test_levels_of_many_files_are_those_of_the_local_engine_in_the_driver"
+WINDOWS = "tests/spark/test_explore.py::test_partitions_that_are_visited_in_more_and_more_windows_change_nothing"
 PROSPECTS_ON_SPARK = "tests/spark/test_prospects.py"
 OF_GRAPHS = f"{ANSWERS}::test_an_exact_type_test_is_refused_in_properties_of_the_graph"
 NEVER_EQUAL = "tests/explorer/test_comparisons.py::test_a_comparison_that_is_never_true_is_refused"
@@ -1130,9 +1131,25 @@ DEFECTS: tuple[Defect, ...] = (
     Defect(
         "blocks are admitted as they come",
         "worker/inbox.py",
-        "self._held.sort(key=lambda held: held[0], reverse=True)",
-        "self._held.reverse()",
+        "sorted(self._held.pop(owner, []), key=lambda each: each[0], reverse=True)",
+        "self._held.pop(owner, [])[::-1]",
         ("tests/spark/test_explore.py::test_blocks_leave_an_inbox_in_their_order",),
+        "spark",
+    ),
+    Defect(
+        "a window does not know the states that its partition had before there were so many windows",
+        "levels.py",
+        "file.partition == partition // parts",
+        "file.partition == partition",
+        (WINDOWS,),
+        "spark",
+    ),
+    Defect(
+        "all windows of a partition admit what was sent to the first one",
+        "worker/tasks.py",
+        "for block in inbox.in_order(owner)",
+        "for block in inbox.in_order(partition * windows)",
+        (WINDOWS,),
         "spark",
     ),
     Defect(

@@ -16,63 +16,58 @@
  */
 package kafka.cluster;
 
-import kafka.log.LogManager;
-import kafka.utils.TestUtils;
-
-@@{import_directory}import org.apache.kafka.common.Uuid;
-import org.apache.kafka.common.compress.Compression;
-import org.apache.kafka.common.config.TopicConfig;
-import org.apache.kafka.common.errors.ApiException;
-import org.apache.kafka.common.message.AlterPartitionRequestData.BrokerState;
-import org.apache.kafka.common.message.FetchResponseData.EpochEndOffset;
-import org.apache.kafka.common.protocol.Errors;
-import @@{records}.FileRecords;
-import @@{records}.MemoryRecords;
-import @@{records}.RecordBatch;
-import @@{records}.SimpleRecord;
-import org.apache.kafka.common.requests.FetchRequest;
-@@{import_request}import org.apache.kafka.common.utils.Utils;
-@@{import_registration}import org.apache.kafka.server.common.RequestLocal;
-import org.apache.kafka.server.config.ReplicationConfigs;
-import org.apache.kafka.server.storage.log.FetchIsolation;
-import org.apache.kafka.server.storage.log.FetchParams;
-import org.apache.kafka.storage.internals.log.AppendOrigin;
-import org.apache.kafka.storage.internals.log.CleanerConfig;
-import org.apache.kafka.storage.internals.log.LogReadInfo;
-import org.apache.kafka.storage.internals.log.UnifiedLog;
-import org.apache.kafka.storage.internals.log.VerificationGuard;
+@@{imports}
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 
 import java.io.File;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collection;
+import java.util.Collections;
 import java.util.List;
 import java.util.Optional;
 import java.util.Properties;
 import java.util.Set;
+import java.util.TreeSet;
+import java.util.concurrent.CompletableFuture;
 import java.util.stream.Collectors;
 
 import scala.Option;
-import scala.collection.immutable.Map;
 import scala.jdk.javaapi.CollectionConverters;
-
+@@{import_options}
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.mockito.ArgumentMatchers.any;
+import static org.mockito.ArgumentMatchers.anyInt;
+import static org.mockito.Mockito.RETURNS_MOCKS;
+import static org.mockito.Mockito.mock;
 import static org.mockito.Mockito.when;
 
 /**
 @@{story}
  */
-public class @@{class_name} extends AbstractPartitionTest {
-    private static final List<Integer> REPLICAS = List.of(@@{replicas});
+public class @@{class_name} {
+    private static final TopicPartition PARTITION = new TopicPartition("topic", 0);
+    private static final Uuid TOPIC_ID = new Uuid(1L, 1L);
+    private static final long BROKER_EPOCH = 1L;
+    private static final long REPLICA_LAG_TIME_MAX_MS = 30_000L;
+    private static final List<Integer> REPLICAS = Arrays.asList(@@{replicas});
+
+    @TempDir
+    File folder;
 
     private final List<Broker> brokers = new ArrayList<>();
+    private final Time time = mock(Time.class);
+    private final @@{MetadataCache} metadataCache = mock(@@{MetadataCache}.class);
+    private long now = 1L;
 
     // what the controller has recorded as the ISR
-    private Set<Integer> isr = Set.copyOf(REPLICAS);
+    private Set<Integer> isr = setOf(@@{replicas});
 
     // each record that was below the high watermark of a leader, at its offset: a consumer may have read it
     private final List<String> exposed = new ArrayList<>();
@@ -94,143 +89,160 @@ public class @@{class_name} extends AbstractPartitionTest {
     }
 
     @BeforeEach
-    @Override
-    public void setup() {
-        super.setup();
-        for (int id : REPLICAS) {
-            when(metadataCache().getAliveBrokerEpoch(id)).thenReturn(Optional.of(defaultBrokerEpoch(id)));
+    public void setup() throws IOException {
+        when(time.milliseconds()).thenAnswer(call -> now);
+        when(metadataCache.getAliveBrokerEpoch(anyInt())).thenReturn(@@{some_epoch});
+        for (int id : REPLICAS)
             brokers.add(new Broker(id));
-        }
     }
 
     @AfterEach
-    @Override
-    public void tearDown() {
-        brokers.forEach(broker -> broker.logManager.shutdown(-1L));
-        super.tearDown();
+    public void tearDown() throws IOException {
+        for (Broker broker : brokers)
+            broker.logManager.shutdown(@@{shutdown});
     }
 
-    @Override
-    public Properties createLogProperties(Map<String, String> overrides) {
-        Properties properties = super.createLogProperties(overrides);
-        properties.put(TopicConfig.MIN_IN_SYNC_REPLICAS_CONFIG, "@@{min_isr}");
-        return properties;
+    private static Set<Integer> setOf(Integer... members) {
+        return new TreeSet<>(Arrays.asList(members));
+    }
+
+    private static Set<Integer> setOf(Collection<?> members) {
+        return members.stream().map(member -> (Integer) member).collect(Collectors.toCollection(TreeSet::new));
     }
 
     /** A broker with its own log directory and its own Partition. */
     private final class Broker {
         private final int id;
         private final LogManager logManager;
-        private final TestUtils.MockAlterPartitionManager alterPartition = TestUtils.createAlterIsrManager();
         private final Partition partition;
         private int leaderEpoch;
+        private boolean fetching;
 
-        private Broker(int id) {
+        // the AlterPartition request that waits for the controller, and what waits for its answer
+        private LeaderAndIsr proposed;
+        private CompletableFuture<LeaderAndIsr> answer;
+
+        private Broker(int id) throws IOException {
             this.id = id;
-            File logDir = TestUtils.randomPartitionLogDir(tmpDir());
-            logManager = TestUtils.createLogManager(
-                CollectionConverters.asScala(List.of(logDir)).toSeq(), logConfig(), configRepository(),
-                new CleanerConfig(false), time(), 4, true, Option.empty(), false, 0L);
+            File directory = new File(folder, "broker-" + id);
+            Properties topicConfig = new Properties();
+            topicConfig.put(TopicConfig.MIN_IN_SYNC_REPLICAS_CONFIG, "@@{min_isr}");
+            logManager = new LogManager(
+                @@{log_manager});
+            AlterPartitionManager alterPartition = mock(AlterPartitionManager.class);
+            when(alterPartition.submit(@@{submit})).thenAnswer(call -> proposed(call.getArgument(1)));
             partition = new Partition(
-                topicPartition(), ReplicationConfigs.REPLICA_LAG_TIME_MAX_MS_DEFAULT, id, () -> defaultBrokerEpoch(id),
-                time(), alterPartitionListener(), delayedOperations(), metadataCache(), logManager, alterPartition,
-                Option.empty());
+                @@{partition});
+        }
+
+        /** Keep a proposed ISR until the controller answers; a manager that is busy attempts none. */
+        private CompletableFuture<LeaderAndIsr> proposed(LeaderAndIsr proposal) {
+            CompletableFuture<LeaderAndIsr> future = new CompletableFuture<>();
+            if (fetching || proposed != null) { // expanding the ISR in a fetch is a step of its own
+                future.completeExceptionally(new OperationNotAttemptedException("busy"));
+            } else {
+                proposed = proposal;
+                answer = future;
+            }
+            return future;
         }
 
         /** Apply the metadata record of an election or of an ISR change, as ReplicaManager#applyDelta does. */
         private void learn(int leader, int leaderEpoch, List<Integer> isr, int partitionEpoch) throws IOException {
 @@{state}
+            OffsetCheckpoints checkpoints = (directory, of) -> @@{no_checkpoint};
             if (leader == id)
-                partition.makeLeader(state, @@{is_new}offsetCheckpoints(), topicId(), Option.empty());
+                partition.makeLeader(@@{learn});
             else
-                partition.makeFollower(state, @@{is_new}offsetCheckpoints(), topicId(), Option.empty());
+                partition.makeFollower(@@{learn});
             this.leaderEpoch = leaderEpoch;
             expose();
         }
 
         /** Append a record as leader, for a producer with acks=all. */
         private void append(String value) throws IOException {
-            MemoryRecords records = MemoryRecords.withRecords(Compression.NONE, new SimpleRecord(value.getBytes()));
+            MemoryRecords records = MemoryRecords.withRecords(@@{compression}, new SimpleRecord(value.getBytes()));
             partition.appendRecordsToLeader(
-                records, AppendOrigin.CLIENT, -1, RequestLocal.noCaching(), VerificationGuard.SENTINEL@@{transaction_version});
+                @@{append});
             expose();
         }
 
         /** Fetch once, and append or truncate by what the leader answers, as AbstractFetcherThread does. */
         private void fetchFrom(Broker leader) throws IOException {
             UnifiedLog log = partition.localLogOrException();
-            LogReadInfo answer;
+            LogReadInfo read;
             try {
-                answer = leader.read(this, log.logEndOffset(), log.latestEpoch(), true);
-                if (answer.@@{fetched_data}.records.sizeInBytes() == 0 && answer.@@{diverging_epoch}.isEmpty())
+                read = leader.read(this, log.logEndOffset(), @@{latest_epoch}, true);
+                if (read.@@{fetched}.records.sizeInBytes() == 0 && !read.@@{diverging}.isPresent())
                     // DelayedFetch reads again, so that the answer carries the newest high watermark
-                    answer = leader.read(this, log.logEndOffset(), log.latestEpoch(), false);
+                    read = leader.read(this, log.logEndOffset(), @@{latest_epoch}, false);
             } catch (ApiException refused) {
                 return;
             }
             leader.expose();
-            if (answer.@@{diverging_epoch}.isPresent()) {
-                EpochEndOffset diverging = answer.@@{diverging_epoch}.get();
-                long end = log.endOffsetForEpoch(diverging.epoch())
-                    .map(own -> own.epoch() == diverging.epoch() ? Math.min(own.offset(), diverging.endOffset()) : own.offset())
+            if (read.@@{diverging}.isPresent()) {
+                FetchResponseData.EpochEndOffset diverging = read.@@{diverging}.get();
+                long end = @@{end_of_epoch}
+                    .map(own -> own.@@{epoch}() == diverging.epoch() ? Math.min(own.offset(), diverging.endOffset()) : own.offset())
                     .orElse(diverging.endOffset());
                 partition.truncateTo(Math.min(end, log.logEndOffset()), false);
                 return;
             }
-            if (answer.@@{fetched_data}.records instanceof FileRecords fetched && fetched.sizeInBytes() > 0) {
+            if (read.@@{fetched}.records.sizeInBytes() > 0) {
+                FileRecords fetched = (FileRecords) read.@@{fetched}.records;
                 ByteBuffer buffer = ByteBuffer.allocate(fetched.sizeInBytes());
                 fetched.readInto(buffer, 0);
-                partition.appendRecordsToFollowerOrFutureReplica(MemoryRecords.readableRecords(buffer), false, leaderEpoch);
+                MemoryRecords records = MemoryRecords.readableRecords(buffer);
+                partition.appendRecordsToFollowerOrFutureReplica(@@{append_as_follower});
             }
-            log.updateHighWatermark(answer.@@{high_watermark});
+            log.updateHighWatermark(read.@@{high_watermark});
         }
 
         private LogReadInfo read(Broker follower, long offset, Optional<Integer> lastFetchedEpoch, boolean updateFetchState) {
             FetchParams params = new FetchParams(
-                follower.id, defaultBrokerEpoch(follower.id), 0L, 1, Integer.MAX_VALUE, FetchIsolation.LOG_END, Optional.empty());
+                @@{fetch_params});
             FetchRequest.PartitionData data = new FetchRequest.PartitionData(
                 Uuid.ZERO_UUID, offset, 0L, Integer.MAX_VALUE, Optional.of(follower.leaderEpoch), lastFetchedEpoch);
-            boolean free = alterPartition.inFlight().compareAndSet(false, true); // expanding the ISR is a step of its own
+            fetching = true;
             try {
-                return partition.fetchRecords(params, data, time().milliseconds(), Integer.MAX_VALUE, true, updateFetchState);
+                return partition.fetchRecords(@@{fetch});
             } finally {
-                if (free)
-                    alterPartition.inFlight().set(false);
+                fetching = false;
             }
         }
 
         /** Let replica.lag.time.max.ms pass, and propose an ISR without the followers that lag. */
         private void shrinkIsr() {
-            time().sleep(partition.replicaLagTimeMaxMs() + 1);
+            now += REPLICA_LAG_TIME_MAX_MS + 1;
             partition.maybeShrinkIsr();
         }
 
         /** The ISR of the AlterPartition request that waits for the controller; the present one if there is none. */
         private Set<Integer> proposedIsr() {
-            if (alterPartition.isrUpdates().isEmpty())
-                return isr;
-            return alterPartition.isrUpdates().head().leaderAndIsr().isrWithBrokerEpoch().stream()
-                .map(BrokerState::brokerId).collect(Collectors.toSet());
+            return proposed == null ? isr : setOf(@@{proposed_isr});
         }
 
         /** Receive the controller's answer that the proposed ISR is recorded. */
         private void isrGranted(int partitionEpoch) throws IOException {
-            if (!alterPartition.isrUpdates().isEmpty())
-                alterPartition.completeIsrUpdate(partitionEpoch);
+            LeaderAndIsr granted = proposed;
+            proposed = null;
+            if (granted != null)
+                answer.complete(granted.withPartitionEpoch(partitionEpoch));
             expose();
         }
 
         /** Receive the controller's answer that it refuses the proposed ISR. */
         private void isrRefused(Errors error) throws IOException {
-            if (!alterPartition.isrUpdates().isEmpty())
-                alterPartition.failIsrUpdate(error);
+            boolean waited = proposed != null;
+            proposed = null;
+            if (waited)
+                answer.completeExceptionally(error.exception());
             expose();
         }
 
         /** The committed ISR as this broker knows it. */
         private Set<Integer> knownIsr() {
-            return CollectionConverters.asJava(partition.inSyncReplicaIds()).stream()
-                .map(member -> (Integer) member).collect(Collectors.toSet());
+            return setOf(@@{known_isr});
         }
 
         /** Note the records that are below the high watermark, if this broker leads. */

@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 import random
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -22,7 +22,6 @@ from highwater.explorer.kernels.arrays import Span
 from highwater.explorer.search.levels.breadth_first import reach
 from highwater.explorer.system import Cut, System
 from highwater.explorer.verdict import Budget
-from highwater.model.language.declarations import Instance
 
 LONGEST_EXTENSION = 40
 STATES_KEPT = 50_000
@@ -145,6 +144,33 @@ class Paths:
                     found.setdefault(move.path, Run(way.start, (*way.so_far, move)))
         return dict(sorted(found.items(), key=lambda each: len(each[1].moves)))
 
+    def runs_to(self, ends: Collection[tuple[int, Words]]) -> Iterator[Run]:
+        """For each step, by the number of its action and its state, a shortest run that ends by it, or that tries it
+        where it is refused and may be tried; for those whose states are reached, in the order of their lengths.
+        """
+        wanted: dict[int, list[int]] = defaultdict(list)
+        for number, words in ends:
+            row = self._row(words)
+            if row >= 0:
+                wanted[row].append(self._standing_for(number, words, self.engine.store.words(row)))
+        children, found = self._tree_to(wanted), []
+        for start in self._starts():
+            for way in self._ways_along(start, (), children, wanted):
+                for number in dict.fromkeys(wanted[way.row]):
+                    after = self.program.evaluate(number, way.end)
+                    taken = isinstance(after, tuple)
+                    path = self.path(number, way.end) if taken else -1
+                    move = Move(number, way.end, after if taken else way.end, path)
+                    if taken or (after is None and number in self._refusable):
+                        found.append(Run(way.start, (*way.so_far, move)))
+        yield from sorted(found, key=lambda run: len(run.moves))
+
+    def _standing_for(self, number: int, words: Words, representative: Words) -> int:
+        """The number of the step, from the state that stands for a state, that stands for a step from that state."""
+        if tuple(words) == representative:
+            return number
+        return next(t[number] for image, t in self._images if tuple(image.of_state(words)) == representative)
+
     def _starts(self) -> Iterator[Words]:
         return (tuple(self.engine.layout.pack(state)) for state in self.system.initial)
 
@@ -152,7 +178,12 @@ class Paths:
         """Shortest ways from an initial state to where paths were learned, those to deeper rows first: their runs may
         take what is wanted here.
         """
-        children = self._tree
+        return self._ways_along(start, taken, self._tree, self._targets)
+
+    def _ways_along(
+        self, start: Words, taken: Collection[int], children: Mapping[int, Sequence[int]], targets: Collection[int]
+    ) -> Iterator[_Way]:
+        """Shortest ways from an initial state to some rows along a tree of rows."""
         stack: list[tuple[Words, tuple[Move, ...]]] = [(start, ())]
         pending: list[tuple[Words, tuple[Move, ...], int]] = []
         while stack:
@@ -164,7 +195,7 @@ class Paths:
                 into = [move for move in moves if self._row(move.after) == child]
                 move = next((each for each in into if each.path not in taken), into[0])
                 stack.append((move.after, (*so_far, move)))
-            if row in self._targets:
+            if row in targets:
                 pending.append((words, so_far, row))
         for words, so_far, row in pending:
             learned_at = self.engine.store.words(row)
@@ -275,10 +306,14 @@ class Paths:
 
     @functools.cached_property
     def _tree(self) -> dict[int, list[int]]:
-        """Shortest traces to the rows where paths were learned, as a tree: by row, the rows that follow it."""
+        """Shortest traces to the rows where paths were learned."""
+        return self._tree_to(self._rows.values())
+
+    def _tree_to(self, rows: Collection[int]) -> dict[int, list[int]]:
+        """Shortest traces to some rows, as a tree: by row, the rows that follow it."""
         engine, ends = self.engine, self.engine.store.level_ends
         marks, parents = np.zeros(ends[-1], np.uint8), np.full(ends[-1], -1, np.int64)
-        marks[list(self._rows.values())] = 1
+        marks[list(rows)] = 1
         for level in range(len(ends) - 3, -1, -1):
             begin, end, next_end = ends[level : level + 3]
             for among in (1, 0):
@@ -294,30 +329,3 @@ class Paths:
         for row in np.flatnonzero((parents >= 0) & (marks == 1)).tolist():
             children[int(parents[row])].append(row)
         return children
-
-
-def first_difference(ours: Paths, theirs: Paths, compared: Callable[[Any], Any]) -> Instance | None:
-    """A mapped action that one system takes otherwise than the other, or None if none was met: tried on every state
-    where either of the two took a path for the first time.
-
-    Args:
-        compared: the part of a state that real objects show.
-    """
-    numbers = {renamed(instance, {}): number for number, instance in enumerate(theirs.system.actions)}
-    both = [
-        (number, numbers.get(renamed(instance, {})))
-        for number, instance in enumerate(ours.system.actions)
-        if number in ours.mapped
-    ]
-    for number, other in both:
-        if other is None:
-            return ours.system.actions[number]
-    others = {number: other for number, other in both if other is not None}
-    back = {other: number for number, other in others.items()}
-    tried = [(number, others[number], ours, words) for number, words in ours.program.examples if number in others]
-    tried += [(back[other], other, theirs, words) for other, words in theirs.program.examples if other in back]
-    for number, other, of, words in tried:
-        state = of.engine.layout.unpack(words)
-        if compared(ours.after(number, state)) != compared(theirs.after(other, state)):
-            return ours.system.actions[number]
-    return None

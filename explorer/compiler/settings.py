@@ -74,7 +74,7 @@ class Settings:
         with NOTING, ExitStack() as stack:
             for name, value in given.items():
                 if _can_be_watched(cast("Any", type(value))):
-                    stack.enter_context(_noting(value, name, self._read.add))
+                    stack.enter_context(noting(value, name, self._read.add))
                 else:
                     self._read.add(name)
             return plain(state)
@@ -87,8 +87,10 @@ def _can_be_watched(cls: Any) -> bool:
 
 
 @contextmanager
-def _noting(value: Any, name: str, note: Callable[[str], None]) -> Iterator[None]:
-    """Note the names of the fields that are read of an object, or the name of the whole where it may be any of them."""
+def noting(value: Any, name: str, note: Callable[[str], None]) -> Iterator[None]:
+    """Note the names of the fields that are read of an object, or the name of the whole where it may be any of them.
+    Hold `NOTING` meanwhile: the object's class is changed.
+    """
     cls: Any = type(value)
     fields = {field.name for field in attrs.fields(cls)}
 

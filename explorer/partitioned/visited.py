@@ -45,12 +45,13 @@ class Visited:
 
     FEWEST = 1 << 12
 
-    def __init__(self, layout: Layout) -> None:
+    def __init__(self, layout: Layout, windows: int = 1) -> None:
+        """The first rows of one of so many visited sets, which are in memory one after the other."""
         self._layout = layout
         self.units = layout.units
         self.end = self.folded = 0
         self._older: Folded | None = None
-        self._fold_from = FOLD_FROM
+        self._fold_from = FOLD_FROM // windows
         self._words = np.zeros((BATCH + 1, layout.words), np.uint64)
         self._hashes = np.zeros(BATCH, np.uint64)
         self._arrays: dict[str, np.ndarray] = {}

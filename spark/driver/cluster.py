@@ -21,6 +21,7 @@ from highwater.explorer.system import System
 from highwater.spark.driver.audit import Found, as_words
 from highwater.spark.driver.exchange import exchanged, homes_of, numbers_at_home
 from highwater.spark.driver.session import SPARK_ERRORS, ClusterError, reason_with_setting
+from highwater.spark.driver.windows import windows_before, windows_for
 from highwater.spark.driver.work import Moved
 from highwater.spark.levels import Level, Levels
 from highwater.spark.worker.graph import (
@@ -66,7 +67,8 @@ class Cluster:
     Attributes:
         worker: the driver's engine.
         store: the levels.
-        partitions: how many partitions a level has.
+        partitions: how many tasks admit a level.
+        windows: how many partitions of a level each of these admits, one after the other.
     """
 
     def __init__(
@@ -77,15 +79,24 @@ class Cluster:
         worker: PartitionWorker,
         store: Levels,
         partitions: int | None,
+        memory: int | None = None,
     ) -> None:
+        """The jobs of a search.
+
+        Args:
+            memory: bytes of the visited set that a task may have at a time. If None, half of the least machine's,
+                by the tasks that may run there at once.
+        """
         self._spark = spark
         self._name = name
         self._made = made
         self.worker = worker
         self.store = store
         self._partitions = partitions
+        self._memory, self._room = memory, memory
+        self.windows = 1
         self._shared: Any = None
-        self._homes: Any = None
+        self._homes: dict[int, Any] = {}
         self._digests: list[str] = []
         self._depth = -1
         self._group = f"highwater-{uuid.uuid4().hex[:12]}"
@@ -97,6 +108,11 @@ class Cluster:
         if self._partitions is None:
             self._partitions = max(1, self._spark.sparkContext.defaultParallelism)
         return self._partitions
+
+    @property
+    def owners(self) -> int:
+        """How many partitions a level has."""
+        return self.partitions * self.windows
 
     def run(
         self, levels: Sequence[Level], known: Sequence[str], on_progress: Callable[[str], None]
@@ -115,6 +131,7 @@ class Cluster:
             ModelError, CheckpointError: a task has raised it.
             ClusterError: Spark failed.
         """
+        self._choose_windows(levels)
         self._share(levels)
         texts = self._wait_for(
             lambda: self._collect(levels[-1], known),
@@ -123,6 +140,7 @@ class Cluster:
         reports = [read_report(text) for text in texts]
         expanded = sorted((each for each in reports if isinstance(each, Expanded)), key=lambda each: each.source)
         admitted = sorted((each for each in reports if isinstance(each, Admitted)), key=lambda each: each.partition)
+        self._room = self._memory or min(each.room for each in admitted)
         return expanded, admitted, self._moved()
 
     def do(self, job: Callable[[], Result], on_progress: Callable[[str], None]) -> Result:
@@ -156,14 +174,14 @@ class Cluster:
         Args:
             levels: all levels.
         """
-        self._spark.conf.set("spark.sql.shuffle.partitions", self.partitions)
+        self._spark.conf.set("spark.sql.shuffle.partitions", self.owners)
         shards, homes, numbers = self._shards(levels)
         schema = states_schema(self.worker.layout.words, wanted)
         states = self._table(numbers, "number int").mapInArrow(
             states_task(self._shared, shards, wanted), in_spark(schema)
         )
         sent = numbers.mapPartitionsWithIndex(steps_task(self._shared, shards, wanted))
-        blocks = exchanged(sent, self.partitions, homes).filter(bool)
+        blocks = exchanged(sent, self.owners, homes).filter(bool)
         steps = self._table(blocks, "block binary").mapInArrow(targets_task(self._shared, shards), STEPS_IN_SPARK)
         return states, steps
 
@@ -188,10 +206,11 @@ class Cluster:
 
     def _shards(self, levels: Sequence[Level]) -> tuple[Shards, Any, RDD[Any]]:
         """What all shards hold, where they are at home, and their numbers there."""
+        self.windows = max(self.windows, windows_before(levels, self.partitions))
         self._share(levels)
-        homes = self._homes_of_partitions()
-        numbers = numbers_at_home(self._spark.sparkContext, self.partitions, homes)
-        return Shards(len(levels), tuple(self._digests)), homes, numbers
+        homes = self._homes_of(self.owners)
+        numbers = numbers_at_home(self._spark.sparkContext, self.owners, homes)
+        return Shards(len(levels), tuple(self._digests), self.windows), homes, numbers
 
     def _table(self, values: RDD[Any], column: str) -> DataFrame:
         """A table of one column."""
@@ -224,8 +243,8 @@ class Cluster:
 
     def close(self) -> None:
         self._pool.shutdown(wait=False, cancel_futures=True)
-        if self._homes is not None:
-            self._homes.unpersist()
+        for homes in self._homes.values():
+            homes.unpersist()
         if self._shared is not None:
             self._shared.destroy()
 
@@ -242,30 +261,45 @@ class Cluster:
                 self.worker.trees(),
                 self.store,
                 self._made.every_path,
+                self._spark.sparkContext.defaultParallelism if self._is_local else None,
             )
             self._shared = self._spark.sparkContext.broadcast(search)
-            self._digests = [""] * self.partitions
+        if len(self._digests) != self.owners:
+            self._digests, self._depth = [""] * self.owners, -1
         for level in levels[self._depth + 1 :]:
             self._digests = [
-                next_digest(digest, level.files_for(p, self.partitions)) for p, digest in enumerate(self._digests)
+                next_digest(digest, level.files_for(p, self.owners)) for p, digest in enumerate(self._digests)
             ]
             self._depth = level.depth
+
+    @property
+    def _is_local(self) -> bool:
+        return cast("str", self._spark.sparkContext.master).startswith("local")
+
+    def _choose_windows(self, levels: Sequence[Level]) -> None:
+        try:
+            self.windows = windows_for(levels, self.partitions, self._room)
+        except ClusterError as error:
+            raise self._gave_up(levels[-1], str(error)) from None
+
+    def _gave_up(self, level: Level, reason: str) -> ClusterError:
+        gave_up = f"Spark gave up on level {level.depth + 1}: {reason}"
+        return ClusterError(f"{gave_up}\n  {self._advice(f'levels up to {level.depth} are')}")
 
     def _collect(self, level: Level, known: Sequence[str]) -> list[str]:
         """Run the job and return the reports of its tasks."""
         sources = list(enumerate(level.files))
         try:
-            homes = self._homes_of_partitions()
+            homes = self._homes_of(self.partitions)
             self._describe(
                 f"level {level.depth + 1}: expand {level.rows:,} rows of level {level.depth}, exchange, admit"
             )
-            expand = expand_task(self._shared, sources, self.partitions, list(known))
-            admit = admit_task(self._shared, level.depth + 1, list(self._digests), list(known))
+            expand = expand_task(self._shared, sources, self.owners, list(known), self.windows)
+            admit = admit_task(self._shared, level.depth + 1, list(self._digests), list(known), self.windows)
             blocks = self._spark.sparkContext.parallelize([], len(sources)).mapPartitionsWithIndex(expand)
             return exchanged(blocks, self.partitions, homes).mapPartitionsWithIndex(admit).collect()
         except Exception as error:
-            gave_up = f"Spark gave up on level {level.depth + 1}: {self._reason_of(error)}"
-            raise ClusterError(f"{gave_up}\n  {self._advice(f'levels up to {level.depth} are')}") from error
+            raise self._gave_up(level, self._reason_of(error)) from error
 
     def _reason_of(self, error: Exception) -> str:
         return reason_with_setting(error, self._spark.sparkContext.getConf())
@@ -282,15 +316,12 @@ class Cluster:
         """
         self._spark.sparkContext.setJobGroup(self._group, f"{what} ({self._name})", interruptOnCancel=True)
 
-    def _homes_of_partitions(self) -> Any:
-        """Where each partition has its shard; None on one machine."""
-        context = self._spark.sparkContext
-        if self._homes is None and not cast("str", context.master).startswith("local"):
-            self._describe(
-                f"before level {self._depth + 1}: choose where each of {self.partitions} partitions is at home"
-            )
-            self._homes = homes_of(context, self.partitions)
-        return self._homes
+    def _homes_of(self, partitions: int) -> Any:
+        """Where each of so many partitions has its shard; None on one machine."""
+        if partitions not in self._homes and not self._is_local:
+            self._describe(f"before level {self._depth + 1}: choose where each of {partitions} partitions is at home")
+            self._homes[partitions] = homes_of(self._spark.sparkContext, partitions)
+        return self._homes.get(partitions)
 
     def _tasks(self) -> str:
         """The progress of the running stages. In a job with two stages, the last one admits."""
@@ -306,7 +337,7 @@ class Cluster:
     def _missing(self) -> str:
         """That there is no executor, if there is none."""
         context = self._spark.sparkContext
-        if cast("str", context.master).startswith("local") or context._jsc.sc().getExecutorMemoryStatus().size() > 1:
+        if self._is_local or context._jsc.sc().getExecutorMemoryStatus().size() > 1:
             return ""  # the driver counts as one
         return ", awaiting executors: none has come yet"
 

@@ -71,7 +71,9 @@ def explore(
 
     Args:
         make_system: makes the system. It runs on every machine, so it must be picklable and return the same everywhere.
-        budget: when to stop early. `max_states` ends the search after the level that exceeds it; `memory` is ignored.
+        budget: when to stop early. `max_states` ends the search after the level that exceeds it. `memory` is what a
+            task may have of its partition's visited set at a time; if None, half of its machine's, by the tasks that
+            may run there at once.
         options: how to go about it, but for `workers`. An audit never judges every state.
         spark: the session.
         name: the search's name in manifests and in Spark's web pages.
@@ -144,7 +146,7 @@ class _Search:
         self.small = SmallLevels(self.worker, store, job.rows_worth_a_job)
         self.violations = Violations(Traces(self.worker, self.store))
         made = Made(make_system, options.symmetry, known, self.prints, options.coverage)
-        self.cluster = Cluster(job.spark, job.name, made, self.worker, self.store, job.partitions)
+        self.cluster = Cluster(job.spark, job.name, made, self.worker, self.store, job.partitions, budget.memory)
         try:
             header = {
                 "spec": job.name,
@@ -272,10 +274,11 @@ class _Search:
             expanded, admitted = self.small.next_level(level, known)
         else:
             expanded, admitted, moved = self.cluster.run(self.levels, known, self._report)
-            partitions = self.cluster.partitions
+            partitions = self.cluster.owners
         seconds = time.perf_counter() - started
-        self.work.append(measured(len(self.levels), expanded, admitted, moved, level.rows, seconds))
-        self.took = in_words(self.work[-1], sum(each.caught_up for each in admitted))
+        tasks = len(level.files) + self.cluster.partitions if moved else 0
+        self.work.append(measured(len(self.levels), expanded, admitted, moved, tasks, level.rows, seconds))
+        self.took = in_words(self.work[-1], self.cluster.windows, sum(each.caught_up for each in admitted))
         return self._end_level(expanded, admitted, partitions)
 
     def _end_level(self, expanded: list[Expanded], admitted: list[Admitted], partitions: int) -> bool:

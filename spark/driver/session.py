@@ -59,8 +59,13 @@ IN_ONE_PROCESS = {
     "spark.executorEnv.MALLOC_TRIM_THRESHOLD_": str(1 << 30),
 }
 # Settings of every application, that of spark-submit too: Python workers import nothing from the folder in which they
-# run, and Arrow takes memory from the system's allocator, as its own one begins with a GiB of address space.
-ALWAYS = {"spark.executorEnv.PYTHONSAFEPATH": "1", "spark.executorEnv.ARROW_DEFAULT_MEMORY_POOL": "system"}
+# run, and Arrow takes memory from the system's allocator, as its own one begins with a GiB of address space. A task
+# that sends writes one file: up to 200 partitions, Spark would have it open one for each of them, a millisecond a file.
+ALWAYS = {
+    "spark.executorEnv.PYTHONSAFEPATH": "1",
+    "spark.executorEnv.ARROW_DEFAULT_MEMORY_POOL": "system",
+    "spark.shuffle.sort.bypassMergeThreshold": "1",
+}
 WITHOUT_RDDS = "whose clients have no RDDs, by which the search sends states to the partition that owns them"
 CHAFF = "WARNING: Using incubator modules"  # what Java says of options that Spark always gives it
 SPARK_ERRORS = (PySparkException, Py4JError)  # what a query raises that is wrong, or meets files that are

@@ -24,6 +24,7 @@ def measured(
     expanded: Sequence[Expanded],
     admitted: Sequence[Admitted],
     moved: Moved | None,
+    tasks: int,
     rows_before: int,
     seconds: float,
 ) -> LevelWork:
@@ -32,6 +33,7 @@ def measured(
     Args:
         level: its depth.
         moved: what Spark moved; None if the driver has made the level by itself.
+        tasks: how many have made it otherwise.
         rows_before: the rows of the level before.
     """
     sizes = [report.rows for report in admitted]
@@ -42,17 +44,18 @@ def measured(
     reports: list[Expanded | Admitted] = [*expanded, *admitted]
     return attrs.evolve(
         work,
-        tasks=len(reports),
+        tasks=tasks,
         executors=len({report.executor for report in reports}),
         shuffled=moved.shuffled,
         spilled=moved.spilled,
     )
 
 
-def in_words(work: LevelWork, read_again: int) -> str:
+def in_words(work: LevelWork, windows: int, read_again: int) -> str:
     """How a level was made, in a line of progress.
 
     Args:
+        windows: in how many windows each partition was visited.
         read_again: how many visited rows partitions had to read from storage.
     """
     took = f"level {work.level} took {work.seconds:.2f} s by "
@@ -62,6 +65,8 @@ def in_words(work: LevelWork, read_again: int) -> str:
     parts = [f"{took}{work.tasks} tasks on {executors}"]
     if work.shuffled is not None and work.spilled is not None:
         parts.append(f"shuffle {in_bytes(work.shuffled)}, spill {in_bytes(work.spilled)}")
+    if windows > 1:
+        parts.append(f"{windows} windows of each partition one after the other")
     if read_again:
         parts.append(f"{read_again:,} visited rows read again")
     return ", ".join(parts)

@@ -58,10 +58,15 @@ class Wanted:
 
 @attrs.frozen
 class Shards:
-    """What all shards hold: how many levels, and by partition the digest of the last one."""
+    """What all shards hold: how many levels, and by partition the digest of the last one.
+
+    Attributes:
+        windows: how many of these partitions are windows of one of the search's.
+    """
 
     levels: int
     digests: tuple[str, ...]
+    windows: int = 1
 
 
 def states_schema(words: int, wanted: Wanted) -> pa.Schema:
@@ -224,7 +229,7 @@ def targets_task(shared: Any, shards: Shards) -> Task:
 @contextmanager
 def _opened(search: Search, shards: Shards, partition: int) -> Iterator[tuple[PartitionWorker, Shard]]:
     """This process's engine, and a partition's shard with all levels."""
-    worker, shard, digests = worker_of(search), shard_of(search, partition), shards.digests
+    worker, shard, digests = worker_of(search), shard_of(search, partition, shards.windows), shards.digests
     try:
         shard.catch_up(worker, search.levels, shards.levels, digests[partition], partition, len(digests))
         shard.settle()

@@ -64,6 +64,7 @@ class Admitted:
         learned: the paths of functions that were learned meanwhile, by their examples.
         visited: bytes of the visited set.
         caught_up: how many rows the visited set had to read from storage first.
+        room: bytes of the visited set that a task may have in memory there, if nothing else is wanted.
         executor: the name of the executor where it ran; empty in the driver.
     """
 
@@ -74,6 +75,7 @@ class Admitted:
     learned: list[Example]
     visited: int
     caught_up: int = 0
+    room: int = 0
     seconds: float = 0.0
     executor: str = ""
 

@@ -64,7 +64,7 @@ def checksum(array: np.ndarray) -> str:
 class Shard(Visited):
     """The visited set of one partition, held by one process at a time."""
 
-    def __init__(self, folder: Path, layout: Layout) -> None:
+    def __init__(self, folder: Path, layout: Layout, windows: int = 1) -> None:
         folder = (
             folder / Path("/proc/sys/kernel/random/boot_id").read_text().strip()
             if os.path.exists("/proc/sys/kernel")
@@ -78,13 +78,17 @@ class Shard(Visited):
         self._sums: list[str] = []  # of the rows of each level that is noted
         self._summed_as = 0  # the bytes of a folded row then; 0 if they were flat
         self._sum_of_folded = ""
-        super().__init__(layout)
+        self._stays_mapped = windows == 1
+        super().__init__(layout, windows)
         self._restore()
 
     def close(self) -> None:
         """Let other processes use the files."""
         self._newer = self.table = np.zeros(0, np.uint32)
         self._older = None
+        if not self._stays_mapped:
+            for key in [key for key in _mapped if key[0] == self._folder]:
+                del _mapped[key]
         _forget_replaced()
         self._lock.close()
 

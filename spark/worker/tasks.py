@@ -21,6 +21,7 @@ import functools
 import gc
 import json
 import os
+import shutil
 import signal
 import struct
 import sys
@@ -35,6 +36,7 @@ import attrs
 import numpy as np
 
 from highwater.explorer.blame import ModelError
+from highwater.explorer.memory import address_limit, machine_memory
 from highwater.explorer.partitioned.worker import PartitionWorker
 from highwater.explorer.search.keeping.durable import CheckpointError
 from highwater.explorer.search.keeping.fingerprint import Fingerprint, differences, in_one_line
@@ -47,7 +49,7 @@ from highwater.spark.worker.level import Admitted, Block, Expanded, admit_blocks
 from highwater.spark.worker.shard import Shard, forget_mapped
 
 LONG = struct.Struct("!q")  # as Java reads an owner
-PLACE = struct.Struct("=iiI")  # the source of a block, its number there, and the checksum of what follows
+PLACE = struct.Struct("=iiiI")  # the owner of a block, its source, its number there, and the checksum of what follows
 REPORT = -1  # as the number of a block: the block is the report of the task that has expanded
 Task = Callable[..., Iterator[Any]]
 Report = TypeVar("Report", Expanded, Admitted)
@@ -69,6 +71,7 @@ class Search:
         trees: the decision trees that the driver has learned.
         every_path: whether each task reports all paths that its process has learned, lest those be missing that a task
             has learned which was lost.
+        sharers: how many tasks may run at once on one machine; as many as it has processors if None.
     """
 
     name: str
@@ -80,10 +83,13 @@ class Search:
     trees: dict[str, Any]
     levels: Levels
     every_path: bool = False
+    sharers: int | None = None
 
 
-def expand_task(shared: Any, sources: Sequence[tuple[int, LevelFile]], owners: int, known: Sequence[str]) -> Task:
-    """A task that expands the file at its position, and yields owners and blocks in turn."""
+def expand_task(
+    shared: Any, sources: Sequence[tuple[int, LevelFile]], owners: int, known: Sequence[str], windows: int = 1
+) -> Task:
+    """A task that expands the file at its position, and yields partitions and blocks in turn."""
 
     def expand(position: int, nothing: Iterator[Any]) -> Iterator[bytes]:
         exhaust(nothing)
@@ -93,11 +99,11 @@ def expand_task(shared: Any, sources: Sequence[tuple[int, LevelFile]], owners: i
             rows = worker.rows_of(search.levels.words_of(file, worker.layout.words))
             for found in expand_file(worker, rows, source, owners, known):
                 if isinstance(found, Expanded):
-                    yield from sent(source % owners, source, REPORT, _as_json(_signed(found)).encode())
+                    yield from sent(source % owners, source, REPORT, _as_json(_signed(found)).encode(), windows)
                 else:
-                    yield from sent(found.owner, source, found.number, found.records.data.cast("B"))
+                    yield from sent(found.owner, source, found.number, found.records.data.cast("B"), windows)
         except ModelError as error:
-            yield from sent(source % owners, source, REPORT, _as_json(error).encode())
+            yield from sent(source % owners, source, REPORT, _as_json(error).encode(), windows)
 
     return ready_for_more(expand)
 
@@ -108,9 +114,11 @@ def exhaust(nothing: Iterator[Any]) -> None:
         pass
 
 
-def sent(owner: int, source: int, number: int, block: Any) -> tuple[bytes, bytes]:
-    """A block for its owner, as Spark's shuffle takes it: its source and number are its first bytes."""
-    return LONG.pack(owner), b"".join((PLACE.pack(source, number, zlib.crc32(block)), block))
+def sent(owner: int, source: int, number: int, block: Any, windows: int = 1) -> tuple[bytes, bytes]:
+    """A block for its owner, which is one of so many windows of a partition, as Spark's shuffle takes it: its place is
+    its first bytes.
+    """
+    return LONG.pack(owner // windows), b"".join((PLACE.pack(owner, source, number, zlib.crc32(block)), block))
 
 
 def received(block: bytes) -> tuple[int, int, memoryview]:
@@ -119,23 +127,28 @@ def received(block: bytes) -> tuple[int, int, memoryview]:
     Raises:
         DamagedBlock: it is not what was sent.
     """
-    (source, number, checksum), content = PLACE.unpack_from(block), memoryview(block)[PLACE.size :]
+    (_, source, number, checksum), content = PLACE.unpack_from(block), memoryview(block)[PLACE.size :]
     if zlib.crc32(content) != checksum:
         raise DamagedBlock(f"block {number} of file {source} has changed on its way, on a disk or in a network")
     return source, number, content
 
 
-def admit_task(shared: Any, depth: int, digests: Sequence[str], known: Sequence[str]) -> Task:
-    """A task that admits the blocks of its partition, and yields reports."""
+def admit_task(shared: Any, depth: int, digests: Sequence[str], known: Sequence[str], windows: int = 1) -> Task:
+    """A task that admits the blocks of its partition, window by window, and yields a report of each.
+
+    Windows are taken upwards and downwards in turn, so that those come first which the page cache still has.
+    """
 
     def admit(partition: int, sent_here: Iterator[bytes]) -> Iterator[str]:
         with Inbox(executors_folder()) as inbox:
             yield from _put(sent_here, inbox)
-            blocks = (_block(partition, block) for block in inbox.in_order())
-            try:
-                yield _as_json(_signed(_admit(shared.value, blocks, depth, partition, digests, known)))
-            except (ModelError, OverflowError) as error:  # Spark may attempt all other errors again
-                yield _as_json(error)
+            for owner in range(partition * windows, (partition + 1) * windows)[:: 1 if depth % 2 else -1]:
+                blocks = (_block(owner, block) for block in inbox.in_order(owner))
+                try:
+                    yield _as_json(_signed(_admit(shared.value, blocks, depth, owner, digests, known, windows)))
+                except (ModelError, OverflowError) as error:  # Spark may attempt all other errors again
+                    yield _as_json(error)
+                    return
 
     return ready_for_more(admit)
 
@@ -143,11 +156,11 @@ def admit_task(shared: Any, depth: int, digests: Sequence[str], known: Sequence[
 def _put(sent_here: Iterator[bytes], inbox: Inbox) -> Iterator[str]:
     """Put blocks into an inbox; yields the reports among them."""
     for block in filter(None, sent_here):
-        source, number, _ = PLACE.unpack_from(block)
+        owner, source, number, _ = PLACE.unpack_from(block)
         if number == REPORT:
             yield str(received(block)[2], "utf-8")
         else:
-            inbox.put((source, number), block)
+            inbox.put(owner, (source, number), block)
 
 
 def _block(owner: int, block: bytes) -> Block:
@@ -157,17 +170,31 @@ def _block(owner: int, block: bytes) -> Block:
 
 
 def _admit(
-    search: Search, blocks: Iterator[Block], depth: int, partition: int, digests: Sequence[str], known: Sequence[str]
+    search: Search,
+    blocks: Iterator[Block],
+    depth: int,
+    owner: int,
+    digests: Sequence[str],
+    known: Sequence[str],
+    windows: int,
 ) -> Admitted:
     worker = _ready(search)
-    shard = shard_of(search, partition)
+    shard = shard_of(search, owner, windows)
     try:
-        caught_up = shard.catch_up(worker, search.levels, depth, digests[partition], partition, len(digests))
-        admitted = admit_blocks(worker, shard, blocks, search.levels, depth, partition, known)
-        shard.note(digests[partition], admitted.files)
-        return attrs.evolve(admitted, caught_up=caught_up)
+        caught_up = shard.catch_up(worker, search.levels, depth, digests[owner], owner, len(digests))
+        admitted = admit_blocks(worker, shard, blocks, search.levels, depth, owner, known)
+        shard.note(digests[owner], admitted.files)
+        return attrs.evolve(admitted, caught_up=caught_up, room=room_of(search))
     finally:
         shard.close()
+
+
+def room_of(search: Search) -> int:
+    """Bytes of the visited set that a task may have in memory here: half of the machine's, by the tasks that may run at
+    once. Where address space is limited, a quarter of it.
+    """
+    room, limit = machine_memory() // 2 // (search.sharers or os.cpu_count() or 1), address_limit()
+    return room if limit is None else min(room, limit // 4)
 
 
 _kept: tuple[str, PartitionWorker] | None = None
@@ -291,10 +318,16 @@ def _signed(report: Report) -> Report:
     return attrs.evolve(report, executor=executors_folder().name)
 
 
-def shard_of(search: Search, partition: int) -> Shard:
-    """A partition's shard, on this executor's disk."""
-    shards = executors_folder() / "highwater-shards"
-    return Shard(shards / search.name / f"{partition:05d}", worker_of(search).layout)
+def shard_of(search: Search, owner: int, windows: int) -> Shard:
+    """The shard of one of so many windows of a partition, on this executor's disk. What is there of the partition in
+    fewer windows goes away.
+    """
+    partition, window = divmod(owner, windows)
+    shards = executors_folder() / "highwater-shards" / search.name / f"{partition:05d}"
+    if shards.exists():
+        for other in (each for each in shards.iterdir() if each.name != f"of-{windows}"):
+            shutil.rmtree(other, ignore_errors=True)
+    return Shard(shards / f"of-{windows}" / f"{window:03d}", worker_of(search).layout, windows)
 
 
 def _as_json(report: Expanded | Admitted | Exception) -> str:

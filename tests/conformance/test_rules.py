@@ -10,7 +10,9 @@ from typing import Any, cast
 import attrs
 import pytest
 
-from highwater.claims.conformance import Contradiction, Judgement, Session, Wanted
+from highwater.claims import contradicting
+from highwater.claims.conformance import Session, Wanted
+from highwater.claims.contradicting import Contradiction, Judgement, judged, mutations
 from highwater.claims.mutation import Change, changes_of
 from highwater.claims.spec import Spec
 from tests.conformance.conftest import harness_of
@@ -76,9 +78,8 @@ def contradicted(session: Session, spec: Spec, wrong: list[Wrong]) -> dict[str, 
     """What a release says to each wrong rule: the steps and fields that part."""
     changes = {each.key: each for each in changes_of(spec)}
     judgement = {}
-    for each in session.mutations(spec, [changes[str(one)] for one in wrong], Wanted()):
-        parted = each.found.divergences if each.found is not None else []
-        judgement[each.change.key] = {(of.kind[0], field) for of in parted for field in of.kind[2]}
+    for each in mutations(session, spec, [changes[str(one)] for one in wrong], Wanted(), keep_going=True):
+        judgement[each.change.key] = {(of.kind[0], field) for of in each.divergences for field in of.kind[2]}
     return judgement
 
 
@@ -114,7 +115,7 @@ def test_a_rule_of_another_release_is_contradicted(claim: Claim, release: str, p
 def test_a_rule_of_clients_has_no_effect_on_mapped_steps(claim: Claim, session: Session) -> None:
     spec = claim(**SHRINKS)
     change = next(each for each in changes_of(spec) if each.rule == "list_offsets_guard")
-    assert [each.judgement for each in session.mutations(spec, [change], Wanted())] == [Judgement.NO_EFFECT]
+    assert [each.judgement for each in mutations(session, spec, [change], Wanted())] == [Judgement.NO_EFFECT]
 
 
 def test_of_several_claims_one_contradiction_is_enough_and_is_not_looked_for_again(
@@ -122,15 +123,14 @@ def test_of_several_claims_one_contradiction_is_enough_and_is_not_looked_for_aga
 ) -> None:
     tried: list[list[str]] = []
 
-    def mutations(self: Session, spec: Spec, changes: list[Change], *_: Any) -> Iterator[Contradiction]:
+    def found(session: Session, spec: Spec, changes: list[Change], *_: Any) -> Iterator[Contradiction]:
         tried.append([each.key for each in changes])
         for each in changes:
             first = {"elr=false": Judgement.CONTRADICTED, "isr_cas=false": Judgement.AGREES}
             judgement = first.get(each.key, Judgement.NO_EFFECT) if len(tried) == 1 else Judgement.NO_EFFECT
-            yield Contradiction(each, judgement, None)
+            yield Contradiction(each, judgement, spec.name)
 
-    monkeypatch.setattr(Session, "mutations", mutations)
-    found = Session(cast("Any", None)).judged([claim(), claim()], Wanted())
-    judgement = {each.change.key: each.judgement for each in found}
+    monkeypatch.setattr(contradicting, "mutations", found)
+    judgement = {each.change.key: each.judgement for each in judged(cast("Any", None), [claim(), claim()], Wanted())}
     assert judgement["isr_cas=false"] is Judgement.AGREES
     assert {key for key, each in judgement.items() if each is Judgement.CONTRADICTED} == set(tried[0]) - set(tried[1])

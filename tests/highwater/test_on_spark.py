@@ -38,7 +38,6 @@ ROOT = Path(__file__).parents[2]
     ("options", "problem"),
     [
         (["--engine", "spark", "--workers", "2"], "--workers has no meaning with --engine spark"),
-        (["--engine", "spark", "--memory", "1G"], "--memory has no meaning with --engine spark"),
         (
             ["--engine", "spark", "--raise-bounds"],
             "--raise-bounds has no meaning with --engine spark; only the compiled engine on this machine has it",

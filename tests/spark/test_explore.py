@@ -26,12 +26,14 @@ from highwater.explorer.partitioned.worker import PartitionWorker
 from highwater.explorer.search.keeping.durable import CheckpointError
 from highwater.explorer.search.levels import breadth_first
 from highwater.explorer.search.plain import plain_python
+from highwater.explorer.search.states.counts import Counts
 from highwater.explorer.system import successor
 from highwater.explorer.verdict import Budget, Progress, SearchOptions, Verdict
 from highwater.spark.driver import cluster
 from highwater.spark.driver.explore import explore
 from highwater.spark.driver.session import ClusterError, reason_with_setting
-from highwater.spark.levels import Levels
+from highwater.spark.driver.windows import windows_for
+from highwater.spark.levels import Level, LevelFile, Levels
 from highwater.spark.worker import inbox
 from highwater.spark.worker.tasks import DamagedBlock, admit_task, expand_task, received, sent
 from tests.multiset import cloakroom
@@ -88,6 +90,63 @@ def test_the_same_is_reported_where_shards_fold_their_rows(
     )
 
 
+def test_partitions_that_are_visited_in_more_and_more_windows_change_nothing(
+    spark: Any,
+    comparable: Callable[..., Any],
+    all_on_the_cluster: None,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    """Traces lead back through levels of few windows and of many, and so does a search that goes on in other ones."""
+    make = functools.partial(toys.grid, ("the_middle_is_not_reached", "nobody_goes_up_in_the_last_but_one_column"))
+    monkeypatch.setattr(cluster, "windows_for", lambda levels, *_: (1, 2, 2, 4, 4, 4)[len(levels) - 1])
+    seen: list[Progress] = []
+    options = SearchOptions(keep_going=True, checkpoint=str(tmp_path), on_progress=seen.append)
+    explore(make, Budget(max_depth=4), options, spark=spark, partitions=2)
+    ends = [progress.more for progress in seen if progress.level_ended]
+    assert "level 2 took" in ends[2] and "2 windows of each partition one after the other" in ends[2]
+    found = explore(make, Budget(max_depth=6), attrs.evolve(options, resume=True), spark=spark, partitions=2)
+    assert [level.partitions for level in Levels(str(tmp_path)).read()] == [1, 2, 4, 4, 8, 8, 8]
+    assert comparable(found) == comparable(breadth_first.explore(make(), Budget(max_depth=6), options_of_one(options)))
+
+
+def options_of_one(options: SearchOptions) -> SearchOptions:
+    """The same, for a search that keeps nothing."""
+    return attrs.evolve(options, checkpoint=None, on_progress=lambda _: None)
+
+
+def test_a_visited_set_without_room_is_one_line_that_names_what_to_raise(
+    spark: Any, comparable: Callable[..., Any], all_on_the_cluster: None, tmp_path: Path
+) -> None:
+    options = SearchOptions(checkpoint=str(tmp_path))
+    with pytest.raises(ClusterError) as raised:
+        explore(toys.last_corner, Budget(memory=100), options, spark=spark, partitions=1)
+    line, advice = str(raised.value).splitlines()
+    assert re.fullmatch(
+        r"Spark gave up on level 2: a partition is to visit [\d.]+ KiB, and a task may have 100 B of it in memory, "
+        "which is too little even for one of 256 windows: raise --memory, or give more --partitions",
+        line,
+    )
+    assert "levels up to 1 are whole" in advice
+    found = explore(toys.last_corner, options=attrs.evolve(options, resume=True), spark=spark, partitions=2)
+    assert comparable(found) == comparable(breadth_first.explore(toys.last_corner()))
+
+
+def test_windows_are_as_many_as_the_visited_set_needs_and_never_fewer() -> None:
+    def levels(*visited: int, partitions: int = 1) -> list[Level]:
+        files = (LevelFile("", 0, 10, 0, ""),)
+        return [Level(depth, files, 10, Counts.none(1), partitions, visited=some) for depth, some in enumerate(visited)]
+
+    assert windows_for(levels(600, 1200), 2, None) == 1
+    assert windows_for(levels(600, 1200), 2, 900) == 1
+    assert [windows_for(levels(600, 1200), 2, room) for room in (899, 450, 449, 225)] == [4, 4, 8, 8]
+    assert windows_for(levels(600, 1200, partitions=8), 2, 900) == 4
+    assert windows_for(levels(600, 1200, partitions=9), 2, 900) == 1
+    assert windows_for(levels(600, 1200), 2, 4) == 256
+    with pytest.raises(ClusterError, match="raise --memory"):
+        windows_for(levels(600, 1200), 2, 3)
+
+
 def test_levels_of_many_files_are_those_of_one(
     spark: Any,
     comparable: Callable[..., Any],
@@ -118,17 +177,18 @@ def test_blocks_leave_an_inbox_in_their_order(tmp_path: Path, monkeypatch: pytes
     """Those in memory and those on the disk, of which one has changed there."""
     monkeypatch.setattr(inbox, "MOST_IN_MEMORY", 100_000)
     places = [(source, number) for source in range(9) for number in range(4)]
-    blocks = {place: sent(0, *place, bytes([*place] * 5_000))[1] for place in places}
+    blocks = {place: sent(place[0] % 2, *place, bytes([*place] * 5_000))[1] for place in places}
     with inbox.Inbox(tmp_path) as box:
         for place in reversed(places):
-            box.put(place, blocks[place])
+            box.put(place[0] % 2, place, blocks[place])
         assert os.fstat(box._file.fileno()).st_size + 100_000 >= sum(map(len, blocks.values()))
-        assert list(box.in_order()) == [blocks[place] for place in places]
+        for owner in (1, 0):
+            assert list(box.in_order(owner)) == [blocks[place] for place in places if place[0] % 2 == owner]
         for place in places:
-            box.put(place, blocks[place])
+            box.put(0, place, blocks[place])
         os.pwrite(box._file.fileno(), b"changed", 50_000)
         with pytest.raises(DamagedBlock, match="has changed on its way, on a disk or in a network"):
-            list(map(received, box.in_order()))
+            list(map(received, box.in_order(0)))
 
 
 def test_levels_move_from_the_driver_to_the_cluster_when_they_have_grown(

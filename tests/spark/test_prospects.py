@@ -63,7 +63,9 @@ def test_a_claim_of_the_gallery_is_judged_in_the_driver_as_the_local_search_does
 
 
 def test_executors_judge_a_random_system_as_the_local_search_does(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each partition in two windows."""
     monkeypatch.setattr("highwater.spark.driver.liveness.ROWS_IN_THE_DRIVER", 0)
+    monkeypatch.setattr("highwater.spark.driver.cluster.windows_before", lambda *_: 2)
     make = functools.partial(toys.random_system, ON_EXECUTORS)
     found = explore(make, options=SearchOptions(keep_going=True), spark=spark, partitions=2)
     assert judged(found) == judged(locally(ON_EXECUTORS))

@@ -23,10 +23,11 @@ from pyarrow import fs
 
 from highwater.explorer.search.keeping.durable import LOCK, CheckpointError, Holder
 from highwater.explorer.search.levels import breadth_first
+from highwater.explorer.search.states.counts import Counts
 from highwater.explorer.verdict import Budget, SearchOptions
 from highwater.spark import files
 from highwater.spark.driver.explore import explore
-from highwater.spark.levels import MANIFEST, Levels
+from highwater.spark.levels import MANIFEST, Level, LevelFile, Levels
 from tests.harm import NO_MANIFEST, kill_until_one_survives, refuse_harmed
 
 KIP_320 = functools.partial(toys.reference, "kip-320", "strong_isr")
@@ -90,6 +91,15 @@ def explorer_of(make: Callable[..., Any]) -> Any:
     from highwater.explorer.partitioned.worker import PartitionWorker
 
     return PartitionWorker(make(), symmetry=True)
+
+
+def test_a_partition_has_its_own_files_or_all_of_a_level_made_otherwise() -> None:
+    files = tuple(LevelFile(f"{number}", number % 3, 1, 1, "") for number in range(8))
+    level = Level(2, files, 8, Counts.none(1), 4)
+    own = ["".join(file.name for file in level.files_for(partition, 4)) for partition in range(4)]
+    assert own == ["036", "147", "25", ""]
+    assert level.files_for(5, 8) == level.files_for(2, 4)
+    assert level.files_for(0, 5) == list(files)
 
 
 def test_a_manifest_names_the_spec_its_hashes_and_the_layout(tmp_path: Path) -> None:

@@ -5,13 +5,11 @@ part.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from enum import Enum
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import attrs
 
-from highwater.claims.mutation import Change, changes_of
 from highwater.claims.resolving import with_preset
 from highwater.claims.spec import Spec, SpecError
 from highwater.claims.tables import Wrong, structure
@@ -19,12 +17,11 @@ from highwater.conformance.controller_side import without_delayed_elections
 from highwater.conformance.lockstep import Divergence, Findings, LockStep
 from highwater.conformance.operations import MAPPED, REFUSABLE, UNMAPPED, between_looks
 from highwater.conformance.process import Harness
-from highwater.explorer.analysis.paths import Move, Paths, Run, first_difference
+from highwater.explorer.analysis.paths import Move, Paths, Run
 from highwater.explorer.blame import ModelError
 from highwater.explorer.compiler.layout import Layout
 from highwater.explorer.system import System
 from highwater.explorer.verdict import Budget, Step
-from highwater.model.partition.state import Partition
 
 MODEL = "partition"
 
@@ -81,32 +78,6 @@ class Conformance:
     @property
     def agrees(self) -> bool:
         return not self.divergences
-
-
-class Judgement(Enum):
-    """What running code says to a changed rule. `NO_EFFECT`: no mapped step within the bounds depends on it.
-    `NOT_EXPRESSIBLE`: no release with KRaft has it.
-    """
-
-    CONTRADICTED = "contradicted"
-    AGREES = "not contradicted"
-    NO_EFFECT = "no effect"
-    NOT_EXPRESSIBLE = "not expressible"
-
-
-@attrs.frozen
-class Contradiction:
-    """A protocol with one toggle changed, and what running code says to it.
-
-    Attributes:
-        change: the toggle, and its values in the spec and here.
-        judgement: what became of it.
-        found: what was executed, if anything was.
-    """
-
-    change: Change
-    judgement: Judgement
-    found: Conformance | None
 
 
 def with_another_preset(spec: Spec, preset: str | None) -> Spec:
@@ -171,13 +142,19 @@ class Session:
             KafkaError: the Java side died, or lacks what is called.
         """
         on_progress("exploring")
-        return self._execute(spec, _paths(spec, wanted), wanted, on_progress)
+        return self._execute(spec, paths_of(spec, wanted), wanted, on_progress)
 
-    def _execute(
-        self, spec: Spec, paths: Paths, wanted: Wanted, on_progress: Callable[[str], None], configured: Any = None
-    ) -> Conformance:
+    def lockstep(self, spec: Spec, paths: Paths, configured: Any = None) -> LockStep:
+        """What executes runs of a spec.
+
+        Args:
+            configured: the protocol whose settings of a cluster apply, if it is not the spec's.
+        """
         actions, layout = paths.system.actions, paths.engine.layout
-        lockstep = LockStep(self._harness, actions, layout, spec.protocol, spec.bounds, configured)
+        return LockStep(self._harness, actions, layout, spec.protocol, spec.bounds, configured)
+
+    def _execute(self, spec: Spec, paths: Paths, wanted: Wanted, on_progress: Callable[[str], None]) -> Conformance:
+        lockstep = self.lockstep(spec, paths)
 
         def tell(found: Findings) -> None:
             done = len(found.executed & paths.reachable.keys())
@@ -204,65 +181,13 @@ class Session:
         lockstep = LockStep(self._harness, system.actions, Layout(system.domain), spec.protocol, spec.bounds)
         return Conformance(spec, self._harness.distribution.release, {}, {}, "", lockstep.execute([run]))
 
-    def mutations(
-        self,
-        spec: Spec,
-        changes: list[Change],
-        wanted: Wanted,
-        on_progress: Callable[[str], None] = lambda line: None,
-    ) -> Iterator[Contradiction]:
-        """Each change of a toggle, and what the running code says to the changed protocol.
 
-        Raises:
-            SpecError, KafkaError: as `conform` says, of the protocol as it is.
-        """
-        ours = _paths(spec, wanted)
-        for change in changes:
-            on_progress(change.key)
-            protocol = attrs.evolve(spec.protocol, **{change.rule: change.value})
-            try:
-                changed = spec.under(protocol)
-                theirs = _paths(changed, wanted)
-            except (Wrong, SpecError):
-                yield Contradiction(change, Judgement.NOT_EXPRESSIBLE, None)
-                continue
-            if first_difference(ours, theirs, _executed_part) is None:
-                yield Contradiction(change, Judgement.NO_EFFECT, None)
-                continue
-            found = self._execute(changed, theirs, wanted, lambda line: None, spec.protocol)
-            yield Contradiction(change, Judgement.AGREES if found.agrees else Judgement.CONTRADICTED, found)
+def paths_of(spec: Spec, wanted: Wanted) -> Paths:
+    """The paths of a spec's actions, with the steps that Kafka takes in one call as one.
 
-    def judged(
-        self, specs: Sequence[Spec], wanted: Wanted, on_progress: Callable[[str], None] = lambda line: None
-    ) -> list[Contradiction]:
-        """Each change of a toggle, and what the running code says to it under several specs together: one contradiction
-        is enough, and a change that one spec has contradicted is not tried under the next.
-
-        Raises:
-            SpecError, KafkaError: as `conform` says.
-        """
-        found: dict[str, Contradiction] = {}
-        for spec in specs:
-            changes = [each for each in changes_of(spec) if not _is_contradicted(found.get(each.key))]
-            for each in self.mutations(spec, changes, wanted, on_progress):
-                found[each.change.key] = min(found.get(each.change.key, each), each, key=_rank)
-        return list(found.values())
-
-
-def _is_contradicted(found: Contradiction | None) -> bool:
-    return found is not None and found.judgement is Judgement.CONTRADICTED
-
-
-def _rank(found: Contradiction) -> int:
-    """Judgements by what they say, the most first."""
-    return list(Judgement).index(found.judgement)
-
-
-def _executed_part(state: Any) -> Any:
-    return (state.replicas, state.quorum, state.elections) if isinstance(state, Partition) else state
-
-
-def _paths(spec: Spec, wanted: Wanted) -> Paths:
+    Raises:
+        SpecError: the model is wrong in itself, or not mapped.
+    """
     refuse_unless_mapped(spec)
     try:
         system = without_delayed_elections(without_interleavings(spec.system()), spec.protocol)

@@ -77,6 +77,7 @@ def conform(
     2 the spec, Kafka or the usage is wrong; 3 they agree, but not every path was executed; 130 interrupted.
     """
     from highwater.claims.conformance import Session, Wanted, refuse_unless_mapped, with_another_preset
+    from highwater.claims.contradicting import judged
     from highwater.claims.spec import SpecError, load_spec
     from highwater.cli.outputs import try_out
     from highwater.conformance.coverage import Measured
@@ -116,7 +117,8 @@ def conform(
                 else [session.replay(*traced)]
             )
             measured = harness.coverage(covered) if isinstance(harness, Measured) else None
-            scores = session.judged(specs, wanted, live.show) if mutate else []
+            known = {each.spec.name: {of.kind for of in each.divergences} for each in found}
+            scores = judged(session, specs, wanted, live.show, known) if mutate else []
         for each in found:
             show(console, each)
         if covered is not None and measured is not None:

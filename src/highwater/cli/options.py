@@ -107,7 +107,8 @@ def budgets(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option(
             "--memory",
             type=Memory(),
-            help="Stop before the process takes more, such as 4G.  [default: 4/5 of the machine]",
+            help="Stop before the process takes more, such as 4G. On Spark, visited states are in memory by parts that "
+            "take no more.  [default: 4/5 of the machine; on Spark 1/2 of it, by its tasks]",
         ),
         click.option("--max-states", type=Count(min=1), metavar="N", help="Stop when N states are stored."),
         click.option(

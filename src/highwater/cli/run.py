@@ -144,12 +144,12 @@ class Run:
             raise SpecError("--raise-bounds has no meaning with several --preset; name one")
         spark: Mapping[str, Any] = {"--master": wanted.master, "--partitions": wanted.partitions}
         spark = {**spark, "--rows-worth-a-job": wanted.rows_worth_a_job}
-        local: Mapping[str, Any] = {"--workers": wanted.workers, "--memory": wanted.budget.memory}
+        local: Mapping[str, Any] = {"--workers": wanted.workers}
         refused = [(local, SPARK_OWN)] if engine is Engine.SPARK else [(spark, "add --engine spark")]
         if engine is Engine.PYTHON:
             refused.append(
                 (
-                    {**local, "--no-symmetry": None if wanted.symmetry else True},
+                    {**local, "--memory": wanted.budget.memory, "--no-symmetry": None if wanted.symmetry else True},
                     "it has one thread and no symmetry reduction",
                 )
             )

@@ -67,13 +67,13 @@ def _first_words(docstring: str) -> str:
     flag_value=".",
     type=_OUT,
     metavar="[OUT]",
-    help="Write a JUnit 5 test against Kafka's own test classes.  [default: CLAIMTest.java in this folder]",
+    help="Write a JUnit 5 test of Kafka's own classes.  [default: CLAIMTest.java in this folder]",
 )
 @click.option(
     "--kafka",
     "release",
     metavar="RELEASE",
-    help="The release whose test classes --junit-test uses.  [default: the preset's]",
+    help="The release that --junit-test writes for, or a folder with its jars.  [default: one of the preset]",
 )
 @WATCH
 @model_path

@@ -11,7 +11,8 @@ import attrs
 from rich.console import Console
 from rich.text import Text
 
-from highwater.claims.conformance import Conformance, Contradiction, Judgement, run_of
+from highwater.claims.conformance import Conformance, run_of
+from highwater.claims.contradicting import Contradiction, Judgement
 from highwater.claims.positions import readable
 from highwater.claims.resolving import toggles_of
 from highwater.claims.spec import Spec, make_spec
@@ -119,13 +120,14 @@ def show_mutations(console: Console, mutations: Sequence[Contradiction]) -> None
 def _verdict(each: Contradiction) -> str:
     if each.judgement is Judgement.NOT_EXPRESSIBLE:
         return "not expressible in releases with KRaft"
-    if each.found is None:
+    if each.judgement is Judgement.NO_EFFECT:
         return "no effect on any mapped step within these bounds"
     if each.judgement is Judgement.AGREES:
         return "not contradicted within these bounds"
-    first = each.found.divergences[0]
+    first = each.divergences[0]
     fields = ", ".join(difference.field for difference in first.differences)
-    return f"contradicted: {first.action.of.name} after {len(first.trace) - 1} steps ({fields})"
+    steps = f"{first.action.of.name} after {len(first.trace) - 1} steps of {visible(each.claim)}"
+    return f"contradicted: {steps} ({fields})"
 
 
 def score(mutations: Sequence[Contradiction]) -> tuple[int, int]:

@@ -1,0 +1,156 @@
+"""Which rules of a protocol does running Kafka contradict? Each toggle is set to its other values in turn, and steps
+that differ then are executed, under several specs together.
+
+Three things make that affordable, and none of them changes a judgement. A toggle that no path of a spec reads can
+change nothing there. A run that the unchanged protocol takes, too, says nothing about the change. And one contradiction
+is enough.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from enum import Enum
+from typing import Any
+
+import attrs
+
+from highwater.claims.conformance import Session, Wanted, paths_of
+from highwater.claims.mutation import Change, changes_of
+from highwater.claims.spec import Spec, SpecError
+from highwater.claims.tables import Wrong
+from highwater.conformance.lockstep import Divergence, Findings
+from highwater.explorer.analysis.differing import Differing, settings_read
+from highwater.explorer.analysis.paths import Paths
+from highwater.explorer.compiler.permutations import renamed
+from highwater.model.partition.state import Partition
+
+Kinds = Collection[Any]
+
+
+class Judgement(Enum):
+    """What running code says to a changed rule. `NO_EFFECT`: no mapped step within the bounds depends on it.
+    `NOT_EXPRESSIBLE`: no release with KRaft has it.
+    """
+
+    CONTRADICTED = "contradicted"
+    AGREES = "not contradicted"
+    NO_EFFECT = "no effect"
+    NOT_EXPRESSIBLE = "not expressible"
+
+
+@attrs.frozen
+class Contradiction:
+    """A protocol with one toggle changed, and what running code says to it.
+
+    Attributes:
+        change: the toggle, and its values in the spec and here.
+        judgement: what became of it.
+        claim: the name of the spec that has judged it.
+        divergences: where the two sides part because of the change.
+    """
+
+    change: Change
+    judgement: Judgement
+    claim: str
+    divergences: tuple[Divergence, ...] = ()
+
+
+def judged(
+    session: Session,
+    specs: Sequence[Spec],
+    wanted: Wanted,
+    on_progress: Callable[[str], None] = lambda line: None,
+    known: Mapping[str, Kinds] | None = None,
+    likely: Mapping[str, str] | None = None,
+) -> list[Contradiction]:
+    """Each change of a toggle, and what the running code says to it under several specs together: one contradiction is
+    enough, and a change that one spec has contradicted is not tried under the next. Specs with few paths come first.
+
+    Args:
+        known: by the name of a spec, the kinds of divergences that it has with its own protocol. They are none of a
+            change.
+        likely: by a change, the name of the spec that is likely to contradict it, to be tried before any other.
+
+    Raises:
+        SpecError, KafkaError: as `Session.conform` says.
+    """
+    found: dict[str, Contradiction] = {each.key: _unjudged(each, spec) for spec in specs for each in changes_of(spec)}
+    ours = sorted(((spec, paths_of(spec, wanted)) for spec in specs), key=lambda each: len(each[1].reachable))
+    pairs = [(spec.name, change.key) for spec in specs for change in changes_of(spec)]
+    first = {(name, key) for name, key in pairs if (likely or {}).get(key) == name}
+    for now in (first, {*pairs} - first):
+        for spec, paths in ours:
+            changes = [
+                each
+                for each in changes_of(spec)
+                if (spec.name, each.key) in now and found[each.key].judgement is not Judgement.CONTRADICTED
+            ]
+            for each in mutations(session, spec, changes, wanted, on_progress, (known or {}).get(spec.name, ()), paths):
+                found[each.change.key] = min(found[each.change.key], each, key=_rank)
+    return list(found.values())
+
+
+def _unjudged(change: Change, spec: Spec) -> Contradiction:
+    return Contradiction(change, Judgement.NOT_EXPRESSIBLE, spec.name)
+
+
+def _rank(found: Contradiction) -> int:
+    """Judgements by what they say, the most first."""
+    return list(Judgement).index(found.judgement)
+
+
+def mutations(
+    session: Session,
+    spec: Spec,
+    changes: Sequence[Change],
+    wanted: Wanted,
+    on_progress: Callable[[str], None] = lambda line: None,
+    known: Kinds = (),
+    paths: Paths | None = None,
+    *,
+    keep_going: bool = False,
+) -> Iterator[Contradiction]:
+    """Each change of a toggle, and what the running code says to the changed protocol under one spec.
+
+    Args:
+        known: kinds of divergences that the spec has with its own protocol.
+        paths: those of the spec, if they were learned before.
+        keep_going: look for further kinds of divergences behind the first one.
+
+    Raises:
+        SpecError, KafkaError: as `Session.conform` says, of the protocol as it is.
+    """
+    ours = paths or paths_of(spec, wanted)
+    read = settings_read(ours, spec.protocol) if changes else frozenset()
+    for change in changes:
+        on_progress(f"{spec.name}: {change.key}")
+        try:
+            changed = spec.under(attrs.evolve(spec.protocol, **{change.rule: change.value}))
+            unread = change.rule not in read and _begins_alike(ours.system, changed.system())
+            theirs = None if unread else paths_of(changed, wanted)
+        except (Wrong, SpecError):
+            yield Contradiction(change, Judgement.NOT_EXPRESSIBLE, spec.name)
+            continue
+        if theirs is None:
+            yield Contradiction(change, Judgement.NO_EFFECT, spec.name)
+            continue
+        lockstep = session.lockstep(changed, theirs, spec.protocol)
+        runs = Differing(ours, theirs, _executed_part).runs()
+        found = lockstep.execute(runs, enough=lambda so_far: not keep_going and bool(_parted(so_far, known)))
+        parted = _parted(found, known)
+        judgement = Judgement.CONTRADICTED if parted else Judgement.AGREES if found.runs else Judgement.NO_EFFECT
+        yield Contradiction(change, judgement, spec.name, parted)
+
+
+def _parted(found: Findings, known: Kinds) -> tuple[Divergence, ...]:
+    return tuple(each for each in found.divergences if each.kind not in known)
+
+
+def _begins_alike(ours: Any, theirs: Any) -> bool:
+    """Whether two systems have the same initial states, the same domain and the same actions by name."""
+    named = [[renamed(instance, {}) for instance in each.actions] for each in (ours, theirs)]
+    return (*ours.initial,) == (*theirs.initial,) and ours.domain == theirs.domain and named[0] == named[1]
+
+
+def _executed_part(state: Any) -> Any:
+    return (state.replicas, state.quorum, state.elections) if isinstance(state, Partition) else state
