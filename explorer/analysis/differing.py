@@ -11,7 +11,7 @@ from typing import Any
 
 import attrs
 
-from highwater.explorer.analysis.paths import Paths, Run, Words
+from highwater.explorer.analysis.paths import Move, Paths, Run, Words
 from highwater.explorer.compiler.permutations import renamed
 from highwater.explorer.compiler.settings import NOTING, noting
 
@@ -28,23 +28,57 @@ class Differing:
         numbers = {renamed(instance, {}): number for number, instance in enumerate(ours.system.actions)}
         named = [(number, numbers.get(renamed(each, {}))) for number, each in enumerate(theirs.system.actions)]
         self._known = {number: other for number, other in named if other is not None}
+        self._back = {other: number for number, other in self._known.items()}
         self._differs: dict[tuple[int, Words], bool] = {}
 
     def runs(self) -> Iterator[Run]:
         """Runs of the one system with steps that the other takes otherwise or not at all: first those that end by such
-        a step, shortest first, then whatever else takes its paths. Of the steps that it refuses, they try only those
-        that the other takes. There are none if no step differs in any state in which one of the two took a path first.
+        a step, shortest first, then whatever else takes its paths. They try steps that the one system refuses and the
+        other, after the same steps, takes. There are none if no step differs in any state in which one of the two took
+        a path first.
         """
-        targets = self.targets()
+        targets, tried = self.targets(), set[int]()
         yield from self._theirs.runs_to(targets)
         for run in self._theirs.runs() if targets else ():
-            moves = [move for move in run.moves if not move.refused or self.differs(move.number, move.before)]
-            if any(self.differs(move.number, move.before) for move in moves):
-                yield Run(run.start, tuple(moves))
+            found = self._telling(run, tried)
+            if found is not None:
+                yield found
+
+    def _telling(self, run: Run, tried: set[int]) -> Run | None:
+        """A run with the steps to try, or None if the other system takes all of it and no more."""
+        ours, theirs = self._ours.engine.layout, self._theirs.engine.layout
+        mine: Any = ours.pack(theirs.unpack(run.start))
+        moves, tells = list[Move](), False
+        for move in (each for each in run.moves if not each.refused):
+            refused = self._refused(move.before, mine, tried)
+            mine = self._after(move.number, mine)
+            goes_on = isinstance(mine, tuple)
+            alike = goes_on and self._compared(ours.unpack(mine)) == self._compared(theirs.unpack(move.after))
+            mine = mine if goes_on else None
+            tells |= bool(refused) or not alike
+            moves += [*refused, move]
+        last = self._refused(moves[-1].after, mine, tried) if moves else []
+        return Run(run.start, (*moves, *last)) if tells or last else None
+
+    def _refused(self, words: Words, mine: Words | None, tried: set[int]) -> list[Move]:
+        """Steps that the one system refuses in a state, and the other takes in its own; each path of the other once."""
+        found = []
+        for move in self._ours.steps(tuple(mine)) if mine is not None else ():
+            number = self._back.get(move.number, -1)
+            known = number not in self._theirs.mapped or move.path in tried
+            if not known and self._theirs.program.evaluate(number, words) is None:
+                tried.add(move.path)
+                found.append(Move(number, words, words, -1))
+        return found
+
+    def _after(self, number: int, mine: Words | None) -> Any:
+        """What the other system makes of its own state by a step of the one."""
+        other = self._known.get(number)
+        return None if other is None or mine is None else self._ours.program.evaluate(other, tuple(mine))
 
     def targets(self) -> list[tuple[int, Words]]:
         """Mapped steps that differ, by number and state, of all states in which one of the two took a path first."""
-        back = {other: number for number, other in self._known.items()}
+        back = self._back
         tried = [each for each in self._theirs.program.examples if each[0] in self._theirs.mapped]
         tried += [(back[number], words) for number, words in self._ours.program.examples if number in back]
         mapped = self._theirs.mapped

@@ -146,7 +146,7 @@ class Paths:
 
     def runs_to(self, ends: Collection[tuple[int, Words]]) -> Iterator[Run]:
         """For each step, by the number of its action and its state, a shortest run that ends by it, or that tries it
-        where it is refused and may be tried; for those whose states are reached, in the order of their lengths.
+        where it is refused; for those whose states are reached, in the order of their lengths.
         """
         wanted: dict[int, list[int]] = defaultdict(list)
         for number, words in ends:

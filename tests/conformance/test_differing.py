@@ -61,6 +61,15 @@ def test_a_rule_that_refuses_a_step_is_told_by_trying_it(claim: Claim) -> None:
     assert ours.system.actions[first.number].of.name == "propose_shrink"
 
 
+def test_a_rule_about_what_is_remembered_is_told_by_a_step_that_is_refused_later(claim: Claim) -> None:
+    spec = claim(isr_shrinks=1, spurious_fences=1)
+    change = next(each for each in changes_of(spec) if each.key == "metadata_end_proposals=false")
+    ours, theirs = paths_of(spec, Wanted()), changed(spec, change)
+    runs = Differing(ours, theirs, lambda state: state).runs()
+    refused = {theirs.system.actions[move.number].of.name for run in runs for move in run.moves if move.refused}
+    assert refused == {"learn_isr"}
+
+
 def test_equal_systems_have_no_run_that_tells_them_apart(claim: Claim) -> None:
     ours, theirs = (paths_of(claim(isr_shrinks=1), Wanted()) for _ in range(2))
     assert not list(Differing(ours, theirs, lambda state: state).runs())
