@@ -145,7 +145,19 @@ LEFT_OUT = {
     "of the storage, and topics made again.",
 }
 """By class, what is never reached, and why."""
-NOT_TOLD: dict[str, str] = {}
+TWO_LOOKS = "Both looks at a follower are inside one call of `Partition#maybeExpandIsr`. Only another thread could step in between."
+NOT_TOLD = {
+    "leader_snapshot_atomic=false": TWO_LOOKS,
+    "leader_snapshot_atomic=true": TWO_LOOKS,
+    "truncation_skip=same-leader": (
+        "It decides only whether a follower with an empty log drops the answer to a fetch that was on its way "
+        "(`AbstractFetcherThread#maybeTruncate`). That answer is of an older leader epoch, and is dropped for that."
+    ),
+    "unclean_election_setting=absent": (
+        "The harness elects uncleanly by `ReplicationControlManager#electLeaders`, which no setting forbids. What the "
+        "setting decides, `#maybeTriggerUncleanLeaderElectionForLeaderlessPartitions`, is not called."
+    ),
+}
 """Changed rules that are not contradicted, and why no claim can tell."""
 HEAD = """# What running Kafka says
 

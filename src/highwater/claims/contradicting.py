@@ -8,6 +8,7 @@ is enough.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from enum import Enum
 from typing import Any
@@ -78,14 +79,12 @@ def judged(
     ours = sorted(((spec, paths_of(spec, wanted)) for spec in specs), key=lambda each: len(each[1].reachable))
     pairs = [(spec.name, change.key) for spec in specs for change in changes_of(spec)]
     first = {(name, key) for name, key in pairs if (likely or {}).get(key) == name}
-    for now in (first, {*pairs} - first):
-        for spec, paths in ours:
-            changes = [
-                each
-                for each in changes_of(spec)
-                if (spec.name, each.key) in now and found[each.key].judgement is not Judgement.CONTRADICTED
-            ]
-            for each in mutations(session, spec, changes, wanted, on_progress, (known or {}).get(spec.name, ()), paths):
+    for now, (spec, paths) in itertools.product((first, {*pairs} - first), ours):
+        named = [each for each in changes_of(spec) if (spec.name, each.key) in now]
+        changes = [each for each in named if found[each.key].judgement is not Judgement.CONTRADICTED]
+        if changes:
+            kinds = (known or {}).get(spec.name, ())
+            for each in mutations(session, spec, changes, wanted, on_progress, kinds, paths):
                 found[each.change.key] = min(found[each.change.key], each, key=_rank)
     return list(found.values())
 
@@ -121,7 +120,7 @@ def mutations(
         SpecError, KafkaError: as `Session.conform` says, of the protocol as it is.
     """
     ours = paths or paths_of(spec, wanted)
-    read = settings_read(ours, spec.protocol) if changes else frozenset()
+    read = settings_read(ours, spec.protocol)
     for change in changes:
         on_progress(f"{spec.name}: {change.key}")
         try:
