@@ -145,7 +145,7 @@ LEFT_OUT = {
     "of the storage, and topics made again.",
 }
 """By class, what is never reached, and why."""
-TWO_LOOKS = "Both looks at a follower are inside one call of `Partition#maybeExpandIsr`, and the harness has no second thread."
+TWO_LOOKS = "Both looks at a follower are inside one call of `Partition#maybeExpandIsr`: the harness has one thread."
 NOT_TOLD = {
     "leader_snapshot_atomic=false": TWO_LOOKS,
     "leader_snapshot_atomic=true": TWO_LOOKS,
