@@ -59,11 +59,10 @@ class Settings:
         return self._applied[instance]
 
     def _watching(self, instance: Instance) -> Callable[[Any], Any]:
-        plain, function = instance.apply, instance.of.function
-        bare = type(plain) is functools.partial and plain.func is function and type(function) is FunctionType
-        if not bare or asks_for_an_object(instance.of):
+        plain = instance.apply
+        if instance.given is None or type(instance.of.function) is not FunctionType or asks_for_an_object(instance.of):
             return functools.partial(self._applied_unseen, plain)
-        given = {name: value for name, value in cast("Any", plain).keywords.items() if name in GIVEN}
+        given = {name: value for name, value in instance.given.items() if name in GIVEN}
         return functools.partial(self._applied_watched, plain, given) if given else plain
 
     def _applied_unseen(self, plain: Callable[[Any], Any], state: Any) -> Any:

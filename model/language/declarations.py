@@ -52,6 +52,14 @@ class Instance(Generic[Declared]):
         """The argument for the parameter that the action declares as its actor; else the actor's name as declared."""
         return self.shown.get(self.of.actor, self.of.actor)
 
+    @property
+    def given(self) -> Mapping[str, Any] | None:
+        """What the declared function is given besides its subjects, if all that is applied is this function."""
+        bare = self.apply.function if type(self.apply) is OnStep else self.apply
+        if isinstance(bare, functools.partial) and bare.func is self.of.function and not bare.args:
+            return bare.keywords
+        return None
+
     def __str__(self) -> str:
         return self.of.name + "(" + ", ".join(f"{name} {value}" for name, value in self.shown.items()) + ")"
 
@@ -147,6 +155,16 @@ class Invariant(Quantified[Taken, Returned]):
     """What must hold in every state: the function returns True if it does, else False or a `Witness`."""
 
 
+@attrs.frozen(eq=False)
+class OnStep:
+    """A function of the states before and after a step as one of the step."""
+
+    function: Callable[..., Any]
+
+    def __call__(self, step: Transition) -> Any:
+        return self.function(step.before, step.after)
+
+
 class StepProperty(Quantified[Taken, Returned]):
     """What must hold of every step: a function of the states before and after, which returns as an invariant does."""
 
@@ -154,7 +172,7 @@ class StepProperty(Quantified[Taken, Returned]):
 
     @staticmethod
     def _of_subject(function: Callable[..., Any]) -> Callable[[Any], Any]:
-        return lambda transition: function(transition.before, transition.after)
+        return OnStep(function)
 
 
 def _refuse_bare(name: str, function: object, written: str) -> None:

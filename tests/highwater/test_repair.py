@@ -15,14 +15,16 @@ from highwater import SpecError, Verdict, api
 from highwater.claims import counterexamples, mutation
 from highwater.claims.mutation import changes_of
 from highwater.claims.repairing import Attempt, Ending, repair
-from highwater.explorer.verdict import Budget
-from highwater.model.language.declarations import action, invariant
+from highwater.claims.spec import load_spec
+from highwater.explorer.verdict import Auditing, Budget
+from highwater.model.language.declarations import StepProperty, action, invariant
 from highwater.model.language.definition import Definition, Model, NoToggles
 from highwater.model.language.domain import BOOLEAN, Integers
 from highwater.model.language.graph_properties import leads_to, prospect
 from highwater.model.language.records import evolve, within
 from highwater.reports.progress import make_console
 from highwater.reports.repairs import Repairs
+from tests.outcomes import findings
 
 Run = Callable[..., Result]
 Write = Callable[..., Path]
@@ -153,8 +155,40 @@ def test_a_set_is_explored_only_if_no_known_counterexample_stays() -> None:
 def test_repairs_do_not_depend_on_known_counterexamples(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every set that replay rejects is violated, and every repair holds, if each is explored instead."""
     by_replay = {keys: each.ending is Ending.REPAIRED for keys, each in tried(most_rules=3).items()}
-    monkeypatch.setattr(counterexamples._Known, "is_one_of", lambda self, system, actions: False)
+    monkeypatch.setattr(counterexamples._Known, "is_one_under", lambda self, spec, made_of: False)
     assert {keys: each.ending is Ending.REPAIRED for keys, each in tried(most_rules=3).items()} == by_replay
+
+
+def test_a_counterexample_is_executed_again_only_where_a_rule_that_it_reads_is_another(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    executed: list[Any] = []
+    execute, is_the_same = counterexamples._Known._is_one_of, counterexamples._Executed.is_the_same_under
+
+    def endings(same: Callable[..., bool]) -> dict[tuple[str, ...], tuple[Ending, str]]:
+        executed.clear()
+        monkeypatch.setattr(counterexamples._Executed, "is_the_same_under", same)
+        return {keys: (each.ending, each.why) for keys, each in tried(most_rules=3).items()}
+
+    monkeypatch.setattr(
+        counterexamples._Known, "_is_one_of", lambda self, *given: executed.append(self) or execute(self, *given)
+    )
+    each_time, every_execution = endings(lambda self, spec, made_of: False), len(executed)
+    assert endings(is_the_same) == each_time
+    assert 0 < len(executed) < every_execution / 2
+    assert endings(lambda self, spec, made_of: self.made_of == made_of) != each_time  # as if no rule were read
+
+
+def test_a_rule_that_no_step_property_reads_changes_no_count(root: Path) -> None:
+    spec = load_spec(root / "specs/partition/durability/a_refused_record_stays_hidden.toml")
+    assert any(isinstance(each, StepProperty) for each in spec.properties)
+    base = mutation.unjudged(spec, audit=Auditing.NONE)
+    others = [(change, spec.under(mutation.changed(spec.protocol, [change]))) for change in changes_of(spec)]
+    unread = [(change, other) for change, other in others if base.stands_for(other)]
+    assert base.outcome.settings_read and len(others) / 4 < len(unread) < len(others)
+    for change, other in unread[::4]:
+        found = mutation.unjudged(other, audit=Auditing.NONE)
+        assert findings(found.outcome) == findings(base.outcome), change.key
 
 
 def test_a_set_comes_out_as_a_smaller_one_if_nothing_reads_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,6 @@ import json
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import Enum
-from types import FunctionType
 from typing import Any
 
 import attrs
@@ -23,7 +22,7 @@ from highwater.explorer.descriptions import Descriptions
 from highwater.explorer.sources import SourceError, digest, files_below, files_of, sources_of, versions_of
 from highwater.explorer.system import System
 from highwater.model.language import declarations, domain, graph_properties, records
-from highwater.model.language.declarations import Instance, StepProperty
+from highwater.model.language.declarations import Instance
 from highwater.model.language.graph_properties import Liveness, Prospect
 
 Fingerprint = dict[str, dict[str, str]]
@@ -228,18 +227,11 @@ def applied(instance: Instance, descriptions: Descriptions, besides: Iterable[An
     Raises:
         Indescribable: what it depends on cannot be described.
     """
-    function, apply = instance.of.function, _within_step_property(instance.apply)
-    if type(apply) is not functools.partial or apply.func is not function:
+    if instance.given is None:
         return descriptions.of(instance.apply, instance.of.name)
-    given = {name: value for name, value in apply.keywords.items() if not any(value is each for each in besides)}
-    parts = [descriptions.of(function, instance.of.name), *map(descriptions.of, apply.args)]
+    given = {name: value for name, value in instance.given.items() if not any(value is each for each in besides)}
+    parts = [descriptions.of(instance.of.function, instance.of.name)]
     return _hash([parts, type(instance.of).__name__, *([name, descriptions.of(given[name])] for name in sorted(given))])
-
-
-def _within_step_property(apply: Any) -> Any:
-    """The function of two states that is behind one of a step."""
-    made_here = type(apply) is FunctionType and apply.__code__ in StepProperty._of_subject.__code__.co_consts
-    return apply.__closure__[0].cell_contents if made_here else apply
 
 
 def _relied_on(of: Instance, descriptions: Descriptions) -> list[Any]:
