@@ -30,6 +30,7 @@ from highwater.viewer.index import counterexample_in
 from highwater.viewer.lanes import show_lanes
 from highwater.viewer.pages import trace_page
 from highwater.viewer.pictures import of_any_model
+from highwater.viewer.pictures.partition import controller_lane
 from highwater.viewer.showing import counterexample_of, shown_trace
 from highwater.viewer.shown import Counterexample, Delivery
 from highwater.viewer.wording import meaning_of, protocol_in_words
@@ -378,6 +379,15 @@ def test_records_promised_to_clients_have_a_lane_of_their_own(partition_trace: C
     assert (
         [block.text for block in exposed.log.blocks] == [f"r{record.id}" for record in state.clients.exposed] == ["r0"]
     )
+
+
+def test_a_reassignment_in_progress_and_a_leader_that_recovers_are_shown(partition_trace: Counterexample) -> None:
+    state = partition_trace.violation.trace[0].state
+    assert {each.name for each in controller_lane(state).name_sets} == {"ISR"}
+    quorum = attrs.evolve(state.quorum, removing=frozenset({0}), recovering=True)
+    lane = controller_lane(attrs.evolve(state, quorum=quorum))
+    assert [each.text for each in lane.badges][1:] == ["recovering"]
+    assert [each.members for each in lane.name_sets if each.name == "removing"] == [("b0",)]
 
 
 def test_a_protocol_is_named_by_its_closest_preset(partition_trace: Counterexample) -> None:

@@ -47,14 +47,17 @@ def controller_lane(partition: Partition) -> Lane:
     }
     assigned = names(quorum.assignment)
     last = () if quorum.last_known_leader is None else (quorum.last_known_leader,)
-    sets = {"ELR": names(quorum.elr), "last known leader": names(last), **by_standing}
+    removing = names(quorum.removing)
+    sets = {"ELR": names(quorum.elr), "last known leader": names(last), "removing": removing, **by_standing}
     if len(assigned) < len(partition.replicas):
         sets["assigned"] = assigned
     name_sets = (
         NameSet("ISR", names(quorum.isr)),
         *(NameSet(name, members) for name, members in sets.items() if members),
     )
-    return Lane((elected,), name_sets=name_sets, facts=(Fact("version", str(quorum.partition_epoch)),))
+    recovering = Badge("recovering", Tone.STALE, "rec", "The leader was elected uncleanly.")
+    badges = (elected, recovering) if quorum.recovering else (elected,)
+    return Lane(badges, name_sets=name_sets, facts=(Fact("version", str(quorum.partition_epoch)),))
 
 
 def clients_lane(domain: Struct, partition: Partition) -> Lane:
