@@ -105,10 +105,10 @@ def _delete_below(asked: _Asked, offset: int) -> str:
 
 
 def _low_watermark(asked: _Asked, copy_start: int) -> Any:
-    """Kafka's side alone knows where the followers' logs begin, and the copy of a replica that moves."""
+    """Kafka's side alone knows where the followers' logs begin, if it leads, and the copy of a replica that moves."""
     if (error := asked.error(NO_EPOCH, LEADER)) is not None:
         return error
-    return min(asked.replica.log_start, copy_start, *(start for *_, start in asked.real["followers"].values()))
+    return min(asked.replica.log_start, copy_start, *(start for *_, start in asked.real.get("followers", {}).values()))
 
 
 def _end_of(asked: _Asked, epoch: int, current: int, of: str) -> Any:

@@ -1,11 +1,11 @@
 """Holds claims against releases of Kafka, and writes docs/conformance.json and docs/conformance.md. Needs a JDK, and
 Maven the first time.
 
-    python docs/conformance_table.py [rows | mutations | page] [RELEASE...]
+    python docs/conformance_table.py [rows | mutations | further | page] [RELEASE...]
 
-`rows` executes each claim, `mutations` finds out which changed rules a release contradicts, `page` only writes the page
-anew; without one of these words it is all of them. Without a RELEASE it is all releases; what was found of others
-stays.
+`rows` executes each claim, `mutations` finds out which changed rules a release contradicts, `further` goes on where
+that was interrupted, `page` only writes the page anew; without one of these words it is the first two. Without a
+RELEASE it is all releases; what was found of others stays.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ import re
 import sys
 import textwrap
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from highwater.claims.conformance import Session, Wanted, with_another_preset
-from highwater.claims.contradicting import Judgement, judged
+from highwater.claims.contradicting import Judgement, judging
 from highwater.claims.spec import Spec, load_spec
 from highwater.conformance.coverage import Code, Coverage, Measured, Share
 from highwater.conformance.distribution import find
@@ -30,7 +30,8 @@ from highwater.reports.conformance import percent
 
 ROOT = Path(__file__).parents[1]
 KEPT = ROOT / "docs" / "conformance.json"
-PARTS = ("rows", "mutations", "page")
+PARTS = ("rows", "mutations", "further", "page")
+UNASKED = ("rows", "mutations")
 MATTERING = {Judgement.CONTRADICTED.value, Judgement.AGREES.value}
 RELEASES = (
     ("3.5.1", "kafka-3.5"),
@@ -196,30 +197,46 @@ def rows(session: Session, claims: Sequence[str], preset: str) -> dict[str, Foun
     return found
 
 
-def mutations(
-    session: Session, claims: Sequence[str], preset: str, known: Found, likely: dict[str, str]
-) -> dict[str, list[str]]:
-    """Of each changed rule what the release says to it, and which claim has judged that."""
+def mutations(session: Session, preset: str, before: Found, likely: dict[str, str]) -> Iterator[Found]:
+    """Of each changed rule what the release says to it and which claim has judged that, after each claim; and which
+    claims have been tried. It goes on from what was known before.
+    """
+    tried, found = [*before.get("tried", [])], dict(before.get("mutations", {}))
     kinds = {
-        claim.rpartition("/")[2]: {(name, refused, frozenset(of)) for name, refused, of in known[claim]["divergences"]}
-        for claim in claims
+        claim.rpartition("/")[2]: {(name, refused, frozenset(of)) for name, refused, of in each["divergences"]}
+        for claim, each in before["rows"].items()
     }
-    specs = [claimed(claim, preset) for claim in claims]
-    found = judged(session, specs, Wanted(), lambda line: print(line, flush=True), kinds, likely)
-    return {each.change.key: [each.judgement.value, each.claim] for each in found}
+    specs = [claimed(claim, preset) for claim in before["rows"] if claim.rpartition("/")[2] not in tried]
+    settled = {key for key, (judgement, _) in found.items() if judgement == Judgement.CONTRADICTED.value}
+    for name, judgements in judging(session, specs, Wanted(), print, kinds, likely, settled):
+        tried += [name] if name else []
+        for each in judgements:
+            now = [each.judgement.value, each.claim]
+            if each.change.key not in settled:
+                found[each.change.key] = min(found.get(each.change.key, now), now, key=_rank)
+        yield {"mutations": found, "tried": tried}
 
 
-def executed(release: str, preset: str, part: str, before: dict[str, Found]) -> Found:
-    """What is found of a release, with one part anew. What has contradicted a rule on any release is tried first."""
+def _rank(judgement: list[str]) -> int:
+    return [each.value for each in Judgement].index(judgement[0])
+
+
+def executed(release: str, preset: str, part: str, before: dict[str, Found]) -> Iterator[Found]:
+    """What is found of a release, with one part anew, as far as it has come. What has contradicted a rule anywhere is
+    tried first.
+    """
     found, claims = before.get(release, {}) | {"preset": preset}, CLAIMS + NEWEST_ONLY * (release == NEWEST)
     with Measured(find(release)) if release == NEWEST and part == "rows" else Harness(find(release)) as harness:
         session = Session(harness)
-        if part == "mutations":
+        if part == "rows":
+            found["rows"] = rows(session, claims, preset)
+            yield found | ({"coverage": covered(harness.coverage())} if isinstance(harness, Measured) else {})
+        else:
             judgements = [judgement for each in before.values() for judgement in each.get("mutations", {}).items()]
             likely = {key: claim for key, (judgement, claim) in judgements if judgement == Judgement.CONTRADICTED.value}
-            return found | {"mutations": mutations(session, claims, preset, found["rows"], likely)}
-        found["rows"] = rows(session, claims, preset)
-        return found | ({"coverage": covered(harness.coverage())} if isinstance(harness, Measured) else {})
+            begun = found if part == "further" else found | {"mutations": {}, "tried": []}
+            for each in mutations(session, preset, begun, likely):
+                yield found | each
 
 
 # The page
@@ -351,12 +368,12 @@ def main() -> None:
     releases = [each for each in words if each not in PARTS]
     if unknown := [each for each in releases if each not in dict(RELEASES)]:
         sys.exit(f"{unknown[0]} is no release of the page; allowed are {', '.join([*PARTS, *dict(RELEASES)])}")
-    parts = [each for each in PARTS if each in words] or PARTS
+    parts = [each for each in PARTS if each in words] or UNASKED
     found: dict[str, Found] = json.loads(KEPT.read_text(encoding="utf-8")) if KEPT.exists() else {}
     for release, preset in RELEASES:
         for part in parts if not releases or release in releases else ():
-            if part != "page":
-                found[release] = executed(release, preset, part, found)
+            for now in executed(release, preset, part, dict(found)) if part != "page" else ():
+                found[release] = now
                 KEPT.write_text(_kept({each: found[each] for each, _ in RELEASES if each in found}), encoding="utf-8")
     (ROOT / "docs" / "conformance.md").write_text(page(found), encoding="utf-8")
 

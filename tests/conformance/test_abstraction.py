@@ -78,6 +78,12 @@ def test_each_field_can_differ(
     assert compared(seen) == [field]
 
 
+def test_a_broker_that_leads_on_one_side_only_differs(compared: Callable[[dict[str, Any]], list[str]]) -> None:
+    asked = [["lowWatermark", [0], "NOT_LEADER_OR_FOLLOWER"]]
+    found = compared({"0": {**copy.deepcopy(FOLLOWER), "questions": asked}})
+    assert "b0.answer to lowWatermark(0)" in found
+
+
 @pytest.mark.parametrize("key", ["answers", "consumer"])
 def test_clients_that_a_broker_does_not_show_pass_for_no_agreement(
     compared: Callable[[dict[str, Any]], list[str]], key: str

@@ -62,31 +62,55 @@ def judged(
     wanted: Wanted,
     on_progress: Callable[[str], None] = lambda line: None,
     known: Mapping[str, Kinds] | None = None,
-    likely: Mapping[str, str] | None = None,
 ) -> list[Contradiction]:
-    """Each change of a toggle, and what the running code says to it under several specs together: one contradiction is
-    enough, and a change that one spec has contradicted is not tried under the next. Specs with few paths come first.
+    """Each change of a toggle, and what the running code says to it under several specs together; see `judging`.
+
+    Raises:
+        SpecError, KafkaError: as `Session.conform` says.
+    """
+    found: list[Contradiction] = []
+    for _, found in judging(session, specs, wanted, on_progress, known):  # noqa: B007 - the last one has all
+        pass
+    return found
+
+
+def judging(
+    session: Session,
+    specs: Sequence[Spec],
+    wanted: Wanted,
+    on_progress: Callable[[str], None] = lambda line: None,
+    known: Mapping[str, Kinds] | None = None,
+    likely: Mapping[str, str] | None = None,
+    settled: Collection[str] = (),
+) -> Iterator[tuple[str, list[Contradiction]]]:
+    """What the running code says to each change of a toggle, after each spec: one contradiction is enough, and a change
+    that one spec has contradicted is not tried under the next. Specs with few paths come first.
 
     Args:
         known: by the name of a spec, the kinds of divergences that it has with its own protocol. They are none of a
             change.
         likely: by a change, the name of the spec that is likely to contradict it, to be tried before any other.
+        settled: changes that are not to be tried.
+
+    Returns:
+        The name of the spec that has been tried, or nothing where only the likely changes were, and what is known by
+        then.
 
     Raises:
         SpecError, KafkaError: as `Session.conform` says.
     """
     found: dict[str, Contradiction] = {each.key: _unjudged(each, spec) for spec in specs for each in changes_of(spec)}
     ours = sorted(((spec, paths_of(spec, wanted)) for spec in specs), key=lambda each: len(each[1].reachable))
-    pairs = [(spec.name, change.key) for spec in specs for change in changes_of(spec)]
+    pairs = {(spec.name, change.key) for spec in specs for change in changes_of(spec) if change.key not in settled}
     first = {(name, key) for name, key in pairs if (likely or {}).get(key) == name}
-    for now, (spec, paths) in itertools.product((first, {*pairs} - first), ours):
+    for now, (spec, paths) in itertools.product((first, pairs - first), ours):
         named = [each for each in changes_of(spec) if (spec.name, each.key) in now]
         changes = [each for each in named if found[each.key].judgement is not Judgement.CONTRADICTED]
         if changes:
             kinds = (known or {}).get(spec.name, ())
             for each in mutations(session, spec, changes, wanted, on_progress, kinds, paths):
                 found[each.change.key] = min(found[each.change.key], each, key=_rank)
-    return list(found.values())
+        yield "" if now is first else spec.name, list(found.values())
 
 
 def _unjudged(change: Change, spec: Spec) -> Contradiction:
