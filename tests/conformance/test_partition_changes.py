@@ -360,6 +360,19 @@ def test_alter_partition_elects_uncleanly_only_where_a_reassignment_does_not_wai
         assert not any(map(elects_uncleanly, answers_to_leaders(release))), release
 
 
+def test_a_controller_that_does_not_elect_uncleanly_by_alter_partition_is_found_out(kafka: Kafka) -> None:
+    """From 4.3 on: before, it does not, whatever the topic allows."""
+    rules = RULES[kafka.name]
+    blind = [attrs.evolve(each, unclean=False) if isinstance(each, Asking) else each for each in kafka.calls]
+    pairs = zip(blind, kafka.answers(rules), strict=True)
+    wrong = [
+        call
+        for call, shown in pairs
+        if isinstance(call, Asking) and not call.directory_failed[call.leader] and call.on_model(rules) != shown
+    ]
+    assert bool(wrong) == (kafka.name == "4.3")
+
+
 @pytest.mark.parametrize("wrong", [AlterPartitionError.INVALID_REQUEST, AlterPartitionError.NOT_CONTROLLER])
 def test_a_wrong_answer_to_a_request_is_found_out(
     kafka: Kafka, wrong: AlterPartitionError, monkeypatch: pytest.MonkeyPatch
