@@ -14,7 +14,7 @@ from highwater.conformance import controller_side, questions
 from highwater.model.partition.batches import Place
 from highwater.model.partition.messages import Answer, Fetch, IsrChange, Stage
 from highwater.model.partition.protocol import Acks, HighWatermarkCheckpoint
-from highwater.model.partition.state import Leadership, Partition, Replica
+from highwater.model.partition.state import Clients, Leadership, Partition, Replica
 
 NOT_SHOWN: Mapping[str, str] = {
     "clients": "what consumers saw: no broker remembers it",
@@ -84,21 +84,26 @@ def _fields(
         if name == controller_side.NAME:
             yield name, controller_side.compared(partition, real, protocol, bounds)
         else:
-            replica = partition.replicas[int(name)]
+            replica, clients = of_broker(partition, int(name))
             of_replica = _compared(replica, int(name), real, protocol, bounds)
-            clients = (_of_producers(partition, real, protocol), _of_consumer(replica, real), _heard(replica, real))
-            others = (*clients, questions.compared(replica, int(name), real, protocol, bounds))
+            of_clients = (_of_producers(clients, real, protocol), _of_consumer(replica, real), _heard(replica, real))
+            others = (*of_clients, questions.compared(replica, int(name), real, protocol, bounds))
             yield f"b{name}", chain(of_replica, *others)
 
 
-def _of_producers(partition: Partition, real: Mapping[str, Any], protocol: Any) -> Iterator[tuple[str, Any, Any]]:
+def of_broker(partition: Partition, broker: int) -> tuple[Replica, Clients]:
+    """All of a state of the model that a broker is held against."""
+    return partition.replicas[broker], partition.clients
+
+
+def _of_producers(clients: Clients, real: Mapping[str, Any], protocol: Any) -> Iterator[tuple[str, Any, Any]]:
     """What producers were answered whose records a broker has appended. One that got no answer, or that a broker
     which led no more sent elsewhere, knows nothing of its record.
     """
     if not real["up"] or protocol.acks is Acks.NONE:
         return
     for record, answer in real["answers"].items():
-        yield f"producer of r{record}", producer_of(partition, int(record)), ANSWERS.get(answer, answer)
+        yield f"producer of r{record}", producer_of(clients, int(record)), ANSWERS.get(answer, answer)
 
 
 def _of_consumer(replica: Replica, real: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
@@ -126,11 +131,11 @@ def _heard(replica: Replica, real: Mapping[str, Any]) -> Iterator[tuple[str, Any
                 yield f"deletion below {offset} waits", False, waits
 
 
-def producer_of(partition: Partition, record: int) -> str:
+def producer_of(clients: Clients, record: int) -> str:
     """What became of a record, as its producer knows it."""
-    if record in partition.clients.acked:
+    if record in clients.acked:
         return "acknowledged"
-    return "refused" if record in partition.clients.rejected else "unanswered"
+    return "refused" if record in clients.rejected else "unanswered"
 
 
 def _shown(value: Any) -> str:

@@ -88,6 +88,10 @@ class Coverage:
     methods: Mapping[str, tuple[Code, ...]]
 
 
+TRACE = "-Dhighwater.trace=true"
+"""The messages of all levels are made, so that their lines count."""
+
+
 class Measured(Harness):
     """The harness with JaCoCo's agent.
 
@@ -100,7 +104,7 @@ class Measured(Harness):
         self._jacoco = resolved("--coverage", f"jacoco-{VERSION}.classpath", JACOCO, AGENT)
         agent = next(jar for jar in self._jacoco if os.path.basename(jar) == AGENT)
         includes = ":".join(pattern for name in CLASSES for pattern in (name, f"{name}$*"))
-        self.options = (*OPTIONS, f"-javaagent:{agent}=destfile={EXECUTED},dumponexit=false,includes={includes}")
+        self.options = (*OPTIONS, TRACE, f"-javaagent:{agent}=destfile={EXECUTED},dumponexit=false,includes={includes}")
 
     def coverage(self, pages: Path | None = None) -> Coverage:
         """What was executed since the process began.

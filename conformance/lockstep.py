@@ -9,11 +9,11 @@ from typing import Any
 
 import attrs
 
-from highwater.conformance.abstraction import Difference, differences
+from highwater.conformance.abstraction import Difference
 from highwater.conformance.controller_side import NAME
 from highwater.conformance.distribution import KafkaError
-from highwater.conformance.operations import MAPPED, beginning, between_looks, ending
-from highwater.conformance.partition_changes import records, what_ifs, wishes
+from highwater.conformance.model_side import Calls, ModelSide, calls, kept
+from highwater.conformance.operations import beginning, ending
 from highwater.conformance.process import Harness, Operation
 from highwater.explorer.analysis.paths import Move, Run, Words
 from highwater.explorer.compiler.layout import Layout
@@ -24,6 +24,10 @@ OPERATIONS_AT_ONCE = 400
 BATCHES_AHEAD = 2
 OWN = ("reset", "controller begin")
 """What the harness does by itself before a run: an error there is none of Kafka's rules."""
+FORGET: Operation = {"do": "forget"}
+"""Before a claim is executed: what was asked before, under another one, is asked again."""
+HOW = ("see", "view", "ask")
+"""What an operation has beside the call itself."""
 NOT_ENOUGH = "NotEnoughReplicasException"
 
 
@@ -97,14 +101,16 @@ class Findings:
 
 @attrs.frozen
 class _Planned:
-    """A run as it was sent: for each of its moves, the model's states around it and how many operations stand
-    for it.
-    """
+    """A run as it was sent: the calls that begin it, those of each of its moves, and those that end it."""
 
     run: Run
-    sizes: tuple[int, ...]
-    operations: tuple[Operation, ...]
-    opening: int
+    opening: Calls
+    steps: tuple[Calls, ...]
+    end: Calls
+
+    @property
+    def texts(self) -> list[str]:
+        return [text for each in (self.opening, *self.steps, self.end) for text in each.texts]
 
 
 class LockStep:
@@ -121,12 +127,11 @@ class LockStep:
     ) -> None:
         self._harness = harness
         self._actions = actions
-        self._layout = layout
-        self._protocol, self._bounds = protocol, bounds
+        self._bounds = bounds
         self._configured = configured or protocol
-        self._what_ifs = what_ifs(bounds.brokers, bounds.min_insync_replicas, harness.distribution.release)
-        self._wishes = wishes(self._what_ifs)
-        self._states: dict[Words, Any] = {}
+        self._model = ModelSide(actions, layout, protocol, bounds, harness.distribution.release)
+        self._openings: dict[Words, Calls] = {}
+        self._ends: dict[Words, Calls] = {}
         self.findings = Findings()
 
     def execute(
@@ -145,8 +150,10 @@ class LockStep:
         """
         began = time.perf_counter()
         ahead: list[list[_Planned]] = []
+        self._harness.start_again_if_dead()
+        self._harness.run([FORGET])
         for batch in self._batches(runs):
-            self._harness.send([operation for planned in batch for operation in planned.operations])
+            self._harness.send_texts([text for planned in batch for text in planned.texts])
             ahead.append(batch)
             if len(ahead) > BATCHES_AHEAD:
                 self._compare(ahead.pop(0))
@@ -164,66 +171,62 @@ class LockStep:
 
     def _batches(self, runs: Iterable[Run]) -> Iterator[list[_Planned]]:
         batch: list[_Planned] = []
+        count = 0
         for run in runs:
             batch.append(self._planned(run))
-            if sum(len(planned.operations) for planned in batch) >= OPERATIONS_AT_ONCE:
+            count += len(batch[-1].texts)
+            if count >= OPERATIONS_AT_ONCE:
                 yield batch
-                batch = []
+                batch, count = [], 0
         if batch:
             yield batch
 
     def _state(self, words: Words) -> Any:
-        if words not in self._states:
-            if len(self._states) > 100_000:
-                self._states.clear()
-            self._states[words] = self._layout.unpack(words)
-        return self._states[words]
+        return self._model.state(words)
 
     def _planned(self, run: Run) -> _Planned:
-        operations = beginning(self._state(run.start), self._bounds, self._configured, self._wishes)
-        opening, sizes = len(operations), []
-        for move in run.moves:
-            before = self._state(move.before)
-            idle = move.refused and between_looks(before)
-            called = [] if idle else operations_of(self._actions[move.number], before, self._protocol, self._bounds)
-            sizes.append(len(called))
-            operations += called
-        operations += ending(self._state(run.moves[-1].after)) if run.moves else []
-        return _Planned(run, tuple(sizes), tuple(operations), opening)
+        opening = kept(self._openings, run.start, lambda: self._opening(run.start))
+        last = len(run.moves) - 1
+        steps = tuple(self._model.calls_of(move, last=number == last) for number, move in enumerate(run.moves))
+        after = run.moves[-1].after if run.moves else None
+        end = kept(self._ends, after, lambda: calls(ending(self._state(after)))) if after else calls([])
+        return _Planned(run, opening, steps, end)
+
+    def _opening(self, start: Words) -> Calls:
+        return calls(beginning(self._state(start), self._bounds, self._configured, self._model.wishes))
 
     def _compare(self, batch: Sequence[_Planned]) -> None:
         results = iter(self._harness.receive())
         for planned in batch:
-            mine = [next(results) for _ in planned.operations]
-            self._compare_run(planned, mine)
+            self._compare_run(planned, [next(results) for _ in planned.texts])
 
     def _compare_run(self, planned: _Planned, results: Sequence[dict[str, Any]]) -> None:
         self.findings.runs += 1
-        at = planned.opening
-        for operation, answer in zip(planned.operations[:at], results[:at], strict=True):
+        at = len(planned.opening.operations)
+        for operation, answer in zip(planned.opening.operations, results[:at], strict=True):
             if "error" in answer and operation["do"] in OWN:
                 raise KafkaError(f"Kafka cannot be brought to where a run begins: {operation['do']}: {answer['error']}")
             if "error" in answer:
                 found = [Difference("opening", "the run begins", f"{operation['do']}: {answer['error']}")]
                 self._diverged(planned.run, 0, found, [operation], [answer])
                 return
-        for position, (move, size) in enumerate(zip(planned.run.moves, planned.sizes, strict=True)):
-            operations, answers = planned.operations[at : at + size], results[at : at + size]
-            at += size
+        for position, (move, called) in enumerate(zip(planned.run.moves, planned.steps, strict=True)):
+            answers = results[at : at + len(called.operations)]
+            at += len(called.operations)
             self.findings.steps += 1
             self.findings.refused += move.refused
             found = self._compare_step(move, answers)
             if found:
-                self._diverged(planned.run, position, found, operations, answers)
+                self._diverged(planned.run, position, found, called.operations, answers)
                 return
             if not move.refused:
                 self.findings.executed.add(move.path)
-        self._compare_end(planned.run, planned.operations[at:], results[at:])
+        self._compare_end(planned.run, planned.end.operations, results[at:])
 
     def _compare_end(self, run: Run, operations: Sequence[Operation], answers: Sequence[dict[str, Any]]) -> None:
         """What a run ends with changes nothing of its last state."""
         if answers:
-            found = differences(self._state(run.moves[-1].after), _seen(answers), self._protocol, self._bounds)
+            found = self._model.differences(run.moves[-1].after, _seen(answers))
             found += [Difference("ending", "changes nothing", each["error"]) for each in answers if "error" in each]
             if found:
                 self._diverged(run, len(run.moves) - 1, found, operations, answers)
@@ -231,31 +234,27 @@ class LockStep:
     def _compare_step(self, move: Move, answers: Sequence[dict[str, Any]]) -> list[Difference]:
         if not answers:
             return []
-        after, instance, seen = self._state(move.after), self._actions[move.number], _seen(answers)
-        found = differences(after, seen, self._protocol, self._bounds)
-        found += self._recorded(seen.get(NAME))
+        seen = _seen(answers)
+        found = self._model.differences(move.after, seen)
+        found += self._model.recorded(seen[NAME]) if NAME in seen else []
         found += [Difference("state", "can be seen", each["unseen"]) for each in answers if "unseen" in each]
-        if move.refused:
-            return found
+        return found if move.refused else self._of_result(move, answers) + found
+
+    def _of_result(self, move: Move, answers: Sequence[dict[str, Any]]) -> list[Difference]:
+        """Where the calls of a step end otherwise than the model's step."""
+        instance = self._actions[move.number]
         errors = [each["error"] for each in answers if "error" in each]
         if instance.of.name == "refuse_record":
             if not any(each.startswith(NOT_ENOUGH) for each in errors):
-                found.insert(0, Difference("result", NOT_ENOUGH, errors[0] if errors else "the record is appended"))
+                return [Difference("result", NOT_ENOUGH, errors[0] if errors else "the record is appended")]
         elif errors:
-            found.insert(0, Difference("result", "the step is taken", errors[0]))
-        if instance.of.name == "consume":
+            return [Difference("result", "the step is taken", errors[0])]
+        elif instance.of.name == "consume":
             offset, value = instance.arguments["offset"], answers[-1].get("value")
-            wanted = after.clients.consumed[offset]
+            wanted = self._state(move.after).clients.consumed[offset]
             if wanted != value:
-                found.append(Difference(f"record at {offset}", f"r{wanted}", f"r{value}"))
-        return found
-
-    def _recorded(self, controller: dict[str, Any] | None) -> Iterator[Difference]:
-        """Where the controller would record something else than the functions of the model `kraft` do."""
-        if controller is not None:
-            for words, model, kafka in records(self._what_ifs, controller):
-                if model != kafka:
-                    yield Difference(f"{NAME}.{words}", str(model), str(kafka))
+                return [Difference(f"record at {offset}", f"r{wanted}", f"r{value}")]
+        return []
 
     def _diverged(
         self,
@@ -272,9 +271,9 @@ class LockStep:
             for each in run.moves[:position]
             if not each.refused
         ]
-        calls = tuple({key: value for key, value in each.items() if key not in ("see", "view")} for each in operations)
+        called = tuple({key: value for key, value in each.items() if key not in HOW} for each in operations)
         errors = tuple(each["error"] for each in answers if "error" in each)
-        executed = Executed(calls, errors, _seen(answers))
+        executed = Executed(called, errors, _seen(answers))
         divergence = Divergence(
             tuple(steps), self._actions[move.number], self._state(move.after), move.refused, tuple(found), executed
         )
@@ -286,13 +285,3 @@ class LockStep:
 def _seen(answers: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """What the calls of one step have shown: each shows what no later one touches."""
     return {name: state for each in answers for name, state in each["brokers"].items()}
-
-
-def operations_of(instance: Instance, before: Any, protocol: Any, bounds: Any) -> list[Operation]:
-    """The calls that stand for a step; none if no call does, or if the state lacks what would be called."""
-    step = MAPPED.get(instance.of.name)
-    if step is None:
-        return []
-    takes = step.__code__.co_varnames[: step.__code__.co_argcount]
-    context = {name: value for name, value in (("protocol", protocol), ("bounds", bounds)) if name in takes}
-    return step(before, **instance.arguments, **context) or []

@@ -29,6 +29,12 @@ OPTIONS = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xmx1g", "-Xshare:aut
 Operation = dict[str, Any]
 
 
+class Seen(dict[str, Any]):
+    """What was seen of a broker or of the controller. It is looked up by identity: an equal one is the same."""
+
+    __hash__ = object.__hash__  # type: ignore[assignment]
+
+
 class Harness:
     """Kafka's classes in a Java process of their own. A context manager: the process and its folder do not
     outlive it.
@@ -44,6 +50,8 @@ class Harness:
         self._lock = -1
         self._answers: queue.Queue[str | None] = queue.Queue()
         self._log: Any = None
+        self._states: dict[int, Seen] = {}
+        self._first = 0
 
     def __enter__(self) -> Self:
         try:
@@ -52,6 +60,13 @@ class Harness:
             self._end()
             raise
         return self
+
+    def start_again_if_dead(self) -> None:
+        """A process that has ended takes what was known of it along; another one takes its place."""
+        if self._process is not None and self._process.poll() is not None:
+            self._end()
+            self._answers, self._states, self._first = queue.Queue(), {}, 0
+            self.__enter__()
 
     def compiled(self) -> list[bytes]:
         """The jars with the program's own classes."""
@@ -76,7 +91,7 @@ class Harness:
             text=True,
             cwd=self._folder,
         )
-        threading.Thread(target=self._read, args=(self._process,), daemon=True).start()
+        threading.Thread(target=self._read, args=(self._process, self._answers), daemon=True).start()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -100,13 +115,19 @@ class Harness:
         if self._lock >= 0:
             os.close(self._lock)
 
-    def _read(self, process: subprocess.Popen[str]) -> None:
+    def _read(self, process: subprocess.Popen[str], answers: queue.Queue[str | None]) -> None:
         try:
             for line in process.stdout or ():
-                self._answers.put(line)
+                answers.put(line)
         except ValueError:  # closed meanwhile
             pass
-        self._answers.put(None)
+        answers.put(None)
+
+    @property
+    def pid(self) -> int:
+        """The number of the Java process."""
+        assert self._process is not None
+        return self._process.pid
 
     def send(self, operations: Sequence[Operation]) -> None:
         """Hand over a batch; its results come in order.
@@ -114,10 +135,14 @@ class Harness:
         Raises:
             KafkaError: the process has ended.
         """
+        self.send_texts([json.dumps(each, separators=(",", ":")) for each in operations])
+
+    def send_texts(self, operations: Sequence[str]) -> None:
+        """The same of operations that are JSON already."""
         assert self._process is not None
         assert self._process.stdin is not None
         try:
-            self._process.stdin.write(json.dumps(operations, separators=(",", ":")) + "\n")
+            self._process.stdin.write(f"[{','.join(operations)}]\n")
             self._process.stdin.flush()
         except OSError:
             raise self._died() from None
@@ -149,6 +174,8 @@ class Harness:
         Raises:
             KafkaError: this Kafka lacks a class or method that the harness calls, or one of its classes is damaged.
         """
+        if isinstance(answer, dict) and "results" in answer:
+            return self._seen(answer)
         if isinstance(answer, dict):
             release = self.distribution.release
             if "damaged" in answer:
@@ -157,6 +184,17 @@ class Harness:
                 )
             raise KafkaError(f"Kafka {release} lacks what the harness calls: {answer['missing']}{advice(release)}")
         results: list[dict[str, Any]] = answer
+        return results
+
+    def _seen(self, answer: dict[str, Any]) -> list[dict[str, Any]]:
+        """Results with states in the place of their numbers: what is the same is the same object."""
+        if answer["first"] > self._first:
+            self._first = answer["first"]
+            self._states.clear()
+        self._states.update((number, Seen(state)) for number, state in answer["states"])
+        for result in answer["results"]:
+            result["brokers"] = {name: self._states[number] for name, number in result["brokers"].items()}
+        results: list[dict[str, Any]] = answer["results"]
         return results
 
     def run(self, operations: Sequence[Operation]) -> list[dict[str, Any]]:

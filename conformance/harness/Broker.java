@@ -10,6 +10,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Deque;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -154,7 +155,7 @@ final class Broker {
         });
         Method startup = Reflect.byName(LOG_MANAGER, "startup");
         Set<String> topics = Set.of(TOPIC_PARTITION.topic());
-        Reflect.invoke(logManager, startup, Reflect.supply(startup.getParameterTypes(), type -> type == Set.class ? topics
+        Reflect.invoke(logManager, startup, Reflect.supply(Reflect.types(startup), type -> type == Set.class ? topics
             : type.getSimpleName().equals("Set") ? Scala.set(topics) : Reflect.proxy(type, (name, arguments) -> false)));
         cache = Reflect.construct(CACHE, type -> type == int.class ? (Object) id : (java.util.function.Supplier<Object>) () -> null);
         image = "";
@@ -166,7 +167,7 @@ final class Broker {
 
     private static int count(Constructor<?> constructor, Class<?> type) {
         int found = 0;
-        for (Class<?> each : constructor.getParameterTypes())
+        for (Class<?> each : Reflect.types(constructor))
             found += each == type ? 1 : 0;
         return found;
     }
@@ -228,6 +229,13 @@ final class Broker {
         proposals.clear();
     }
 
+    /** What comes in turn begins with the first. */
+    void beginInOrder() {
+        refusals = 0;
+        requests.committed = false;
+        follower.spoilings = 0;
+    }
+
     /** Forget the partition, as if nothing had been learned since the start. */
     private void forget() {
         partition = null;
@@ -272,10 +280,10 @@ final class Broker {
     void deleteLog(boolean future) {
         Method delete = Reflect.byName(LOG_MANAGER, "asyncDelete");
         for (Method each : LOG_MANAGER.getMethods())
-            if (each.getName().equals("asyncDelete") && each.getParameterTypes()[0] == TopicPartition.class && each.getParameterCount() > 1)
+            if (each.getName().equals("asyncDelete") && Reflect.types(each)[0] == TopicPartition.class && each.getParameterCount() > 1)
                 delete = each;
         Deque<Boolean> flags = new ArrayDeque<>(List.of(future, false, false));  // it is no stray, and nothing is written
-        Reflect.invoke(logManager, delete, Reflect.supply(delete.getParameterTypes(), type -> type == boolean.class ? (Object) flags.remove() : TOPIC_PARTITION));
+        Reflect.invoke(logManager, delete, Reflect.supply(Reflect.types(delete), type -> type == boolean.class ? (Object) flags.remove() : TOPIC_PARTITION));
         deleteFiles();
     }
 
@@ -321,7 +329,7 @@ final class Broker {
         checkpoint();
         follower.shutDown();
         Method shutdown = Reflect.byName(LOG_MANAGER, "shutdown");
-        Reflect.invoke(logManager, shutdown, Reflect.supply(shutdown.getParameterTypes(), type -> epoch));
+        Reflect.invoke(logManager, shutdown, Reflect.supply(Reflect.types(shutdown), type -> epoch));
         stop();
     }
 
@@ -376,7 +384,7 @@ final class Broker {
     /** Kafka's ReplicaManager, which makes and keeps the Partition; its threads are not started. */
     private Object makeReplicaManager() {
         Constructor<?> longest = Reflect.longest(REPLICA_MANAGER);
-        Class<?>[] types = longest.getParameterTypes();
+        Class<?>[] types = Reflect.types(longest);
         java.lang.reflect.Type[] generic = longest.getGenericParameterTypes();
         Object[] arguments = new Object[types.length];
         for (int number = 0; number < types.length; number++) {
@@ -427,7 +435,7 @@ final class Broker {
     private Object quotas(Class<?> type) {
         if (quotas == null) {
             Method instantiate = Reflect.byName(QUOTA_FACTORY, "instantiate");
-            quotas = Reflect.invoke(null, instantiate, Reflect.supply(instantiate.getParameterTypes(), p -> {
+            quotas = Reflect.invoke(null, instantiate, Reflect.supply(Reflect.types(instantiate), p -> {
                 switch (p.getSimpleName()) {
                     case "KafkaConfig":
                     case "AbstractKafkaConfig":
@@ -510,7 +518,7 @@ final class Broker {
         heard = null;
         measured = this;
         Method listening = Reflect.byName(PARTITION, "maybeAddListener");
-        Reflect.invoke(partition, listening, Reflect.proxy(listening.getParameterTypes()[0], (name, arguments) -> {
+        Reflect.invoke(partition, listening, Reflect.proxy(Reflect.types(listening)[0], (name, arguments) -> {
             if (name.equals("onHighWatermarkUpdated"))
                 heard = arguments[1];
             return null;
@@ -642,7 +650,7 @@ final class Broker {
     }
 
     private static Object records(Object log) {
-        Object isolation = Reflect.enumOf(Reflect.method(log.getClass(), "read", 4).getParameterTypes()[2], "LOG_END");
+        Object isolation = Reflect.enumOf(Reflect.types(Reflect.method(log.getClass(), "read", 4))[2], "LOG_END");
         return Reflect.get(Reflect.call(log, "read", Reflect.call(log, "logStartOffset"), Integer.MAX_VALUE, isolation, true), "records");
     }
 
@@ -651,7 +659,17 @@ final class Broker {
         moving.copy();
     }
 
-    /** All that can be seen of the broker. */
+    /** What its answers depend on, beside what is shown. */
+    Object hidden() {
+        return Arrays.asList(image, epoch, isMeasured(), leaves, moving.copied());
+    }
+
+    /** What the partition answers to questions that change nothing. */
+    Map<String, Object> questions() {
+        return partition == null ? Map.of() : Map.of("questions", Questions.of(this));
+    }
+
+    /** What can be seen of the broker. */
     Map<String, Object> state() {
         Map<String, Object> seen = new LinkedHashMap<>();
         seen.put("up", up);
@@ -661,11 +679,14 @@ final class Broker {
             seen.put("hw", log() == null ? null : Reflect.call(log, "highWatermark"));
             seen.put("leo", Reflect.call(log, "logEndOffset"));
             seen.put("start", Reflect.call(log, "logStartOffset"));
-            seen.put("log", Kafka.read(records(log)));
-            List<long[]> epochs = new ArrayList<>();
+            List<Object> read = new ArrayList<>();
+            for (long[] each : Kafka.read(records(log)))
+                read.add(List.of(each[0], each[1], each[2]));
+            seen.put("log", read);
+            List<Object> epochs = new ArrayList<>();
             Object epochCache = Scala.unwrap(Reflect.call(log, "leaderEpochCache"));
             for (Object each : Scala.collection(Reflect.call(epochCache, "epochEntries")))
-                epochs.add(new long[] {((Number) Reflect.get(each, "epoch")).longValue(), ((Number) Reflect.get(each, "startOffset")).longValue()});
+                epochs.add(List.of(Reflect.get(each, "epoch"), Reflect.get(each, "startOffset")));
             seen.put("epochs", epochs);
         }
         if (partition != null) {
@@ -673,7 +694,6 @@ final class Broker {
             seen.put("heard", heard);
             seen.put("newest", newest);
             seen.put("told", told);
-            seen.put("questions", Questions.of(this));
         }
         seen.put("fetch", follower.shown());
         seen.put("answers", requests.answers());
@@ -712,7 +732,7 @@ final class Broker {
             int follower = (Integer) Reflect.call(each, "brokerId");
             long start = aliveEpoch(follower) == null ? Long.MAX_VALUE : (Long) Reflect.call(known, "logStartOffset");
             followers.put(String.valueOf(follower),
-                new Object[] {Reflect.call(known, "logEndOffset"), recent, brokerEpoch == null ? -1 : brokerEpoch, start});
+                List.of(Reflect.call(known, "logEndOffset"), recent, brokerEpoch == null ? -1 : brokerEpoch, start));
         }
         seen.put("followers", followers);
         List<Object> requests = new ArrayList<>();

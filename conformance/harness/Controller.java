@@ -3,6 +3,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import org.apache.kafka.common.message.AlterPartitionRequestData;
 import org.apache.kafka.common.message.ElectLeadersRequestData;
 import org.apache.kafka.server.common.ApiMessageAndVersion;
@@ -161,7 +162,7 @@ final class Controller {
         shown.put("broker", leader.id);
         shown.put("expected", o.get("error").asText());
         if (unrecovered != null)
-            shown.put("unrecovered", new String[] {o.get("unrecovered").asText(), unrecovered});
+            shown.put("unrecovered", List.of(o.get("unrecovered").asText(), unrecovered));
         return shown;
     }
 
@@ -189,18 +190,24 @@ final class Controller {
         return managers != null && managers.recovering(partitionEpoch);
     }
 
-    /** All that can be seen of the controller. */
+    /** What can be seen of the controller. */
     Map<String, Object> state() {
         Map<String, Object> seen = managers.state();
-        List<Object> records = new ArrayList<>();
-        for (JsonNode each : wishes)
-            records.add(PartitionChanges.change(managers.partition(), managers.active(), each));
-        seen.put("records", records);
         if (withheld != null)
             seen.put("elects", withheld.isEmpty() ? NO_LEADER : leaderAfter(withheld));
         if (answer != null)
             seen.put("answer", answer);
         return seen;
+    }
+
+    /** What the controller would record of each wish. */
+    Map<String, Object> records() {
+        List<Object> records = new ArrayList<>();
+        Object partition = managers.partition();
+        Set<Integer> active = managers.active();
+        for (JsonNode each : wishes)
+            records.add(PartitionChanges.change(partition, active, each));
+        return Map.of("records", records);
     }
 
     private static int[] ints(JsonNode array) {

@@ -8,6 +8,7 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.SynchronousQueue;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.Collectors;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.message.FetchResponseData;
 import org.apache.kafka.common.protocol.Errors;
@@ -53,7 +54,7 @@ final class Follower {
     private Broker atOnce;
     private Broker looksUp;
     private Errors refusal;
-    private int spoilings;
+    int spoilings;
 
     /** A call of doWork that waits for its answer in a thread of its own. */
     private final class Travelling {
@@ -255,7 +256,7 @@ final class Follower {
     }
 
     Map<String, Object> shown() {
-        return fetch;
+        return fetch == null ? null : new LinkedHashMap<>(fetch);
     }
 
     private Object current() {
@@ -333,7 +334,7 @@ final class Follower {
             shown.put("stage", "nothing new");
         } else {
             shown.put("stage", "record");
-            shown.put("records", found.stream().map(each -> new long[] {each[1], each[2]}).toArray());
+            shown.put("records", found.stream().map(each -> List.of(each[1], each[2])).collect(Collectors.toList()));
         }
         shown.put("highWatermark", Reflect.get(read, "highWatermark"));
         shown.put("logStart", Reflect.get(read, "logStartOffset"));
@@ -386,7 +387,7 @@ final class Follower {
             return;
         FetchResponseData.PartitionData spoilt = new FetchResponseData.PartitionData().setPartitionIndex(0);
         if (spoilings++ % 2 == 0)
-            Reflect.call(spoilt, "setRecords", Reflect.proxy(Reflect.method(spoilt.getClass(), "setRecords", 1).getParameterTypes()[0], (name, arguments) -> null));
+            Reflect.call(spoilt, "setRecords", Reflect.proxy(Reflect.types(Reflect.method(spoilt.getClass(), "setRecords", 1))[0], (name, arguments) -> null));
         else
             spoilt.setDivergingEpoch(new FetchResponseData.EpochEndOffset().setEpoch(0).setEndOffset(-2));
         answerNextWith(spoilt);

@@ -6,6 +6,8 @@ import java.io.InputStreamReader;
 import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -14,8 +16,9 @@ import java.util.Properties;
 /**
  * Real Partitions of Kafka, one per broker, and a real controller, in one JVM, driven by lines of JSON: one array of operations in, one array of results out.
  *
- * A result has "error" where Kafka threw, and "brokers": what is then seen of the brokers that the operation names in "see"; "unseen" says which of
- * them Kafka cannot show any more, and why. The line
+ * A result has "error" where Kafka threw, and "brokers": what is then seen of the brokers that the operation names in "see", as the number of a
+ * state, which stands under "states" of the first answer that has it; "unseen" says which of them Kafka cannot show any more, and why. What changes
+ * nothing is asked if the step is new, or if the operation has "ask". The line
  * {"missing": ...} says that this Kafka lacks a class or method that the harness calls, {"damaged": ...} that Java refuses a class.
  */
 public final class Harness {
@@ -25,6 +28,9 @@ public final class Harness {
     private final Properties topicConfig = new Properties();
     private final List<Broker> brokers = new ArrayList<>();
     private final Controller controller = new Controller(clock);
+    private final Seen seen = new Seen();
+    private final Map<String, Integer> before = new HashMap<>();
+    private JsonNode settings;
     private boolean clockStandsStill;
 
     Harness(File folder) {
@@ -84,11 +90,12 @@ public final class Harness {
         file.delete();
     }
 
-    List<Object> all(JsonNode operations) throws Exception {
+    Map<String, Object> all(JsonNode operations) throws Exception {
+        seen.forgetIfTooMuch();
         List<Object> results = new ArrayList<>();
         for (JsonNode each : operations)
             results.add(one(each));
-        return results;
+        return seen.with(results);
     }
 
     private Map<String, Object> one(JsonNode operation) throws Exception {
@@ -105,25 +112,40 @@ public final class Harness {
         } catch (Exception e) {
             result.put("error", e.getClass().getSimpleName() + (e.getMessage() == null ? "" : ": " + e.getMessage()));
         }
-        Map<String, Object> seen = new LinkedHashMap<>();
+        Map<String, Object> shown = new LinkedHashMap<>();
         for (JsonNode each : operation.path("see")) {
             Broker broker = each.isTextual() ? null : brokers.get(each.asInt());
             try {
-                seen.put(each.asText(), broker == null ? controller.state() : broker.state());
+                shown.put(each.asText(), number(each.asText(), broker, operation, result.containsKey("error")));
             } catch (Reflect.Missing e) {
                 throw e;
             } catch (RuntimeException e) {
                 result.put("unseen", each.asText() + ": " + e);
             }
         }
-        result.put("brokers", seen);
+        result.put("brokers", shown);
         return result;
+    }
+
+    /** The number of the state in which an operation has left a broker, or the controller. */
+    private int number(String name, Broker broker, JsonNode operation, boolean failed) {
+        Map<String, Object> state = broker == null ? controller.state() : broker.state();
+        List<Object> step = Arrays.asList(operation.get("do").asText(), operation.path("broker").asInt(), failed, name, before.get(name),
+            broker == null ? null : broker.hidden());
+        int number = seen.number(step, state, broker == null ? controller::records : broker::questions, operation.path("ask").asBoolean());
+        before.put(name, number);
+        return number;
     }
 
     private Object apply(JsonNode o) throws Exception {
         String name = o.get("do").asText();
         if (name.equals("reset"))
             return reset(o);
+        if (name.equals("forget")) {
+            seen.forget();
+            brokers.forEach(Broker::beginInOrder);
+            return null;
+        }
         if (name.equals("dump")) {
             Reflect.call(Reflect.callStatic(Reflect.type("org.jacoco.agent.rt.RT"), "getAgent"), "dump", false);
             return null;
@@ -224,9 +246,13 @@ public final class Harness {
 
     /** Begin with a partition whose logs are empty and that nobody knows of yet. */
     private Object reset(JsonNode o) {
+        if (!o.equals(settings))
+            seen.forget();
+        settings = o;
         String minIsr = o.get("min_insync_replicas").asText();
         boolean reconfigured = !minIsr.equals(topicConfig.setProperty("min.insync.replicas", minIsr));
         clockStandsStill = o.get("clock_stands_still").asBoolean();
+        before.clear();
         while (brokers.size() < o.get("brokers").asInt())
             brokers.add(new Broker(brokers.size(), clock, new File(folder, "b" + brokers.size()), topicConfig));
         for (Broker each : brokers) {

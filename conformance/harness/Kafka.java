@@ -16,10 +16,15 @@ final class Kafka {
     private static final int CHANGES_KEPT = 10_000;
     private static final Map<String, Object> IMAGES = new HashMap<>();
     private static final Map<String, Change> CHANGES = new HashMap<>();
+    private static final Map<Class<?>, Method> REPLAYS = new HashMap<>();
     private static final Class<?> IMAGE = Reflect.type("org.apache.kafka.image.MetadataImage");
     private static final Class<?> METADATA_VERSION = Reflect.type("org.apache.kafka.server.common.MetadataVersion");
     static final Class<?> RECORDS = Reflect.type("org.apache.kafka.common.record.MemoryRecords", "org.apache.kafka.common.record.internal.MemoryRecords");
     private static final Class<?> SIMPLE = Reflect.type("org.apache.kafka.common.record.SimpleRecord", "org.apache.kafka.common.record.internal.SimpleRecord");
+
+    private static final Method WITH_RECORDS = withRecords();
+    private static final Object NO_COMPRESSION = Reflect.constant(WITH_RECORDS.getParameterTypes()[0], "NONE");
+    private static final Object NEWEST = newestVersion();
 
     /** Who may read from a follower, too: only leaders answer a consumer that does not say where it is (KIP-392). */
     private static final ClientMetadata CONSUMER = new ClientMetadata.DefaultClientMetadata(
@@ -146,15 +151,21 @@ final class Kafka {
     }
 
     private static void replay(Object delta, Object record) {
-        try {
-            Reflect.invoke(delta, delta.getClass().getMethod("replay", record.getClass()), record);
-        } catch (NoSuchMethodException e) {
-            throw new Reflect.Missing("no MetadataDelta#replay(" + record.getClass().getSimpleName() + ")");
-        }
+        Reflect.invoke(delta, REPLAYS.computeIfAbsent(record.getClass(), of -> {
+            try {
+                return delta.getClass().getMethod("replay", of);
+            } catch (NoSuchMethodException e) {
+                throw new Reflect.Missing("no MetadataDelta#replay(" + of.getSimpleName() + ")");
+            }
+        }), record);
     }
 
     /** The newest metadata version of a release. */
     static Object metadataVersion() {
+        return NEWEST;
+    }
+
+    private static Object newestVersion() {
         for (String name : new String[] {"latestProduction", "latest"})
             for (Method each : METADATA_VERSION.getMethods())
                 if (each.getName().equals(name) && each.getParameterCount() == 0)
@@ -173,17 +184,15 @@ final class Kafka {
             byte[] value = ByteBuffer.allocate(4).putInt(ids.get(number)).array();
             java.lang.reflect.Array.set(records, number, Reflect.make(Reflect.constructor(SIMPLE, long.class, byte[].class), timestamp, value));
         }
+        return Reflect.invoke(null, WITH_RECORDS, NO_COMPRESSION, records);
+    }
+
+    /** MemoryRecords#withRecords(compression, records). */
+    private static Method withRecords() {
         for (Method each : RECORDS.getMethods()) {
             Class<?>[] types = each.getParameterTypes();
-            if (!each.getName().equals("withRecords") || types.length != 2 || types[0].isPrimitive())
-                continue;
-            Object none;
-            try {
-                none = types[0].getField("NONE").get(null);
-            } catch (ReflectiveOperationException e) {
-                continue;
-            }
-            return Reflect.invoke(null, each, none, records);
+            if (each.getName().equals("withRecords") && types.length == 2 && !types[0].isPrimitive() && Reflect.hasField(types[0], "NONE"))
+                return each;
         }
         throw new Reflect.Missing("no MemoryRecords#withRecords(compression, records)");
     }

@@ -32,13 +32,6 @@ final class Managers {
     private static final Class<?> LOG_CONTEXT = Reflect.type("org.apache.kafka.common.utils.LogContext", "org.apache.kafka.common.utils.internals.LogContext");
     private static final int NOBODY = -1;
 
-    private static final ClassValue<Set<String>> METHODS = new ClassValue<>() {
-        @Override
-        protected Set<String> computeValue(Class<?> type) {
-            return Arrays.stream(type.getDeclaredMethods()).map(Method::getName).collect(Collectors.toSet());
-        }
-    };
-
     private final Map<Class<?>, Method> replays = new HashMap<>();
     final Object replication;
     private final Object cluster;
@@ -83,12 +76,8 @@ final class Managers {
     private Object metadataVersion() {
         Class<?> type = Reflect.type("org.apache.kafka.server.common.MetadataVersion");
         Object newest = Kafka.metadataVersion();
-        boolean lacksElr = has(type, "isElrSupported") && !(Boolean) Reflect.call(newest, "isElrSupported");
-        return elr && lacksElr && has(type, "latestTesting") ? Reflect.callStatic(type, "latestTesting") : newest;
-    }
-
-    private static boolean has(Class<?> type, String method) {
-        return METHODS.get(type).contains(method);
+        boolean lacksElr = Reflect.has(type, "isElrSupported") && !(Boolean) Reflect.call(newest, "isElrSupported");
+        return elr && lacksElr && Reflect.has(type, "latestTesting") ? Reflect.callStatic(type, "latestTesting") : newest;
     }
 
     private Map<String, Object> ranges() {
@@ -125,7 +114,7 @@ final class Managers {
 
     private static void set(Object target, Map<String, Object> parts) {
         parts.forEach((name, value) -> {
-            if (has(target.getClass(), name))
+            if (Reflect.has(target.getClass(), name))
                 Reflect.call(target, name, value);
         });
     }
@@ -176,7 +165,7 @@ final class Managers {
 
     private void replay(Object manager, Object... arguments) {
         Method method = replays.computeIfAbsent(arguments[0].getClass(), record -> Arrays.stream(manager.getClass().getDeclaredMethods())
-            .filter(each -> each.getName().equals("replay") && each.getParameterTypes()[0] == record).findFirst()
+            .filter(each -> each.getName().equals("replay") && Reflect.types(each)[0] == record).findFirst()
             .orElseThrow(() -> new Reflect.Missing("no " + manager.getClass().getSimpleName() + "#replay(" + record.getSimpleName() + ")")));
         Reflect.invoke(manager, method, arguments);
     }
@@ -205,7 +194,7 @@ final class Managers {
         Object finalized = Reflect.construct(Reflect.type("org.apache.kafka.controller.FinalizedControllerFeatures",
             "org.apache.kafka.metadata.FinalizedControllerFeatures"), type -> type == Map.class ? levels : (Object) 0L);
         Method register = Reflect.byName(cluster.getClass(), "registerBroker");
-        return records(Reflect.invoke(cluster, register, Reflect.supply(register.getParameterTypes(), type -> {
+        return records(Reflect.invoke(cluster, register, Reflect.supply(Reflect.types(register), type -> {
             if (type == short.class)
                 return Reflect.constant(BrokerRegistrationRequestData.class, "HIGHEST_SUPPORTED_VERSION");
             return type == long.class ? (Object) epoch : type == boolean.class ? (Object) true : type.isInstance(request) ? request : finalized;
@@ -344,21 +333,15 @@ final class Managers {
 
     /** A field of replicas, empty in releases that do not have it. */
     private static List<Integer> idsOf(Object partition, String field) {
-        boolean known = Arrays.stream(partition.getClass().getFields()).anyMatch(each -> each.getName().equals(field));
-        return known ? ids(Reflect.get(partition, field)) : new ArrayList<>();
+        return Reflect.hasField(partition.getClass(), field) ? ids(Reflect.get(partition, field)) : new ArrayList<>();
     }
 
     /** The election that follows an unfencing, without one: ReplicationControlManager#generateLeaderAndIsrUpdates. */
     void electLeaderless(List<ApiMessageAndVersion> records) {
         Iterator<?> leaderless = (Iterator<?>) Reflect.call(Reflect.call(replication, "brokersToIsrs"), "partitionsWithNoLeader");
-        for (Method each : replication.getClass().getDeclaredMethods())
-            if (each.getName().equals("generateLeaderAndIsrUpdates")) {
-                each.setAccessible(true);
-                Reflect.invoke(replication, each, Reflect.supply(each.getParameterTypes(), type ->
-                    type == int.class ? (Object) NOBODY : type == String.class ? "elect" : type == List.class ? records : leaderless));
-                return;
-            }
-        throw new Reflect.Missing("no ReplicationControlManager#generateLeaderAndIsrUpdates");
+        Method updates = Reflect.own(replication.getClass(), "generateLeaderAndIsrUpdates");
+        Reflect.invoke(replication, updates, Reflect.supply(Reflect.types(updates), type ->
+            type == int.class ? (Object) NOBODY : type == String.class ? "elect" : type == List.class ? records : leaderless));
     }
 
     /**
@@ -390,8 +373,8 @@ final class Managers {
         Class<?> type = Reflect.type(CONTROLLER + "PartitionChangeBuilder");
         Constructor<?> constructor = Reflect.longest(type);
         boolean[] idGiven = {false};
-        boolean withVersion = Arrays.asList(constructor.getParameterTypes()).contains(metadataVersion.getClass());
-        Object builder = Reflect.make(constructor, Reflect.supply(constructor.getParameterTypes(), each -> {
+        boolean withVersion = Arrays.asList(Reflect.types(constructor)).contains(metadataVersion.getClass());
+        Object builder = Reflect.make(constructor, Reflect.supply(Reflect.types(constructor), each -> {
             if (each.isInstance(now))
                 return now;
             if (each == int.class) {
@@ -408,7 +391,7 @@ final class Managers {
         Map<String, Object> parts = new HashMap<>(
             Map.of("setTargetReplicas", ids(replicas), "setTargetIsr", isr, "setTargetAdding", List.of(), "setTargetRemoving", List.of(),
                 "setEligibleLeaderReplicasEnabled", elr));
-        if (has(type, "setDefaultDirProvider"))
+        if (Reflect.has(type, "setDefaultDirProvider"))
             parts.put("setDefaultDirProvider",
                 Reflect.proxy(Reflect.type("org.apache.kafka.metadata.placement.DefaultDirProvider"), (name, arguments) -> Uuid.ZERO_UUID));
         set(builder, parts);
@@ -445,7 +428,7 @@ final class Managers {
             if (each == null)
                 break;
             boolean fenced = (Boolean) Reflect.call(each, "fenced"), leaves = (Boolean) Reflect.call(each, "inControlledShutdown");
-            registrations.add(new Object[] {fenced ? "fenced" : leaves ? "shutting down" : "active", Reflect.call(each, "epoch")});
+            registrations.add(List.of(fenced ? "fenced" : leaves ? "shutting down" : "active", Reflect.call(each, "epoch")));
         }
         seen.put("registrations", registrations);
         return seen;

@@ -82,6 +82,12 @@ final class Moving {
             advance(prepare());
     }
 
+    /** Where the copy begins, or null. */
+    Object copied() {
+        Object copy = broker.partition == null ? null : Scala.unwrap(Reflect.call(broker.partition, "futureLog"));
+        return copy == null ? null : Reflect.call(copy, "logStartOffset");
+    }
+
     private boolean copies() {
         return Scala.unwrap(Reflect.call(broker.partition, "futureLog")) != null;
     }

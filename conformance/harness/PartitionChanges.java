@@ -28,7 +28,7 @@ public final class PartitionChanges {
     private static final Class<?> REGISTRATION = Reflect.type("org.apache.kafka.metadata.PartitionRegistration");
     private static final Constructor<?> REGISTERED = ofRecord();
     private static final Constructor<?> BUILT = Reflect.longest(BUILDER);
-    private static final boolean WITH_VERSION = Arrays.asList(BUILT.getParameterTypes()).contains(VERSION);
+    private static final boolean WITH_VERSION = Arrays.asList(Reflect.types(BUILT)).contains(VERSION);
     private static final int UNCHANGED = -2;
     private static final Uuid LOST = new Uuid(9_000, 1);
     private static final Managers MANAGERS = new Managers(new Clock(), false, 1);
@@ -72,9 +72,9 @@ public final class PartitionChanges {
         Reflect.call(record, "setAddingReplicas", ids(partition.get("adding")));
         Reflect.call(record, "setLeader", partition.get("leader").asInt());
         Reflect.call(record, "setLeaderRecoveryState", recovery(partition));
-        if (has(record.getClass(), "setEligibleLeaderReplicas")) {
+        if (Reflect.has(record.getClass(), "setEligibleLeaderReplicas")) {
             Reflect.call(record, "setEligibleLeaderReplicas", ids(partition.get("elr")));
-            Reflect.call(record, has(record.getClass(), "setLastKnownElr") ? "setLastKnownElr" : "setLastKnownELR", ids(partition.get("last_known_elr")));
+            Reflect.call(record, Reflect.has(record.getClass(), "setLastKnownElr") ? "setLastKnownElr" : "setLastKnownELR", ids(partition.get("last_known_elr")));
         }
         return Reflect.make(REGISTERED, record);
     }
@@ -83,7 +83,7 @@ public final class PartitionChanges {
     static Object change(Object partition, Set<Integer> active, JsonNode call) {
         boolean elr = call.get("with_elr").asBoolean();
         boolean[] idGiven = {false};
-        Object builder = Reflect.make(BUILT, Reflect.supply(BUILT.getParameterTypes(), type -> {
+        Object builder = Reflect.make(BUILT, Reflect.supply(Reflect.types(BUILT), type -> {
             if (type == int.class) {
                 boolean minIsr = idGiven[0];
                 idGiven[0] = true;
@@ -102,11 +102,11 @@ public final class PartitionChanges {
         if (call.has("recovering"))
             Reflect.call(builder, "setTargetLeaderRecoveryState", Reflect.enumOf(
                 Reflect.type("org.apache.kafka.metadata.LeaderRecoveryState"), call.get("recovering").asBoolean() ? "RECOVERING" : "RECOVERED"));
-        if (has(BUILDER, "setEligibleLeaderReplicasEnabled"))
+        if (Reflect.has(BUILDER, "setEligibleLeaderReplicasEnabled"))
             Reflect.call(builder, "setEligibleLeaderReplicasEnabled", elr);
-        if (has(BUILDER, "setUseLastKnownLeaderInBalancedRecovery"))
+        if (Reflect.has(BUILDER, "setUseLastKnownLeaderInBalancedRecovery"))
             Reflect.call(builder, "setUseLastKnownLeaderInBalancedRecovery", call.get("last_known_leader").asBoolean());
-        if (has(BUILDER, "setUncleanShutdownReplicas"))
+        if (Reflect.has(BUILDER, "setUncleanShutdownReplicas"))
             Reflect.call(builder, "setUncleanShutdownReplicas", ids(call.get("shut_down_uncleanly")));
         Object built = Scala.unwrap(Reflect.call(builder, "build"));
         return built == null ? null : named(((ApiMessageAndVersion) built).message());
@@ -119,7 +119,7 @@ public final class PartitionChanges {
 
     private static Object version(String name) {
         Method named = Reflect.byName(VERSION, "fromVersionString");
-        return Reflect.invoke(null, named, Reflect.supply(named.getParameterTypes(), type -> type == String.class ? name : (Object) false));
+        return Reflect.invoke(null, named, Reflect.supply(Reflect.types(named), type -> type == String.class ? name : (Object) false));
     }
 
     private static Map<String, Object> named(Object record) {
@@ -131,9 +131,9 @@ public final class PartitionChanges {
         put(named, record, "replicas", "replicas");
         put(named, record, "removing", "removingReplicas");
         put(named, record, "adding", "addingReplicas");
-        if (has(record.getClass(), "eligibleLeaderReplicas")) {
+        if (Reflect.has(record.getClass(), "eligibleLeaderReplicas")) {
             put(named, record, "elr", "eligibleLeaderReplicas");
-            put(named, record, "last_known_elr", has(record.getClass(), "lastKnownElr") ? "lastKnownElr" : "lastKnownELR");
+            put(named, record, "last_known_elr", Reflect.has(record.getClass(), "lastKnownElr") ? "lastKnownElr" : "lastKnownELR");
         }
         byte recovery = (Byte) Reflect.call(record, "leaderRecoveryState");
         if (recovery >= 0)
@@ -156,7 +156,7 @@ public final class PartitionChanges {
 
     private static Object assigned(Class<?> assignment, JsonNode replicas) {
         Constructor<?> longest = Reflect.longest(assignment);
-        return Reflect.make(longest, Reflect.supply(longest.getParameterTypes(), type ->
+        return Reflect.make(longest, Reflect.supply(Reflect.types(longest), type ->
             type == List.class ? ids(replicas) : Reflect.proxy(type, (name, arguments) -> Uuid.ZERO_UUID)));
     }
 
@@ -193,10 +193,6 @@ public final class PartitionChanges {
 
     private static byte recovery(JsonNode of) {
         return (byte) (of.get("recovering").asBoolean() ? 1 : 0);
-    }
-
-    private static boolean has(Class<?> type, String method) {
-        return Arrays.stream(type.getDeclaredMethods()).anyMatch(each -> each.getName().equals(method));
     }
 
     private static List<Integer> ids(JsonNode array) {

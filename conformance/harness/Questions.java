@@ -59,7 +59,7 @@ final class Questions {
         } catch (RuntimeException e) {
             answer = e.toString();
         }
-        asked.add(new Object[] {name, arguments, answer});
+        asked.add(Arrays.asList(name, arguments, answer));
     }
 
     private void askAll() {
@@ -134,7 +134,7 @@ final class Questions {
             for (long offset = (Long) Reflect.call(log, "logStartOffset"); offset <= end + 1; offset++)
                 for (int last = NO_EPOCH; last <= leaderEpoch; last++)
                     read(follower, offset, leaderEpoch, last);
-            if (Arrays.stream(each.getClass().getDeclaredMethods()).anyMatch(method -> method.getName().equals("updateFetchStateOrThrow")))
+            if (Reflect.has(each.getClass(), "updateFetchStateOrThrow"))
                 earlierIncarnation(follower, end);
             break;
         }
@@ -170,7 +170,7 @@ final class Questions {
         Method method = Reflect.byName(partition.getClass(), "fetchOffsetForTimestamp");
         boolean[] first = {true};
         ask(name, List.of(isolation == null ? "" : isolation.name(), current, ofLeader ? "leader" : "any"), () -> {
-            Object held = Scala.unwrap(Reflect.invoke(partition, method, Reflect.supply(method.getParameterTypes(), type -> {
+            Object held = Scala.unwrap(Reflect.invoke(partition, method, Reflect.supply(Reflect.types(method), type -> {
                 if (type == scala.Option.class) {
                     scala.Option<Object> given = first[0] ? scala.Option.apply(isolation) : scala.Option.empty();
                     first[0] = false;

@@ -1,13 +1,18 @@
 import java.lang.reflect.Constructor;
+import java.lang.reflect.Executable;
 import java.lang.reflect.Field;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 import java.lang.reflect.Proxy;
 import java.util.Arrays;
+import java.util.List;
 import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.BiFunction;
 import java.util.function.Function;
+import java.util.stream.Collectors;
 
 /** Classes, constructors and methods of Kafka by name, so that one compiled harness serves releases that renamed and moved them. */
 final class Reflect {
@@ -20,12 +25,18 @@ final class Reflect {
 
     private static final Map<String, Class<?>> CLASSES = new ConcurrentHashMap<>();
 
-    /** What was looked up in a class: methods by name and number of arguments, fields, and the longest constructor. */
+    /** What was looked up in a class: Java copies what it is asked for, and searches all of it each time. */
     private static final class Known {
         final Map<String, Method[]> methods = new ConcurrentHashMap<>();
         final Map<String, Field> fields = new ConcurrentHashMap<>();
+        final Map<String, Object> accessors = new ConcurrentHashMap<>();
+        final Map<String, Object> constants = new ConcurrentHashMap<>();
+        final Map<List<Class<?>>, Optional<Constructor<?>>> constructors = new ConcurrentHashMap<>();
+        volatile Set<String> declared;
         volatile Constructor<?> longest;
     }
+
+    private static final Map<Executable, Class<?>[]> TYPES = new ConcurrentHashMap<>();
 
     private static final ClassValue<Known> KNOWN = new ClassValue<>() {
         @Override
@@ -136,15 +147,35 @@ final class Reflect {
         })[0];
     }
 
+    /** The method of this name that a class itself has, with whatever parameters. */
+    static Method own(Class<?> type, String name) {
+        return KNOWN.get(type).methods.computeIfAbsent(name + "/declared", key -> {
+            for (Method each : type.getDeclaredMethods())
+                if (each.getName().equals(name)) {
+                    each.setAccessible(true);
+                    return new Method[] {each};
+                }
+            throw new Missing("no " + type.getSimpleName() + "#" + name);
+        })[0];
+    }
+
+    /** The types of the parameters. */
+    static Class<?>[] types(Executable of) {
+        return TYPES.computeIfAbsent(of, Executable::getParameterTypes);
+    }
+
     /** Arguments by the types of the parameters, in their order. */
     static Object[] supply(Class<?>[] types, Function<Class<?>, Object> by) {
-        return Arrays.stream(types).map(by).toArray();
+        Object[] arguments = new Object[types.length];
+        for (int number = 0; number < types.length; number++)
+            arguments[number] = by.apply(types[number]);
+        return arguments;
     }
 
     /** A new instance by the constructor with the most parameters. */
     static Object construct(Class<?> type, Function<Class<?>, Object> by) {
         Constructor<?> longest = longest(type);
-        Object[] arguments = supply(longest.getParameterTypes(), by);
+        Object[] arguments = supply(types(longest), by);
         try {
             return longest.newInstance(arguments);
         } catch (InvocationTargetException e) {
@@ -168,13 +199,15 @@ final class Reflect {
 
     /** The constructor with these parameters, or null. */
     static Constructor<?> constructor(Class<?> type, Class<?>... parameters) {
-        try {
-            Constructor<?> found = type.getDeclaredConstructor(parameters);
-            found.setAccessible(true);
-            return found;
-        } catch (NoSuchMethodException e) {
-            return null;
-        }
+        return KNOWN.get(type).constructors.computeIfAbsent(Arrays.asList(parameters), key -> {
+            try {
+                Constructor<?> found = type.getDeclaredConstructor(parameters);
+                found.setAccessible(true);
+                return Optional.of(found);
+            } catch (NoSuchMethodException e) {
+                return Optional.empty();
+            }
+        }).orElse(null);
     }
 
     static Object make(Constructor<?> constructor, Object... arguments) {
@@ -216,13 +249,27 @@ final class Reflect {
 
     /** What a public field or an accessor without arguments gives: classes became records over the releases. */
     static Object get(Object target, String name) {
+        Object accessor = KNOWN.get(target.getClass()).accessors.computeIfAbsent(name, key -> accessor(target.getClass(), key));
+        if (accessor instanceof Method)
+            return invoke(target, (Method) accessor);
         try {
-            return target.getClass().getField(name).get(target);
-        } catch (NoSuchFieldException e) {
-            return call(target, name);
+            return ((Field) accessor).get(target);
         } catch (IllegalAccessException e) {
             throw new Missing("field " + name + " of " + target.getClass().getName() + ": " + e.getMessage());
         }
+    }
+
+    private static Object accessor(Class<?> type, String name) {
+        try {
+            return type.getField(name);
+        } catch (NoSuchFieldException e) {
+            return method(type, name, 0);
+        }
+    }
+
+    static boolean hasField(Class<?> type, String name) {
+        return KNOWN.get(type).constants.computeIfAbsent("has " + name, key ->
+            Arrays.stream(type.getFields()).anyMatch(each -> each.getName().equals(name))) == Boolean.TRUE;
     }
 
     static Object constant(Class<?> type, String name) {
@@ -234,10 +281,20 @@ final class Reflect {
     }
 
     static Object enumOf(Class<?> type, String name) {
-        for (Object each : type.getEnumConstants())
-            if (((Enum<?>) each).name().equals(name))
-                return each;
-        throw new Missing("no " + name + " in " + type.getName());
+        return KNOWN.get(type).constants.computeIfAbsent(name, key -> {
+            for (Object each : type.getEnumConstants())
+                if (((Enum<?>) each).name().equals(key))
+                    return each;
+            throw new Missing("no " + key + " in " + type.getName());
+        });
+    }
+
+    /** Whether a class itself has a method of this name. */
+    static boolean has(Class<?> type, String method) {
+        Known known = KNOWN.get(type);
+        if (known.declared == null)
+            known.declared = Arrays.stream(type.getDeclaredMethods()).map(Method::getName).collect(Collectors.toSet());
+        return known.declared.contains(method);
     }
 
     /** An interface by a function from a method's name and its arguments to what it returns. */

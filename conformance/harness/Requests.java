@@ -1,6 +1,7 @@
 import java.lang.reflect.Method;
 import java.lang.reflect.Type;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -22,6 +23,8 @@ final class Requests {
     private static final Class<?> KEY = Reflect.type("kafka.server.TopicPartitionOperationKey", "org.apache.kafka.server.purgatory.TopicPartitionOperationKey");
     private static final TopicIdPartition PARTITION = new TopicIdPartition(Broker.TOPIC_ID, Broker.TOPIC_PARTITION);
     private static final long SOME_MS = 500;
+    private static final Map<Class<?>, Object> UNTHROTTLED = new HashMap<>();
+    private static final Map<Class<?>, Method> NO_CACHING = new HashMap<>();
 
     private final List<Object> purgatories = new ArrayList<>();
     private Object last;
@@ -33,7 +36,7 @@ final class Requests {
 
     /** The answer to a consumer that waits for the record at an offset. */
     private Object[] consumed;
-    private boolean committed;
+    boolean committed;
     private long offset;
 
     /** A purgatory of the ReplicaManager that is about to be made. */
@@ -110,7 +113,7 @@ final class Requests {
     }
 
     static Object[] ofAppend(Object replicaManager, Method append, TopicIdPartition partition, Object records, int acks, java.util.function.Consumer<Errors> answer) {
-        Class<?>[] types = append.getParameterTypes();
+        Class<?>[] types = Reflect.types(append);
         Type[] generic = append.getGenericParameterTypes();
         Object[] arguments = new Object[types.length];
         List<Class<?>> seen = new ArrayList<>();
@@ -155,11 +158,12 @@ final class Requests {
     }
 
     private static Object noCaching(Class<?> requestLocal) {
-        for (String name : new String[] {"NoCaching", "noCaching"})
-            for (Method each : requestLocal.getMethods())
-                if (each.getName().equals(name) && each.getParameterCount() == 0)
-                    return Reflect.invoke(null, each);
-        throw new Reflect.Missing("no noCaching in " + requestLocal.getName());
+        return Reflect.invoke(null, NO_CACHING.computeIfAbsent(requestLocal, type -> {
+            for (Method each : type.getMethods())
+                if (each.getName().equalsIgnoreCase("noCaching") && each.getParameterCount() == 0)
+                    return each;
+            throw new Reflect.Missing("no noCaching in " + type.getName());
+        }));
     }
 
     /** The producer of a record has waited for too long. */
@@ -194,7 +198,7 @@ final class Requests {
         };
         Method delete = Reflect.byName(replicaManager.getClass(), "deleteRecords");
         Object offsets = CollectionConverters.asScala(Map.of(partition, offset));
-        Reflect.invoke(replicaManager, delete, Reflect.supply(delete.getParameterTypes(), type ->
+        Reflect.invoke(replicaManager, delete, Reflect.supply(Reflect.types(delete), type ->
             type == long.class ? (Object) SOME_MS : type == boolean.class ? (Object) false : type == scala.Function1.class ? callback : offsets));
         return answer[0] == null ? Errors.NONE : Errors.forCode((Short) Reflect.call(answer[0], "errorCode"));
     }
@@ -237,12 +241,12 @@ final class Requests {
     }
 
     /** The offset for which a consumer waits, and the record that it got, or null; shown once. Null if it was woken for nothing. */
-    Object[] consumer() {
+    List<Object> consumer() {
         if (consumed == null || consumed[0] == null)
-            return consumed == null ? null : new Object[] {offset, null};
+            return consumed == null ? null : Arrays.asList(offset, null);
         Long read = Kafka.readAt(Reflect.get(consumed[0], "records"), offset);
         consumed = null;
-        return read == null ? null : new Object[] {offset, read};
+        return read == null ? null : Arrays.asList(offset, read);
     }
 
     /** The answer to a fetch, once there is one. */
@@ -257,7 +261,7 @@ final class Requests {
             return BoxedUnit.UNIT;
         };
         Method fetch = Reflect.byName(replicaManager.getClass(), "fetchMessages");
-        Reflect.invoke(replicaManager, fetch, Reflect.supply(fetch.getParameterTypes(), type -> {
+        Reflect.invoke(replicaManager, fetch, Reflect.supply(Reflect.types(fetch), type -> {
             switch (type.getSimpleName()) {
                 case "FetchParams":
                     return parameters;
@@ -266,7 +270,7 @@ final class Requests {
                 case "Function1":
                     return callback;
                 default:
-                    return Reflect.proxy(type, (name, arguments) -> null);  // nothing is throttled
+                    return UNTHROTTLED.computeIfAbsent(type, quota -> Reflect.proxy(quota, (name, arguments) -> null));
             }
         }));
         return answer;

@@ -2,21 +2,25 @@ package org.slf4j.impl;
 
 import java.lang.reflect.Method;
 import java.lang.reflect.Proxy;
+import java.util.List;
 import org.slf4j.ILoggerFactory;
 import org.slf4j.Logger;
 import org.slf4j.helpers.MessageFormatter;
 import org.slf4j.spi.LoggerFactoryBinder;
 
 /**
- * Loggers of the classes that replicate, at level TRACE: each message is made, and goes nowhere. So an exception in a message is one of the step.
- * SLF4J 1.7 looks for this class by its name; it comes before that of a distribution.
+ * Loggers of the classes that replicate, at level INFO, or TRACE if highwater.trace is set: each message is made, and goes nowhere. So an exception
+ * in a message is one of the step. SLF4J 1.7 looks for this class by its name; it comes before that of a distribution.
  */
 public final class StaticLoggerBinder implements LoggerFactoryBinder {
     /** By its presence SLF4J knows what this was made for; not a constant, which compilers would copy. */
     public static String REQUESTED_API_VERSION = "1.7";  // !final
 
     private static final StaticLoggerBinder ONE = new StaticLoggerBinder();
-    private static final String[] AT_TRACE = {"kafka.cluster.", "kafka.server.", "org.apache.kafka.controller.", "org.apache.kafka.server.", "state.change"};
+    private static final String[] REPLICATING = {"kafka.cluster.", "kafka.server.", "org.apache.kafka.controller.", "org.apache.kafka.server.", "state.change"};
+
+    private static final boolean TRACE = Boolean.getBoolean("highwater.trace");
+    private static final List<String> LOWER = List.of("trace", "debug", "isTraceEnabled", "isDebugEnabled");
 
     private StaticLoggerBinder() { }
 
@@ -27,16 +31,17 @@ public final class StaticLoggerBinder implements LoggerFactoryBinder {
     @Override
     public ILoggerFactory getLoggerFactory() {
         return name -> {
-            boolean atTrace = false;
-            for (String each : AT_TRACE)
-                atTrace |= name.startsWith(each);
-            boolean enabled = atTrace;
+            boolean replicates = false;
+            for (String each : REPLICATING)
+                replicates |= name.startsWith(each);
+            boolean enabled = replicates;
             return (Logger) Proxy.newProxyInstance(Logger.class.getClassLoader(), new Class<?>[] {Logger.class},
                 (self, method, arguments) -> called(name, enabled, method, arguments));
         };
     }
 
-    private static Object called(String name, boolean enabled, Method method, Object[] arguments) {
+    private static Object called(String name, boolean replicates, Method method, Object[] arguments) {
+        boolean enabled = replicates && (TRACE || !LOWER.contains(method.getName()));
         if (method.getReturnType() == boolean.class)
             return enabled;
         if (enabled && arguments != null && arguments.length > 1 && arguments[0] instanceof String) {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
@@ -29,10 +30,23 @@ def claim() -> Callable[..., Spec]:
 
 
 @pytest.fixture(scope="session")
-def session() -> Iterator[Session]:
-    """Kafka's newest release in a Java process."""
-    with harness_of(NEWEST) as harness:
-        yield Session(harness)
+def kafka_of() -> Iterator[Callable[[str], Harness]]:
+    """Releases of Kafka, each in one Java process for all tests that do not need one of their own."""
+    running: dict[str, Harness] = {}
+
+    def started(release: str) -> Harness:
+        if release not in running:
+            running[release] = until_the_end.enter_context(harness_of(release))
+        return running[release]
+
+    with ExitStack() as until_the_end:
+        yield started
+
+
+@pytest.fixture(scope="session")
+def session(kafka_of: Callable[[str], Harness]) -> Session:
+    """Kafka's newest release."""
+    return Session(kafka_of(NEWEST))
 
 
 def harness_of(release: str) -> Harness:

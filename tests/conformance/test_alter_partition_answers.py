@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from highwater.conformance.process import Harness
-from tests.conformance.conftest import harness_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("kafka")]
 
@@ -17,9 +16,8 @@ ASKS = {"do": "shrink", "broker": 0, "lagging": [1], "others": [1, 2], "view": A
 
 
 @pytest.fixture(scope="module", params=["3.5.1", "3.9.1", "4.1.1", "4.3.1"])
-def kafka(request: pytest.FixtureRequest) -> Iterator[Harness]:
-    with harness_of(request.param) as harness:
-        yield harness
+def kafka(request: pytest.FixtureRequest, kafka_of: Callable[[str], Harness]) -> Harness:
+    return kafka_of(request.param)
 
 
 def learns(leader_epoch: int, partition_epoch: int, isr: list[int]) -> dict[str, Any]:

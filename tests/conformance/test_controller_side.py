@@ -12,7 +12,7 @@ from highwater.claims.conformance import Session, Wanted
 from highwater.claims.spec import Spec
 from highwater.conformance.abstraction import differences
 from highwater.conformance.controller_side import REFUSABLE, STEPS, begin, election_due, without_delayed_elections
-from highwater.conformance.lockstep import operations_of
+from highwater.conformance.model_side import operations_of
 from highwater.explorer.system import successor
 from tests.conformance.test_rules import Wrong, contradicted
 

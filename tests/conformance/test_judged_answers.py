@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import attrs
 import pytest
 
@@ -11,7 +13,7 @@ from highwater.asking.judged import judged_on, recorded
 from highwater.asking.questions import catalogue, question_named
 from highwater.asking.settings import settings_for
 from highwater.claims.conformance import Session
-from tests.conformance.conftest import harness_of
+from highwater.conformance.process import Harness
 from tests.conformance.judging import judge
 
 BY_CLASSES = {(release, classes) for release, classes, _ in recorded()}
@@ -20,16 +22,18 @@ BY_CLASSES = {(release, classes) for release, classes, _ in recorded()}
 @pytest.mark.slow
 @pytest.mark.xdist_group("kafka")
 @pytest.mark.parametrize(("release", "classes"), sorted(BY_CLASSES))
-def test_an_answer_that_is_marked_so_is_judged_alike_by_kafkas_classes(release: str, classes: str) -> None:
+def test_an_answer_that_is_marked_so_is_judged_alike_by_kafkas_classes(
+    kafka_of: Callable[[str], Harness], release: str, classes: str
+) -> None:
     names = [name for of, by, name in recorded() if (of, by) == (release, classes)]
-    with harness_of(classes) as harness:
-        for name in names:
-            question = question_named(name)
-            found = answer(question, settings_for(question, release=release), alone=True)
-            assert found.decisive is not None
-            judged = judge(found.decisive, Session(harness))
-            assert judged is not None and judged.findings.steps > 0, name
-            assert judged.agrees and judged.complete and judged.executed == judged.reachable, name
+    session = Session(kafka_of(classes))
+    for name in names:
+        question = question_named(name)
+        found = answer(question, settings_for(question, release=release), alone=True)
+        assert found.decisive is not None
+        judged = judge(found.decisive, session)
+        assert judged is not None and judged.findings.steps > 0, name
+        assert judged.agrees and judged.complete and judged.executed == judged.reachable, name
 
 
 def test_ten_answers_of_each_of_the_two_releases_are_marked() -> None:

@@ -13,16 +13,19 @@ import attrs
 import pytest
 from click.testing import CliRunner
 
-from highwater.claims.conformance import Session, Wanted
+from highwater.claims.conformance import Session, Wanted, paths_of
 from highwater.claims.spec import Spec
 from highwater.cli.main import main
 from highwater.conformance import abstraction, controller_side, operations, partition_changes, questions
 from highwater.conformance.distribution import KafkaError, find
+from highwater.conformance.lockstep import LockStep
 from highwater.conformance.process import Harness
+from highwater.explorer.analysis.paths import Paths, Run
 from highwater.model.partition import directories
 from tests.conformance.conftest import NEWEST, harness_of
 
 Claim = Callable[..., Spec]
+KafkaOf = Callable[[str], Harness]
 pytestmark = pytest.mark.xdist_group("kafka")
 
 
@@ -93,12 +96,14 @@ def test_a_record_is_refused_as_by_kafka_before_the_append(claim: Claim, session
 
 
 @pytest.mark.slow
-def test_a_record_is_refused_as_by_kafka_after_the_append(claim: Claim, monkeypatch: pytest.MonkeyPatch) -> None:
-    with harness_of("3.6.2") as harness:
-        found = Session(harness).conform(claim("kafka-3.6", **PRODUCERS), Wanted())
-        assert found.agrees and found.executed == found.reachable
-        monkeypatch.setitem(abstraction.ANSWERS, "NOT_ENOUGH_REPLICAS_AFTER_APPEND", "acknowledged")
-        found = Session(harness).conform(claim("kafka-3.6", **PRODUCERS), Wanted())
+def test_a_record_is_refused_as_by_kafka_after_the_append(
+    claim: Claim, kafka_of: KafkaOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = Session(kafka_of("3.6.2"))
+    found = session.conform(claim("kafka-3.6", **PRODUCERS), Wanted())
+    assert found.agrees and found.executed == found.reachable
+    monkeypatch.setitem(abstraction.ANSWERS, "NOT_ENOUGH_REPLICAS_AFTER_APPEND", "acknowledged")
+    found = session.conform(claim("kafka-3.6", **PRODUCERS), Wanted())
     said = {(each.field, each.model, each.kafka) for one in found.divergences for each in one.differences}
     assert said == {("b0.producer of r0", "refused", "acknowledged")}
 
@@ -119,10 +124,11 @@ def test_metadata_that_kafka_obeys_where_it_should_ignore_them_are_noticed(
     assert kinds(session.conform(claim(initial_isr=1), Wanted())) == {"learn_isr"}
 
 
-def test_batches_are_fetched_and_a_log_starts_inside_one_as_in_kafka(claim: Claim) -> None:
+def test_batches_are_fetched_and_a_log_starts_inside_one_as_in_kafka(claim: Claim, kafka_of: KafkaOf) -> None:
     sizes = {"log_length_max": 2, "records_max": 2, "leader_epoch_max": 0, "initial_isr": 1, "retentions": 1}
-    with harness_of("3.9.1") as harness:
-        found = Session(harness).conform(claim("kafka-3.9.1", **sizes, batch_records=2, fetch_records=2), Wanted())
+    found = Session(kafka_of("3.9.1")).conform(
+        claim("kafka-3.9.1", **sizes, batch_records=2, fetch_records=2), Wanted()
+    )
     assert found.agrees and found.executed == found.reachable
     assert {"produce_batch", "delete_old_records", "handle_out_of_range"} <= found.executed.keys()
 
@@ -191,22 +197,52 @@ def test_a_record_that_counts_as_acknowledged_too_early_is_noticed(
         (NEWEST, "kafka-4.1"),
     ],
 )
-def test_one_harness_serves_releases_from_3_5_on(claim: Claim, release: str, preset: str) -> None:
-    with harness_of(release) as harness:
-        session = Session(harness)
-        for bounds in ({"leader_epoch_max": 2, "leader_moves": 2}, {"process_crashes": 1, "initial_isr": 1}):
-            found = session.conform(claim(preset, **bounds), Wanted())
-            assert found.agrees
-            assert found.executed == found.reachable
+def test_one_harness_serves_releases_from_3_5_on(claim: Claim, kafka_of: KafkaOf, release: str, preset: str) -> None:
+    session = Session(kafka_of(release))
+    for bounds in ({"leader_epoch_max": 2, "leader_moves": 2}, {"process_crashes": 1, "initial_isr": 1}):
+        found = session.conform(claim(preset, **bounds), Wanted())
+        assert found.agrees
+        assert found.executed == found.reachable
 
 
-def test_a_process_that_dies_is_one_clear_error_and_leaves_nothing(claim: Claim) -> None:
+def test_a_process_that_dies_is_one_clear_error_and_leaves_nothing_and_the_next_claim_has_another(claim: Claim) -> None:
     with harness_of(NEWEST) as harness:
         folder = Path(harness._folder)
         harness._process.kill()
         with pytest.raises(KafkaError, match="the Java process ended with code"):
             harness.run([])
+        found = Session(harness).conform(claim(), Wanted())
+        assert found.agrees and not folder.exists()
+        folder = Path(harness._folder)
     assert not folder.exists()
+
+
+def test_a_claim_has_the_same_answers_alone_and_after_others(claim: Claim, monkeypatch: pytest.MonkeyPatch) -> None:
+    answered: list[Any] = []
+    receive = Harness.receive
+
+    def noted(self: Harness) -> list[dict[str, Any]]:
+        answers = receive(self)
+        answered.extend(answers)
+        return answers
+
+    def executed(spec: Spec, paths: Paths, runs: list[Run]) -> tuple[Any, ...]:
+        answered.clear()
+        lockstep = LockStep(harness, paths.system.actions, paths.engine.layout, spec.protocol, spec.bounds)
+        found = lockstep.execute(runs)
+        return found.executed, found.steps, len(found.divergences), json.dumps(answered)
+
+    def planned(spec: Spec) -> tuple[Spec, Paths, list[Run]]:
+        paths = paths_of(spec, Wanted())
+        return spec, paths, [*paths.runs(), *paths.walks(10, 40, ())]
+
+    monkeypatch.setattr(Harness, "receive", noted)
+    mine = planned(claim(process_crashes=1, initial_isr=1, fetch_steps=2))
+    others = [planned(claim(spurious_fences=1, min_insync_replicas=2)), planned(claim("kafka-3.6", process_crashes=1))]
+    with harness_of(NEWEST) as harness:
+        alone = executed(*mine)
+        assert [executed(*each)[2] > 0 for each in others] == [False, True]  # the second parts from the release
+        assert executed(*mine) == alone
 
 
 def test_an_exception_while_looking_at_a_broker_ends_the_process_and_is_named() -> None:

@@ -14,7 +14,8 @@ from highwater.claims.conformance import Conformance
 from highwater.claims.spec import Spec
 from highwater.conformance import operations
 from highwater.conformance.abstraction import differences
-from highwater.conformance.lockstep import Divergence, Executed, Findings, operations_of
+from highwater.conformance.lockstep import Divergence, Executed, Findings
+from highwater.conformance.model_side import operations_of
 from highwater.conformance.seen import as_seen
 from highwater.explorer.system import successor
 from highwater.explorer.verdict import Step

@@ -8,7 +8,7 @@ import attrs
 import pytest
 
 from highwater.claims.spec import Spec
-from highwater.conformance.lockstep import operations_of
+from highwater.conformance.model_side import operations_of
 from highwater.conformance.operations import MAPPED, REFUSABLE, UNMAPPED
 from highwater.explorer.analysis.paths import Paths
 from highwater.explorer.search.levels import breadth_first

@@ -15,7 +15,7 @@ from highwater.claims.conformance import Session, Wanted
 from highwater.claims.contradicting import Contradiction, Judgement, judged, mutations
 from highwater.claims.mutation import Change, changes_of
 from highwater.claims.spec import Spec
-from tests.conformance.conftest import harness_of
+from highwater.conformance.process import Harness
 
 Claim = Callable[..., Spec]
 pytestmark = pytest.mark.xdist_group("kafka")
@@ -103,13 +103,14 @@ def test_rules_set_wrong_are_contradicted_at_the_steps_that_they_are_about(
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("release", "preset"), OF_OLDER)
-def test_a_rule_of_another_release_is_contradicted(claim: Claim, release: str, preset: str) -> None:
-    with harness_of(release) as harness:
-        session = Session(harness)
-        for wrong in OF_OLDER[release, preset]:
-            spec = claim(preset, **wrong.bounds)
-            assert session.conform(spec, Wanted()).agrees, wrong
-            assert (wrong.action, wrong.field) in contradicted(session, spec, [wrong])[str(wrong)], wrong
+def test_a_rule_of_another_release_is_contradicted(
+    claim: Claim, kafka_of: Callable[[str], Harness], release: str, preset: str
+) -> None:
+    session = Session(kafka_of(release))
+    for wrong in OF_OLDER[release, preset]:
+        spec = claim(preset, **wrong.bounds)
+        assert session.conform(spec, Wanted()).agrees, wrong
+        assert (wrong.action, wrong.field) in contradicted(session, spec, [wrong])[str(wrong)], wrong
 
 
 def test_a_rule_of_clients_has_no_effect_on_mapped_steps(claim: Claim, session: Session) -> None:

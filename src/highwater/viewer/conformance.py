@@ -11,7 +11,8 @@ from highwater.claims.conformance import Conformance
 from highwater.claims.spec import Spec
 from highwater.conformance.abstraction import NOT_SHOWN, Difference, both_sides
 from highwater.conformance.controller_side import NAME
-from highwater.conformance.lockstep import Divergence, operations_of
+from highwater.conformance.lockstep import Divergence
+from highwater.conformance.model_side import operations_of
 from highwater.conformance.seen import as_seen
 from highwater.explorer.system import System
 from highwater.explorer.verdict import Step
