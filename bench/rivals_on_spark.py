@@ -171,6 +171,9 @@ class Exchange:
         )
         return [row.report for row in rows.collect()]
 
+    def forget(self) -> None:
+        """Leave what was exchanged to Spark."""
+
 
 @contextmanager
 def exchanging_columns(spark: Any, units: int) -> Iterator[None]:

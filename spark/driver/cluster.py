@@ -297,7 +297,10 @@ class Cluster:
             expand = expand_task(self._shared, sources, self.owners, list(known), self.windows)
             admit = admit_task(self._shared, level.depth + 1, list(self._digests), list(known), self.windows)
             blocks = self._spark.sparkContext.parallelize([], len(sources)).mapPartitionsWithIndex(expand)
-            return exchanged(blocks, self.partitions, homes).mapPartitionsWithIndex(admit).collect()
+            arrived = exchanged(blocks, self.partitions, homes)
+            reports = arrived.mapPartitionsWithIndex(admit).collect()
+            arrived.forget()
+            return reports
         except Exception as error:
             raise self._gave_up(level, self._reason_of(error)) from error
 

@@ -16,7 +16,23 @@ from pyspark.serializers import NoOpSerializer, pack_long
 from highwater.spark.worker.tasks import exhaust
 
 
-def exchanged(blocks: RDD[Any], partitions: int, homes: Any) -> RDD[Any]:
+class Exchanged(RDD[Any]):
+    """Blocks that have been exchanged."""
+
+    def __init__(self, arrived: Any, sent: Any, context: SparkContext) -> None:
+        super().__init__(arrived, context, NoOpSerializer())
+        self._shuffle = sent.rdd().dependencies().head().shuffleId()
+
+    def forget(self) -> None:
+        """Let executors remove what was sent. Spark itself does so some time after the driver's Java has collected
+        garbage, and until then a search keeps all that it has ever exchanged on their disks.
+        """
+        cleaner, blocking = cast("Any", self.ctx._jsc).sc().cleaner(), False
+        if cleaner.isDefined():
+            cleaner.get().doCleanupShuffle(self._shuffle, blocking)
+
+
+def exchanged(blocks: RDD[Any], partitions: int, homes: Any) -> Exchanged:
     """The blocks of each owner in a partition of their own.
 
     Args:
@@ -25,7 +41,7 @@ def exchanged(blocks: RDD[Any], partitions: int, homes: Any) -> RDD[Any]:
     """
     pairs = _by_owner(blocks, partitions)
     together = pairs if homes is None else pairs.union(homes)
-    return RDD(cast("Any", blocks.ctx._jvm).PythonRDD.valueOfPair(together), blocks.ctx, NoOpSerializer())
+    return Exchanged(cast("Any", blocks.ctx._jvm).PythonRDD.valueOfPair(together), pairs, blocks.ctx)
 
 
 def numbers_at_home(context: SparkContext, partitions: int, homes: Any) -> RDD[int]:

@@ -366,6 +366,19 @@ def test_a_python_worker_that_is_killed_changes_nothing(
     assert comparable(outcome) == comparable(breadth_first.explore(toys.last_corner()))
 
 
+def test_what_levels_have_exchanged_does_not_stay_on_disks(spark: Any, all_on_the_cluster: None) -> None:
+    of_executor = spark.sparkContext.parallelize([0], 1).map(lambda _: os.environ["SPARK_LOCAL_DIRS"]).collect()[0]
+
+    def sent() -> set[str]:
+        return {file.name for file in Path(of_executor).glob("*/shuffle_*")}
+
+    before, deadline = sent(), time.monotonic() + 60
+    assert len(explore(toys.last_corner, spark=spark, partitions=2).work) > 3
+    while sent() - before:  # executors remove it on the side
+        assert time.monotonic() < deadline, sent() - before
+        time.sleep(0.05)
+
+
 def test_spark_giving_up_is_one_error_that_suggests_resuming(
     spark: Any, all_on_the_cluster: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
