@@ -4,19 +4,22 @@ on KIP-320.
     python bench/on_spark.py --runs 3        # (3, 2, 2, 3): 9,985,570 states, every one stored, local[2]; ten minutes
     python bench/on_spark.py --small         # (3, 2, 2, 2): 737,794 states
     python bench/on_spark.py --huge --only-search --checkpoint FOLDER --rebuild   # (3, 3, 3, 3): 64,739,578 states
+    python bench/on_spark.py --bounds 3 2 2 4 --only-search --checkpoint FOLDER   # 113,065,123 states
     python bench/on_spark.py --symmetry      # one state in place of six
     python bench/on_spark.py --master spark://host:7077 --checkpoint /shared/folder
 
 `rivals_on_spark.py` says what the others do. All run in one session, in turn, after a warm-up that is not counted.
 Memory is what /proc says, sampled: the Python driver, its Java machine, and the largest sum over all Python workers (in
 local mode; memory-mapped files that are shared count for each of them). "One worker's own" is the most that one of them
-takes beside mapped files, which are libraries and visited sets.
+takes beside mapped files, which are libraries and visited sets. `--json FILE` adds the levels of each search to a file,
+which `level_loop.py --against FILE` compares with what it foresees.
 """
 
 from __future__ import annotations
 
 import argparse
 import functools
+import json
 import re
 import statistics
 import sys
@@ -31,7 +34,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import attrs
 import rivals_on_spark
-from usage import Usage
+from usage import Usage, processor_seconds_by_kind
 
 from highwater.claims.on_spark import system_of
 from highwater.explorer.partitioned.worker import PartitionWorker
@@ -119,21 +122,29 @@ class Bench:
         self.spark.sparkContext.addPyFile(rivals_on_spark.__file__)
 
     def search(self, sizes: tuple[int, ...], *, columns: bool = False) -> Run:
-        spark, seen = session(), list[Progress]()
+        spark, seen, used = session(), list[Progress](), [processor_seconds_by_kind()]
+        self.keep(bounds=sizes, master=self.how.master, partitions=self.how.partitions, began=load())
+
+        def note(progress: Progress) -> None:
+            seen.append(progress)
+            if progress.level_ended:
+                used.append(processor_seconds_by_kind())
+                taken = {kind: round(now - used[-2].get(kind, 0.0), 3) for kind, now in used[-1].items()}
+                self.keep(rows=progress.frontier, at=round(progress.seconds, 3), said=progress.more, **taken)
+
         units = PartitionWorker(recipe(sizes)(), symmetry=self.how.symmetry).units
         exchanging = rivals_on_spark.exchanging_columns(spark, units) if columns else nullcontext()
         folder = tempfile.TemporaryDirectory(dir=self.how.checkpoint) if self.how.checkpoint else nullcontext()
         with folder as parent:
             how = {"symmetry": self.how.symmetry, "keep_trees": self.how.keep_trees}
             checkpoint = f"{parent}/levels" if parent else None
-            options = SearchOptions(checkpoint=checkpoint, on_progress=seen.append, **how)
+            options = SearchOptions(checkpoint=checkpoint, on_progress=note, **how)
+            budget = Budget(memory=self.how.memory, max_states=self.how.max_states)
             with Usage() as usage, exchanging:
-                outcome = explore(
-                    recipe(sizes), Budget(memory=self.how.memory), options, spark=spark, partitions=self.how.partitions
-                )
+                outcome = explore(recipe(sizes), budget, options, spark=spark, partitions=self.how.partitions)
             if checkpoint and self.how.rebuild:
                 self.rebuild(sizes, Levels(checkpoint))
-        assert outcome.distinct_states == DISTINCT[sizes], outcome
+        assert outcome.distinct_states == DISTINCT.get(sizes, outcome.distinct_states) or budget.max_states, outcome
         ends = [progress for progress in seen if progress.level_ended]
         seconds = [
             after.seconds - before.seconds
@@ -145,6 +156,12 @@ class Bench:
             name, outcome.seconds, [end.frontier for end in ends], seconds, usage.processor, usage.processor_of,
             usage.most, shuffled, usage.most_of_its_own,
         )  # fmt: skip
+
+    def keep(self, **data: Any) -> None:
+        """Add a line to the file of levels, if there is one."""
+        if self.how.json:
+            with open(self.how.json, "a") as file:
+                file.write(json.dumps(data) + "\n")
 
     def rebuild(self, sizes: tuple[int, ...], levels: Levels) -> None:
         """Make the visited set of one partition anew from its levels, in this process, as after an executor is lost:
@@ -215,6 +232,10 @@ def main() -> None:
     parser.add_argument(
         "--only-search", action="store_true", help="without the plain pipeline and the exchange of columns"
     )
+    parser.add_argument("--bounds", type=int, nargs=4, help="brokers, log length, records and the last leader epoch")
+    parser.add_argument("--max-states", type=int, help="end after the level with which more are stored")
+    parser.add_argument("--json", help="a file to which the levels of each search are added")
+    parser.add_argument("--alone", action="store_true", help="without the local engine, too")
     parser.add_argument("--huge", action="store_true", help="the largest bounds, for --only-search")
     parser.add_argument(
         "--rebuild", action="store_true", help="make one visited set anew from the levels, which --checkpoint keeps"
@@ -222,19 +243,22 @@ def main() -> None:
     parser.add_argument("--conf", action="append", default=[], help="a setting of Spark's, KEY=VALUE")
     arguments = parser.parse_args()
     sizes, bench = SMALL if arguments.small else HUGE if arguments.huge else LARGE, Bench(arguments)
+    sizes = tuple(arguments.bounds or sizes)
     rows_worth_a_job, spark_explore.ROWS_WORTH_A_JOB = spark_explore.ROWS_WORTH_A_JOB, FEWEST_ROWS
+    kept, arguments.json = arguments.json, None
     warm_up(bench, only_search=arguments.only_search)
+    arguments.json = kept
     if not arguments.small:
         spark_explore.ROWS_WORTH_A_JOB = rows_worth_a_job
     layout = PartitionWorker(recipe(sizes)(), symmetry=arguments.symmetry).layout
-    print(f"KIP-320 {sizes}: {DISTINCT[sizes]:,} states of {layout.bits} bits; {arguments.master}")
+    print(f"KIP-320 {sizes}: {DISTINCT.get(sizes, 0):,} states of {layout.bits} bits; {arguments.master}")
     for number in range(arguments.runs):
         print(f"\nrun {number + 1} begins {load()}\n\n{HEAD}", flush=True)
         found = []
         for run in (
             lambda: bench.search(sizes),
             *([] if arguments.only_search else [lambda: bench.search(sizes, columns=True), lambda: bench.plain(sizes)]),
-            lambda: bench.local(sizes),
+            *([] if arguments.alone else [lambda: bench.local(sizes)]),
         ):
             found.append(run())
             print(found[-1], flush=True)
