@@ -63,8 +63,8 @@ def test_there_are_questions_of_each_kind_in_words_of_their_own() -> None:
 
 def test_words_are_for_actions_bounds_and_properties_that_there_are() -> None:
     models = (MODELS[name] for name in ("kraft", "partition", "controller"))
-    definitions = [each.define(next(iter(each.presets.values()))) for each in models]
-    actions = {action.name for each in definitions for action in each.actions} | {"elect_uncleanly"}
+    definitions = [each.define(protocol) for each in models for protocol in each.presets.values()]
+    actions = {action.name for each in definitions for action in each.actions}
     assert DEEDS.keys() <= actions
     bounds = {field.name for each in definitions for field in attrs.fields(each.bounds)}
     assert COUNTED.keys() <= bounds
