@@ -7,6 +7,7 @@ on KIP-320.
     python bench/on_spark.py --bounds 3 2 2 4 --only-search --checkpoint FOLDER   # 113,065,123 states
     python bench/on_spark.py --symmetry      # one state in place of six
     python bench/on_spark.py --master spark://host:7077 --checkpoint /shared/folder
+    python bench/on_spark.py --only-search --memory 32    # visited in windows of up to 32 MiB
 
 `rivals_on_spark.py` says what the others do. All run in one session, in turn, after a warm-up that is not counted.
 Memory is what /proc says, sampled: the Python driver, its Java machine, and the largest sum over all Python workers (in
@@ -44,6 +45,7 @@ from highwater.spark.driver import explore as spark_explore
 from highwater.spark.driver.explore import explore
 from highwater.spark.driver.session import session
 from highwater.spark.levels import Levels
+from highwater.spark.standalone import Standalone
 from highwater.spark.worker.shard import Shard, digests_of
 
 BOUNDS = ("brokers", "log_length_max", "records_max", "leader_epoch_max")
@@ -151,7 +153,8 @@ class Bench:
             for before, after in zip([attrs.evolve(ends[0], seconds=0.0), *ends], ends, strict=False)
         ]
         shuffled = sum(map(shuffled_in, (progress.more for progress in ends)))
-        name = "search, exchanging columns" if columns else "search"
+        windows = re.search(r"(\d+) windows", ends[-1].more)
+        name = f"search{', exchanging columns' if columns else f', {windows[0]}' if windows else ''}"
         return Run(
             name, outcome.seconds, [end.frontier for end in ends], seconds, usage.processor, usage.processor_of,
             usage.most, shuffled, usage.most_of_its_own,
@@ -241,7 +244,23 @@ def main() -> None:
         "--rebuild", action="store_true", help="make one visited set anew from the levels, which --checkpoint keeps"
     )
     parser.add_argument("--conf", action="append", default=[], help="a setting of Spark's, KEY=VALUE")
+    parser.add_argument("--standalone", type=int, metavar="N", help="on a cluster of N workers of a core, started here")
     arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="highwater-cluster-") as folder:
+        cluster = Standalone(Path(folder))
+        try:
+            if arguments.standalone:
+                cluster.start_master()
+                for number in range(arguments.standalone):
+                    cluster.start_worker(f"worker-{number}")
+                arguments.master, arguments.checkpoint = cluster.url, folder
+            compare(arguments)
+        finally:
+            cluster.end()
+
+
+def compare(arguments: argparse.Namespace) -> None:
+    """Run all in turn, and print what each took."""
     sizes, bench = SMALL if arguments.small else HUGE if arguments.huge else LARGE, Bench(arguments)
     sizes = tuple(arguments.bounds or sizes)
     rows_worth_a_job, spark_explore.ROWS_WORTH_A_JOB = spark_explore.ROWS_WORTH_A_JOB, FEWEST_ROWS

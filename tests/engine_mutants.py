@@ -1139,8 +1139,8 @@ DEFECTS: tuple[Defect, ...] = (
     Defect(
         "a window does not know the states that its partition had before there were so many windows",
         "levels.py",
-        "file.partition == partition // parts",
-        "file.partition == partition",
+        "self._by_partition.get(partition // parts, [])",
+        "self._by_partition.get(partition, [])",
         (WINDOWS,),
         "spark",
     ),

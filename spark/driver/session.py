@@ -39,25 +39,21 @@ SETTINGS = {
     "spark.sql.execution.arrow.maxRecordsPerBatch": "32",
 }
 # Settings that only a new Spark application takes; spark-submit --conf and spark-defaults.conf override each.
+# The driver's Java lives for minutes, so its best compiler and its concurrent collector would take more time than they
+# save. Python workers keep the memory of blocks that they free (glibc's malloc): the kernel would clear its pages each
+# time.
 LOGGING = Path(__file__).with_name("log4j2.properties").as_uri()
 DEFAULTS = {
     "spark.driver.memory": "2g",
     "spark.python.unix.domain.socket.enabled": "true",
-    "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={LOGGING}",
+    "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={LOGGING} -XX:TieredStopAtLevel=1 -XX:+UseParallelGC",
     "spark.ui.showConsoleProgress": "false",
     "spark.shuffle.reduceLocality.enabled": "false",
-}
-# More of them where one Java machine is driver and executor. It lives for minutes and moves blocks of a megabyte, so
-# Java's best compiler, its concurrent collector, compression and checksums would take more time than they save.
-# Python workers keep the memory of blocks that they free (glibc's malloc): the kernel would clear its pages each time.
-IN_ONE_PROCESS = {
-    "spark.driver.extraJavaOptions": f"{DEFAULTS['spark.driver.extraJavaOptions']} "
-    "-XX:TieredStopAtLevel=1 -XX:+UseParallelGC",
-    "spark.shuffle.compress": "false",
-    "spark.shuffle.checksum.enabled": "false",
     "spark.executorEnv.MALLOC_MMAP_THRESHOLD_": str(1 << 30),
     "spark.executorEnv.MALLOC_TRIM_THRESHOLD_": str(1 << 30),
 }
+# More of them where one Java machine is driver and executor: blocks of a megabyte do not leave its disk and memory.
+IN_ONE_PROCESS = {"spark.shuffle.compress": "false", "spark.shuffle.checksum.enabled": "false"}
 # Settings of every application, that of spark-submit too: Python workers import nothing from the folder in which they
 # run, and Arrow takes memory from the system's allocator, as its own one begins with a GiB of address space. A task
 # that sends writes one file: up to 200 partitions, Spark would have it open one for each of them, a millisecond a file.

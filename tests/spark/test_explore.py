@@ -12,7 +12,8 @@ import time
 import urllib.request
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import attrs
 import promises
@@ -34,7 +35,7 @@ from highwater.spark.driver.explore import explore
 from highwater.spark.driver.session import ClusterError, reason_with_setting
 from highwater.spark.driver.windows import windows_for
 from highwater.spark.levels import Level, LevelFile, Levels
-from highwater.spark.worker import inbox
+from highwater.spark.worker import inbox, tasks
 from highwater.spark.worker.tasks import DamagedBlock, admit_task, expand_task, received, sent
 from tests.multiset import cloakroom
 
@@ -145,6 +146,16 @@ def test_windows_are_as_many_as_the_visited_set_needs_and_never_fewer() -> None:
     assert windows_for(levels(600, 1200), 2, 4) == 256
     with pytest.raises(ClusterError, match="raise --memory"):
         windows_for(levels(600, 1200), 2, 3)
+
+
+@pytest.mark.parametrize(("sharers", "limit", "room"), [(2, None, 2000), (None, None, 1000), (2, 4000, 1000)])
+def test_by_default_tasks_share_half_of_their_machine(
+    monkeypatch: pytest.MonkeyPatch, sharers: int | None, limit: int | None, room: int
+) -> None:
+    monkeypatch.setattr(tasks, "machine_memory", lambda: 8000)
+    monkeypatch.setattr(tasks, "address_limit", lambda: limit)
+    monkeypatch.setattr(os, "cpu_count", lambda: 4)
+    assert tasks.room_of(cast("Any", SimpleNamespace(sharers=sharers))) == room
 
 
 def test_levels_of_many_files_are_those_of_one(
