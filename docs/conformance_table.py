@@ -32,7 +32,6 @@ ROOT = Path(__file__).parents[1]
 KEPT = ROOT / "docs" / "conformance.json"
 PARTS = ("rows", "mutations", "further", "page")
 UNASKED = ("rows", "mutations")
-MATTERING = {Judgement.CONTRADICTED.value, Judgement.AGREES.value}
 RELEASES = (
     ("3.5.1", "kafka-3.5"),
     ("3.6.2", "kafka-3.6"),
@@ -162,10 +161,11 @@ NOT_TOLD = {
 """Changed rules that are not contradicted, and why no claim can tell."""
 HEAD = """# What running Kafka says
 
-Written by `python docs/conformance_table.py`; [conform.md](conform.md) says what is executed and
-compared. Each claim is taken under the preset of the release. "Agrees" means that every reachable
-path of every mapped action was executed, and that both sides were the same after each step. A run
-ends at its first divergence, so that paths behind one are not executed.
+Written by `python docs/conformance_table.py`, which keeps in `conformance.json` what it found;
+[conform.md](conform.md) says what is executed and compared. Each claim is taken under the preset of
+the release. "Agrees" means that every reachable path of every mapped action was executed, and that
+both sides were the same after each step. A run ends at its first divergence, so that paths behind
+one are not executed.
 
 """
 TABLE = "| claim | Kafka | preset | paths executed | steps | verdict |\n|---|---|---|---|---|---|\n"
@@ -269,28 +269,38 @@ def contradicted(found: dict[str, Found]) -> str:
     said_how = (
         "Each rule of the release's preset is set to its other values in turn, as `highwater conform --mutate` does. A "
         "changed rule counts as contradicted if one claim of the release's rows contradicts it, and as not "
-        "contradicted if steps of a claim depend on it and all claims agree all the same. A dot is the release's own "
-        "rule."
+        "contradicted if steps of a claim depend on it and all claims agree all the same. A claim counts as "
+        "tried once all rules were that no other one has contradicted. A dot is the release's own rule, and open is "
+        "what claims that are not tried yet may contradict."
     )
     lines = ["", "## Which changed rules running code contradicts", "", textwrap.fill(said_how, 100), ""]
     lines += [
-        "| Kafka | contradicted | of those that steps depend on | no effect | not expressible |",
-        "|---|---|---|---|---|",
+        "| Kafka | contradicted | of those that steps depend on | no effect | not expressible | claims tried |",
+        "|---|---|---|---|---|---|",
     ]
     for release, judgements in of.items():
+        tried = f"{len(found[release]['tried'])} of {len(found[release]['rows'])}"
         count = Counter(Judgement(judgement) for judgement, _ in judgements.values())
         depend = count[Judgement.CONTRADICTED] + count[Judgement.AGREES]
         score = f"{depend}, {100 * count[Judgement.CONTRADICTED] // max(1, depend)}%"
         others = f"{count[Judgement.NO_EFFECT]} | {count[Judgement.NOT_EXPRESSIBLE]}"
-        lines.append(f"| {release} | {count[Judgement.CONTRADICTED]} | {score} | {others} |")
+        lines.append(f"| {release} | {count[Judgement.CONTRADICTED]} | {score} | {others} | {tried} |")
     lines += ["", f"| changed rule | {' | '.join(of)} |", f"|---|{'---|' * len(of)}"]
     keys = sorted({key for judgements in of.values() for key in judgements})
-    cells = {key: [judgements.get(key, ["·"])[0] for judgements in of.values()] for key in keys}
-    lines += [f"| `{key}` | {' | '.join(cells[key])} |" for key in keys if not MATTERING.isdisjoint(cells[key])]
-    agree = [key for key in keys if Judgement.AGREES.value in cells[key]]
+    agree = [key for key in keys if any(each.get(key, [""])[0] == Judgement.AGREES.value for each in of.values())]
+    cells = {key: [_cell(found[release], key) for release in of] for key in keys}
+    shown = [key for key in keys if key in agree or Judgement.CONTRADICTED.value in cells[key]]
+    lines += [f"| `{key}` | {' | '.join(cells[key])} |" for key in shown]
     why = [f"- `{key}`: {NOT_TOLD.get(key, 'not explained yet.')}" for key in agree]
     listed = ["", "Why no claim contradicts some of them:", "", *(_filled(each) for each in why)] if why else []
     return "\n".join([*lines, *listed, ""])
+
+
+def _cell(found: Found, key: str) -> str:
+    """What is known of a changed rule; before all claims are tried, only a contradiction is."""
+    judgement: str = found["mutations"].get(key, ["·"])[0]
+    may_change = judgement in (Judgement.AGREES.value, Judgement.NO_EFFECT.value)
+    return "open" if may_change and len(found["tried"]) < len(found["rows"]) else judgement
 
 
 def _filled(line: str) -> str:
