@@ -26,7 +26,7 @@ SHUTDOWNS = {"controlled_shutdowns": 1, "leader_moves": 1, "leader_epoch_max": 2
 
 SHOWN: dict[str, Any] = {
     "leader": 0, "leaderEpoch": 0, "partitionEpoch": 0, "replicas": [0, 1], "isr": [0, 1], "elr": [],
-    "lastKnownElr": [], "registrations": [["active", 0], ["active", 0]],
+    "lastKnownElr": [], "removing": [], "registrations": [["active", 0], ["active", 0]],
 }  # fmt: skip
 
 
@@ -40,6 +40,7 @@ SHOWN: dict[str, Any] = {
         ("isr", [0], "ISR"),
         ("elr", [1], "ELR"),
         ("lastKnownElr", [1], "last known leader"),
+        ("removing", [1], "replicas to be removed"),
         ("registrations", [["fenced", 0], ["active", 0]], "broker b0 standing"),
         ("registrations", [["active", 0], ["active", 1]], "broker b1 epoch"),
         ("elects", 1, "election due"),
