@@ -1375,9 +1375,17 @@ DEFECTS: tuple[Defect, ...] = (
     Defect(
         "a known counterexample need not violate",
         "claims/counterexamples.py",
-        "            not judge_end(system, each, before, state)\n",
+        "            not judge_end(system, _watched(each, settings), before, state)\n",
         "            True\n",
         (f"{REPAIR}::test_the_property_is_the_one_of_the_changed_protocol",),
+        "src/highwater",
+    ),
+    Defect(
+        "a known counterexample stays one whatever rules it reads",
+        "claims/counterexamples.py",
+        "return self.made_of == made_of and all(of(self.spec) == of(spec) for of in map(attrgetter, self.read))",
+        "return self.made_of == made_of",
+        (f"{REPAIR}::test_a_counterexample_is_executed_again_only_where_a_rule_that_it_reads_is_another",),
         "src/highwater",
     ),
     Defect(
