@@ -46,12 +46,15 @@ LOGGING = Path(__file__).with_name("log4j2.properties").as_uri()
 DEFAULTS = {
     "spark.driver.memory": "2g",
     "spark.python.unix.domain.socket.enabled": "true",
-    "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={LOGGING} -XX:TieredStopAtLevel=1 -XX:+UseParallelGC",
+    "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={LOGGING} -XX:TieredStopAtLevel=1",
     "spark.ui.showConsoleProgress": "false",
     "spark.shuffle.reduceLocality.enabled": "false",
     "spark.executorEnv.MALLOC_MMAP_THRESHOLD_": str(1 << 30),
     "spark.executorEnv.MALLOC_TRIM_THRESHOLD_": str(1 << 30),
 }
+COLLECTOR = "-XX:+UseParallelGC"
+OF_JAVA = ("JDK_JAVA_OPTIONS", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "SPARK_SUBMIT_OPTS")
+"""Variables by which a user gives options to every Java machine."""
 # More of them where one Java machine is driver and executor: blocks of a megabyte do not leave its disk and memory.
 IN_ONE_PROCESS = {"spark.shuffle.compress": "false", "spark.shuffle.checksum.enabled": "false"}
 # Settings of every application, that of spark-submit too: Python workers import nothing from the folder in which they
@@ -128,12 +131,12 @@ def _start(master: str | None, name: str, more: dict[str, str], on_waiting: Call
         master = master or os.environ.get("SPARK_MASTER") or "local[*]"
         refuse_unless_reached(master)
         master = with_attempts(master)
-        defaults = DEFAULTS
+        defaults = DEFAULTS | _collector()
         # on the executors, too, highwater is in this environment
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         if master.startswith("local"):  # works on machines that do not know their own name
             own_address = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
-            defaults = DEFAULTS | IN_ONE_PROCESS | own_address
+            defaults |= IN_ONE_PROCESS | own_address
             os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
         settings = defaults | settings
     elif master is None:
@@ -155,6 +158,13 @@ def _start(master: str | None, name: str, more: dict[str, str], on_waiting: Call
     except Py4JError as error:
         reason = "no master answers there" if "stopped SparkContext" in str(error) else reason_of(error)
         raise ClusterError(f"Spark does not start on {master}: {reason}") from error
+
+
+def _collector() -> dict[str, str]:
+    """The collector of the driver's Java, unless the user has chosen one: Java does not start with two."""
+    given = " ".join(os.environ.get(name, "") for name in OF_JAVA)
+    options = "spark.driver.extraJavaOptions"
+    return {} if re.search(r"-XX:\+Use\w+GC\b", given) else {options: f"{DEFAULTS[options]} {COLLECTOR}"}
 
 
 def _with_wheels(found: SparkSession) -> SparkSession:

@@ -102,6 +102,16 @@ def test_on_one_machine_too_a_task_is_attempted_again(given: str, known: str) ->
     assert session.with_attempts(given) == known
 
 
+@pytest.mark.parametrize("variable", session.OF_JAVA)
+def test_a_collector_that_the_user_has_chosen_is_the_only_one(variable: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for each in session.OF_JAVA:
+        monkeypatch.delenv(each, raising=False)
+    (own,) = session._collector().values()
+    assert session.COLLECTOR in own and session.DEFAULTS["spark.driver.extraJavaOptions"] in own
+    monkeypatch.setenv(variable, "-Xmx1g -XX:+UseSerialGC")
+    assert session._collector() == {}
+
+
 def test_a_long_error_is_cut_to_the_line_with_its_cause() -> None:
     text = """Job aborted
 An exception was thrown from the Python worker:
