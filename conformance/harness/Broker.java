@@ -205,7 +205,8 @@ final class Broker {
 
     /**
      * Begin anew: the broker runs and knows of no partition. A log that is there is emptied, which costs less than to make one; unless the
-     * topic's configuration, which a log reads when it is made, has changed.
+     * topic's configuration, which a log reads when it is made, has changed, or records were deleted from its start: look-ups by timestamp
+     * in a log of 3.5 begin where it began once, until it is made anew.
      */
     void reset(boolean reconfigured, int fetchRecords) {
         this.fetchRecords = fetchRecords;
@@ -218,7 +219,7 @@ final class Broker {
         requests.reset();
         moving.reset(logManager);
         Object log = Scala.unwrap(Reflect.call(logManager, "getLog", TOPIC_PARTITION, false));
-        if (log != null && reconfigured)
+        if (log != null && (reconfigured || lookUpsBegin(log) != 0))
             deleteLog(false);
         else if (log != null)
             Reflect.call(log, "truncateTo", 0L);
@@ -227,6 +228,10 @@ final class Broker {
         if (checkpoint != 0 || leftBehind)
             writeNoCheckpoint();
         proposals.clear();
+    }
+
+    private static long lookUpsBegin(Object log) {
+        return (Long) Reflect.call(log, Reflect.has(log.getClass(), "localLogStartOffset") ? "localLogStartOffset" : "logStartOffset");
     }
 
     /** What comes in turn begins with the first. */
