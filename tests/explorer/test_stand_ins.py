@@ -199,6 +199,7 @@ def runs(process: str) -> bool:
         return False
 
 
+@pytest.mark.xdist_group("x86-64-v2")  # all keep one kernel in one folder
 @pytest.mark.parametrize(
     ("end", "goes_on"), [("kill", False), ("interrupt", False), ("return", True), ("fork", True), ("exit", True)]
 )
