@@ -82,7 +82,7 @@ def _printed(asked: _Asked) -> list[str]:
     """
     leadership = asked.leadership
     isr = () if leadership is None else sorted(leadership.isr)
-    recovering = asked.real["told"] if leadership is None else leadership.recovering
+    recovering = asked.real["recovering"] if leadership is None else leadership.recovering
     return [",".join(map(str, isr)), "RECOVERING" if recovering else "RECOVERED"]
 
 

@@ -85,7 +85,7 @@ final class Broker {
     private int refusals;
     private int newest;
     /** Whether the newest metadata say that the leader has to recover from an unclean election. */
-    private boolean told;
+    private boolean recovering;
     private Object heard;
     private static Broker measured;
     boolean up;
@@ -503,7 +503,7 @@ final class Broker {
         boolean stray = learned == null && !state.replicas.contains(id) && anyLog() != null;
         Kafka.Change change = Kafka.change(learned, state, key, brokers);
         learned = change;
-        told = state.partitionEpoch < newest ? told : state.recovering;
+        recovering = state.partitionEpoch < newest ? recovering : state.recovering;
         newest = Math.max(newest, state.partitionEpoch);
         follower.prepare(state.leader);
         if (moving.ahead)
@@ -698,7 +698,7 @@ final class Broker {
             ofPartition(seen);
             seen.put("heard", heard);
             seen.put("newest", newest);
-            seen.put("told", told);
+            seen.put("recovering", recovering);
         }
         seen.put("fetch", follower.shown());
         seen.put("answers", requests.answers());

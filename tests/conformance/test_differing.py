@@ -52,7 +52,7 @@ def test_each_run_that_tells_two_rules_apart_has_a_step_that_differs(claim: Clai
     assert {theirs.system.actions[run.moves[-1].number].of.name for run in runs[:1]} == {"propose_shrink"}
 
 
-def test_a_rule_that_refuses_a_step_is_told_by_trying_it(claim: Claim) -> None:
+def test_a_rule_that_refuses_a_step_is_found_by_trying_it(claim: Claim) -> None:
     spec = claim(isr_shrinks=1, protocol={"shrink_spares_caught_up": False})
     change = next(each for each in changes_of(spec) if each.key == "shrink_spares_caught_up=true")
     ours, theirs = paths_of(spec, Wanted()), changed(spec, change)
@@ -61,7 +61,7 @@ def test_a_rule_that_refuses_a_step_is_told_by_trying_it(claim: Claim) -> None:
     assert ours.system.actions[first.number].of.name == "propose_shrink"
 
 
-def test_a_rule_about_what_is_remembered_is_told_by_a_step_that_is_refused_later(claim: Claim) -> None:
+def test_a_rule_about_what_is_remembered_is_found_by_a_step_that_is_refused_later(claim: Claim) -> None:
     spec = claim(isr_shrinks=1, spurious_fences=1)
     change = next(each for each in changes_of(spec) if each.key == "metadata_end_proposals=false")
     ours, theirs = paths_of(spec, Wanted()), changed(spec, change)

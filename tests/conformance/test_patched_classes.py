@@ -92,7 +92,7 @@ PATCHES = {
         f"$_ = $proceed($1, $2, $3, $4, $5, {RECOVERY}.RECOVERED);", RECOVERS, "learn_leadership", "answer to printed",
         {"unclean_election": True},
     ),
-    "a leader that is reassigned away is not told": Patch(
+    "a leader that is reassigned away gets another answer": Patch(
         CONTROLLER, "alterPartition", "leader", "$_ = -2;", REMOVES, "complete_removal", "answer"
     ),
     "a reassignment takes the leader away before others are in sync": Patch(

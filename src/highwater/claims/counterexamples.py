@@ -36,12 +36,15 @@ class KnownCounterexamples:
         """
         try:
             made_of = _made_of(spec)
+        except RAISED:
+            return ""  # a search says what is wrong
+        try:
             for place, known in enumerate(self._known):
                 if known.is_one_under(spec, made_of):
                     self._known.insert(0, self._known.pop(place))
                     return known.words
-        except (ModelError, *RAISED):
-            pass  # a search says what is wrong
+        except ModelError:
+            pass  # the same
         return ""
 
 
@@ -119,7 +122,7 @@ class _Known:
         settings.begin()
         is_one = self._is_one_of(spec.system(), settings)
         read = settings.begin()
-        if read is not None:
+        if read is not None and not spec.file.refines:  # what a refinement reads of the other model is not known
             self.executed.append(_Executed(spec, made_of, read, is_one))
         return is_one
 
