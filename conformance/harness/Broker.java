@@ -64,6 +64,12 @@ final class Broker {
 
     static final TopicPartition TOPIC_PARTITION = new TopicPartition("t", 0);
     static final Uuid TOPIC_ID = new Uuid(2, 1);
+    static {
+        // nobody looks at the metrics from outside, and to register each takes longer than to make it
+        Reflect.call(Reflect.constant(Reflect.type("org.apache.kafka.server.metrics.KafkaYammerMetrics"), "INSTANCE"), "configure",
+            Map.of("metrics.jmx.exclude", ".*"));
+    }
+
     private static final Object NEVER = Reflect.proxy(ScheduledFuture.class, (name, arguments) -> null);
 
     final int id;
@@ -390,12 +396,11 @@ final class Broker {
     private Object makeReplicaManager() {
         Constructor<?> longest = Reflect.longest(REPLICA_MANAGER);
         Class<?>[] types = Reflect.types(longest);
-        java.lang.reflect.Type[] generic = longest.getGenericParameterTypes();
+        String[] names = Reflect.typeNames(longest);
         Object[] arguments = new Object[types.length];
         for (int number = 0; number < types.length; number++) {
-            Class<?> type = types[number];
-            boolean purgatory = generic[number].getTypeName().contains("DelayedOperationPurgatory");
-            arguments[number] = purgatory ? scala.Option.apply(requests.purgatory()) : forReplicaManager(type);
+            boolean purgatory = names[number].contains("DelayedOperationPurgatory");
+            arguments[number] = purgatory ? scala.Option.apply(requests.purgatory(names[number])) : forReplicaManager(types[number]);
         }
         return Reflect.make(longest, arguments);
     }

@@ -1,15 +1,19 @@
+import java.lang.reflect.AccessibleObject;
 import java.lang.reflect.Constructor;
 import java.lang.reflect.Executable;
 import java.lang.reflect.Field;
 import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Member;
 import java.lang.reflect.Method;
 import java.lang.reflect.Proxy;
+import java.lang.reflect.Type;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicReferenceArray;
 import java.util.function.BiFunction;
 import java.util.function.Function;
 import java.util.stream.Collectors;
@@ -25,11 +29,31 @@ final class Reflect {
 
     private static final Map<String, Class<?>> CLASSES = new ConcurrentHashMap<>();
 
-    /** What was looked up in a class: Java copies what it is asked for, and searches all of it each time. */
+    /** A method, a field, or an accessor of a class that was looked up, and others whose names have the same place. */
+    private static final class Found {
+        final Class<?> type;
+        final String name;
+        final int kind;
+        final Object member;
+        final Found next;
+
+        Found(Class<?> type, String name, int kind, Object member, Found next) {
+            this.type = type;
+            this.name = name;
+            this.kind = kind;
+            this.member = member;
+            this.next = next;
+        }
+    }
+
+    private static final int PLACES = 1 << 12;
+    private static final AtomicReferenceArray<Found> FOUND = new AtomicReferenceArray<>(PLACES);
+
+    /** Beside methods, whose kind is the number of their arguments. */
+    private static final int FIELD = -1, ACCESSOR = -2, FEWEST = -3, OWN = -4;
+
+    /** What else was looked up in a class: Java copies what it is asked for, and searches all of it each time. */
     private static final class Known {
-        final Map<String, Method[]> methods = new ConcurrentHashMap<>();
-        final Map<String, Field> fields = new ConcurrentHashMap<>();
-        final Map<String, Object> accessors = new ConcurrentHashMap<>();
         final Map<String, Object> constants = new ConcurrentHashMap<>();
         final Map<List<Class<?>>, Optional<Constructor<?>>> constructors = new ConcurrentHashMap<>();
         volatile Set<String> declared;
@@ -37,6 +61,7 @@ final class Reflect {
     }
 
     private static final Map<Executable, Class<?>[]> TYPES = new ConcurrentHashMap<>();
+    private static final Map<Executable, String[]> TYPE_NAMES = new ConcurrentHashMap<>();
 
     private static final ClassValue<Known> KNOWN = new ClassValue<>() {
         @Override
@@ -81,7 +106,7 @@ final class Reflect {
     /** Call the first of these methods without arguments that exists. */
     static Object callFirst(Object target, String... names) {
         for (String name : names)
-            if (find(target.getClass(), name, 0) != null)
+            if (known(target.getClass(), name, 0) != null || find(target.getClass(), name, 0) != null)
                 return call(target, name);
         throw new Missing("no method " + String.join(" or ", names) + " in " + target.getClass().getName());
     }
@@ -108,17 +133,26 @@ final class Reflect {
 
     /** A method of a class or of one of its ancestors, private ones included. */
     static Method method(Class<?> type, String name, int arguments) {
-        Map<String, Method[]> methods = KNOWN.get(type).methods;
-        Method[] byCount = methods.get(name);
-        if (byCount != null && arguments < byCount.length && byCount[arguments] != null)
-            return byCount[arguments];
+        Object known = known(type, name, arguments);
+        if (known != null)
+            return (Method) known;
         Method found = find(type, name, arguments);
         if (found == null)
             throw new Missing("no method " + name + " with " + arguments + " arguments in " + type.getName());
+        return keep(type, name, arguments, found);
+    }
+
+    /** Each name has its place, and few classes have methods of one name: to find one again costs a comparison or two. */
+    private static Object known(Class<?> type, String name, int kind) {
+        for (Found each = FOUND.get(name.hashCode() & PLACES - 1); each != null; each = each.next)
+            if (each.type == type && each.kind == kind && each.name.equals(name))
+                return each.member;
+        return null;
+    }
+
+    private static <T extends AccessibleObject & Member> T keep(Class<?> type, String name, int kind, T found) {
         found.setAccessible(true);
-        byCount = byCount == null ? new Method[arguments + 1] : Arrays.copyOf(byCount, Math.max(byCount.length, arguments + 1));
-        byCount[arguments] = found;
-        methods.put(name, byCount);
+        FOUND.updateAndGet(name.hashCode() & PLACES - 1, next -> new Found(type, name, kind, found, next));
         return found;
     }
 
@@ -135,33 +169,37 @@ final class Reflect {
 
     /** The public method of this name with the fewest arguments: a release may have added some. */
     static Method byName(Class<?> type, String name) {
-        return KNOWN.get(type).methods.computeIfAbsent(name + "/fewest", key -> {
-            Method found = null;
-            for (Method each : type.getMethods())
-                if (each.getName().equals(name) && !each.isBridge() && (found == null || each.getParameterCount() < found.getParameterCount()))
-                    found = each;
-            if (found == null)
-                throw new Missing("no method " + name + " in " + type.getName());
-            found.setAccessible(true);
-            return new Method[] {found};
-        })[0];
+        Object known = known(type, name, FEWEST);
+        if (known != null)
+            return (Method) known;
+        Method found = null;
+        for (Method each : type.getMethods())
+            if (each.getName().equals(name) && !each.isBridge() && (found == null || each.getParameterCount() < found.getParameterCount()))
+                found = each;
+        if (found == null)
+            throw new Missing("no method " + name + " in " + type.getName());
+        return keep(type, name, FEWEST, found);
     }
 
     /** The method of this name that a class itself has, with whatever parameters. */
     static Method own(Class<?> type, String name) {
-        return KNOWN.get(type).methods.computeIfAbsent(name + "/declared", key -> {
-            for (Method each : type.getDeclaredMethods())
-                if (each.getName().equals(name)) {
-                    each.setAccessible(true);
-                    return new Method[] {each};
-                }
-            throw new Missing("no " + type.getSimpleName() + "#" + name);
-        })[0];
+        Object known = known(type, name, OWN);
+        if (known != null)
+            return (Method) known;
+        for (Method each : type.getDeclaredMethods())
+            if (each.getName().equals(name))
+                return keep(type, name, OWN, each);
+        throw new Missing("no " + type.getSimpleName() + "#" + name);
     }
 
     /** The types of the parameters. */
     static Class<?>[] types(Executable of) {
         return TYPES.computeIfAbsent(of, Executable::getParameterTypes);
+    }
+
+    /** The types of the parameters with their own parameters, by name. */
+    static String[] typeNames(Executable of) {
+        return TYPE_NAMES.computeIfAbsent(of, key -> Arrays.stream(key.getGenericParameterTypes()).map(Type::getTypeName).toArray(String[]::new));
     }
 
     /** Arguments by the types of the parameters, in their order. */
@@ -223,15 +261,14 @@ final class Reflect {
     }
 
     static Field field(Class<?> type, String name) {
-        return KNOWN.get(type).fields.computeIfAbsent(name, key -> declared(type, key));
+        Object known = known(type, name, FIELD);
+        return known == null ? keep(type, name, FIELD, declared(type, name)) : (Field) known;
     }
 
     private static Field declared(Class<?> type, String name) {
         for (Class<?> at = type; at != null; at = at.getSuperclass()) {
             try {
-                Field found = at.getDeclaredField(name);
-                found.setAccessible(true);
-                return found;
+                return at.getDeclaredField(name);
             } catch (NoSuchFieldException e) {
                 // an ancestor may have it
             }
@@ -249,7 +286,9 @@ final class Reflect {
 
     /** What a public field or an accessor without arguments gives: classes became records over the releases. */
     static Object get(Object target, String name) {
-        Object accessor = KNOWN.get(target.getClass()).accessors.computeIfAbsent(name, key -> accessor(target.getClass(), key));
+        Object accessor = known(target.getClass(), name, ACCESSOR);
+        if (accessor == null)
+            accessor = accessor(target.getClass(), name);
         if (accessor instanceof Method)
             return invoke(target, (Method) accessor);
         try {
@@ -261,9 +300,9 @@ final class Reflect {
 
     private static Object accessor(Class<?> type, String name) {
         try {
-            return type.getField(name);
+            return keep(type, name, ACCESSOR, type.getField(name));
         } catch (NoSuchFieldException e) {
-            return method(type, name, 0);
+            return keep(type, name, ACCESSOR, method(type, name, 0));
         }
     }
 

@@ -1,5 +1,4 @@
 import java.lang.reflect.Method;
-import java.lang.reflect.Type;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
@@ -26,6 +25,9 @@ final class Requests {
     private static final Map<Class<?>, Object> UNTHROTTLED = new HashMap<>();
     private static final Map<Class<?>, Method> NO_CACHING = new HashMap<>();
 
+    private static final List<String> WAITED_IN = List.of("DelayedProduce", "DelayedFetch", "DelayedDeleteRecords");
+    private static final Map<String, Object> EMPTY = new HashMap<>();
+
     private final List<Object> purgatories = new ArrayList<>();
     private Object last;
 
@@ -39,10 +41,18 @@ final class Requests {
     boolean committed;
     private long offset;
 
-    /** A purgatory of the ReplicaManager that is about to be made. */
-    Object purgatory() {
+    /** A purgatory of the ReplicaManager that is about to be made, by the name of its type. One in which nothing waits is all brokers'. */
+    Object purgatory(String name) {
+        if (WAITED_IN.stream().noneMatch(name::contains))
+            return EMPTY.computeIfAbsent(name, key -> made());
+        Object made = made();
+        purgatories.add(made);
+        return made;
+    }
+
+    private Object made() {
         boolean[] reaper = {true};
-        Object made = Reflect.construct(PURGATORY, type -> {
+        return Reflect.construct(PURGATORY, type -> {
             if (type == boolean.class) {
                 boolean timer = !reaper[0];
                 reaper[0] = false;
@@ -50,8 +60,6 @@ final class Requests {
             }
             return type == String.class ? "none" : type == int.class ? (Object) 1 : timer(type);
         });
-        purgatories.add(made);
-        return made;
     }
 
     /** A timer of one purgatory, by which nothing expires. */
@@ -114,13 +122,13 @@ final class Requests {
 
     static Object[] ofAppend(Object replicaManager, Method append, TopicIdPartition partition, Object records, int acks, java.util.function.Consumer<Errors> answer) {
         Class<?>[] types = Reflect.types(append);
-        Type[] generic = append.getGenericParameterTypes();
+        String[] names = Reflect.typeNames(append);
         Object[] arguments = new Object[types.length];
         List<Class<?>> seen = new ArrayList<>();
         for (int number = 0; number < types.length; number++) {
             boolean first = !seen.contains(types[number]);
             seen.add(types[number]);
-            Object key = generic[number].getTypeName().contains("TopicIdPartition") ? partition : partition.topicPartition();
+            Object key = names[number].contains("TopicIdPartition") ? partition : partition.topicPartition();
             arguments[number] = ofAppend(types[number], first, key, records, acks, answer);
             if (arguments[number] == null)
                 arguments[number] = Reflect.call(replicaManager, "appendRecords$default$" + (number + 1));
