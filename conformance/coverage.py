@@ -89,7 +89,7 @@ class Coverage:
 
 
 TRACE = "-Dhighwater.trace=true"
-"""The messages of all levels are made, so that their lines count."""
+"""In every second run the messages of all levels are made, so that their lines count."""
 
 
 class Measured(Harness):

@@ -9,8 +9,8 @@ import org.slf4j.helpers.MessageFormatter;
 import org.slf4j.spi.LoggerFactoryBinder;
 
 /**
- * Loggers of the classes that replicate, at level INFO, or TRACE if highwater.trace is set: each message is made, and goes nowhere. So an exception
- * in a message is one of the step. SLF4J 1.7 looks for this class by its name; it comes before that of a distribution.
+ * Loggers of the classes that replicate, at level INFO, or TRACE if `lower` says so: each message is made, and goes nowhere. So an exception in a
+ * message is one of the step. SLF4J 1.7 looks for this class by its name; it comes before that of a distribution.
  */
 public final class StaticLoggerBinder implements LoggerFactoryBinder {
     /** By its presence SLF4J knows what this was made for; not a constant, which compilers would copy. */
@@ -19,7 +19,9 @@ public final class StaticLoggerBinder implements LoggerFactoryBinder {
     private static final StaticLoggerBinder ONE = new StaticLoggerBinder();
     private static final String[] REPLICATING = {"kafka.cluster.", "kafka.server.", "org.apache.kafka.controller.", "org.apache.kafka.server.", "state.change"};
 
-    private static final boolean TRACE = Boolean.getBoolean("highwater.trace");
+    /** Whether messages of the lower levels are made. */
+    public static volatile boolean lower;
+
     private static final List<String> LOWER = List.of("trace", "debug", "isTraceEnabled", "isDebugEnabled");
 
     private StaticLoggerBinder() { }
@@ -41,7 +43,7 @@ public final class StaticLoggerBinder implements LoggerFactoryBinder {
     }
 
     private static Object called(String name, boolean replicates, Method method, Object[] arguments) {
-        boolean enabled = replicates && (TRACE || !LOWER.contains(method.getName()));
+        boolean enabled = replicates && (lower || !LOWER.contains(method.getName()));
         if (method.getReturnType() == boolean.class)
             return enabled;
         if (enabled && arguments != null && arguments.length > 1 && arguments[0] instanceof String) {
