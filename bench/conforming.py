@@ -4,9 +4,8 @@ that restarts none.
     python bench/conforming.py
     python bench/conforming.py --kafka 4.3.1 --walks 8000
 
-Each claim is executed several times in one Java process: at first, Java loads and compiles Kafka's classes. The seconds
-of the processor are those of Highwater's process and of Java's, while steps are executed. Both work at once, so the one
-that takes more bounds the pace, whatever else the machine does.
+Each claim is executed several times in the same Java processes: at first, Java loads and compiles Kafka's classes. The
+time of the processor is that of Highwater's process, and of all of Java's, while steps are executed.
 """
 
 from __future__ import annotations
@@ -19,8 +18,8 @@ from pathlib import Path
 from highwater.claims.conformance import Wanted, paths_of, with_another_preset
 from highwater.claims.spec import load_spec
 from highwater.conformance.distribution import NEWEST_KAFKA, find
+from highwater.conformance.harnesses import Harnesses
 from highwater.conformance.lockstep import LockStep
-from highwater.conformance.process import Harness
 
 ROOT = Path(__file__).parents[1]
 CLAIMS = {
@@ -30,10 +29,10 @@ CLAIMS = {
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
-def of_java(harness: Harness) -> float:
-    """Seconds of the processor that Java has taken."""
-    fields = Path(f"/proc/{harness.pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / TICKS
+def of_java(harness: Harnesses) -> float:
+    """Seconds of the processor that all Java processes have taken."""
+    fields = [Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split() for pid in harness.pids]
+    return sum(int(each[11]) + int(each[12]) for each in fields) / TICKS
 
 
 def main() -> None:
@@ -42,10 +41,11 @@ def main() -> None:
     parser.add_argument("--preset", default="kafka-4.1")
     parser.add_argument("--walks", type=int, default=1000)
     parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
     options = parser.parse_args()
     for words, claim in CLAIMS.items():
         spec = with_another_preset(load_spec(ROOT / "specs" / "partition" / f"{claim}.toml"), options.preset)
-        with Harness(find(options.kafka)) as harness:
+        with Harnesses(find(options.kafka), options.processes) as harness:
             for run in range(options.runs):
                 paths = paths_of(spec, Wanted(seed=run))
                 lockstep = LockStep(harness, paths.system.actions, paths.engine.layout, spec.protocol, spec.bounds)
@@ -54,8 +54,8 @@ def main() -> None:
                 java, python = of_java(harness) - java, time.process_time() - python
                 print(
                     f"{words}, run {run + 1}: {found.steps:,} steps, {len(found.divergences)} divergences, "
-                    f"{found.steps / found.seconds:,.0f} a second; {python:.1f} s of Highwater's processor, {java:.1f} "
-                    f"of Java's: {found.steps / max(python, java):,.0f} steps per second of the slower",
+                    f"{found.steps / found.seconds:,.0f} a second on {harness.at_once} Java processes; of the processor "
+                    f"{1000 * python / found.steps:.3f} ms a step by Highwater, {1000 * java / found.steps:.3f} by Java",
                     flush=True,
                 )
 

@@ -12,6 +12,7 @@ import attrs
 from highwater.conformance.abstraction import Difference
 from highwater.conformance.controller_side import NAME
 from highwater.conformance.distribution import KafkaError
+from highwater.conformance.harnesses import Harnesses
 from highwater.conformance.model_side import Calls, ModelSide, calls, kept
 from highwater.conformance.operations import beginning, ending
 from highwater.conformance.process import Harness, Operation
@@ -24,8 +25,6 @@ OPERATIONS_AT_ONCE = 400
 BATCHES_AHEAD = 2
 OWN = ("reset", "controller begin")
 """What the harness does by itself before a run: an error there is none of Kafka's rules."""
-FORGET: Operation = {"do": "forget"}
-"""Before a claim is executed: what was asked before, under another one, is asked again."""
 HOW = ("see", "view", "ask")
 """What an operation has beside the call itself."""
 NOT_ENOUGH = "NotEnoughReplicasException"
@@ -118,7 +117,7 @@ class LockStep:
 
     def __init__(
         self,
-        harness: Harness,
+        harness: Harness | Harnesses,
         actions: Sequence[Instance],
         layout: Layout,
         protocol: Any,
@@ -150,12 +149,11 @@ class LockStep:
         """
         began = time.perf_counter()
         ahead: list[list[_Planned]] = []
-        self._harness.start_again_if_dead()
-        self._harness.run([FORGET])
+        self._harness.forget()
         for batch in self._batches(runs):
             self._harness.send_texts([text for planned in batch for text in planned.texts])
             ahead.append(batch)
-            if len(ahead) > BATCHES_AHEAD:
+            if len(ahead) > BATCHES_AHEAD * self._harness.at_once:
                 self._compare(ahead.pop(0))
                 self.findings.seconds = time.perf_counter() - began
                 on_progress(self.findings)

@@ -23,10 +23,13 @@ IN_MEMORY = Path("/dev/shm")
 PREFIX = "highwater-conform-"
 OLD_SECONDS = 600
 ANSWER_SECONDS = 900
-# one compiler only: a walk of 800,000 steps, too, is over before the second one pays
-OPTIONS = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xmx1g", "-Xshare:auto", "-Djava.awt.headless=true")
+MOST_NUMBERS = 100_000
+BOTH_COMPILERS = ("-XX:+UseSerialGC", "-Xmx1g", "-Xshare:auto", "-Djava.awt.headless=true")
+# with one compiler: a walk of 200,000 steps is over before the second one pays
+OPTIONS = (*BOTH_COMPILERS, "-XX:TieredStopAtLevel=1")
 
 Operation = dict[str, Any]
+FORGET: Operation = {"do": "forget"}
 
 
 class Seen(dict[str, Any]):
@@ -52,6 +55,7 @@ class Harness:
         self._log: Any = None
         self._states: dict[int, Seen] = {}
         self._first = 0
+        self._numbers: dict[str, int] = {}
 
     def __enter__(self) -> Self:
         try:
@@ -61,12 +65,19 @@ class Harness:
             raise
         return self
 
-    def start_again_if_dead(self) -> None:
-        """A process that has ended takes what was known of it along; another one takes its place."""
+    at_once = 1
+    """How many processes work at once."""
+
+    def forget(self) -> None:
+        """Ask again what was asked under another claim. A process that has ended takes what was known of it along;
+        another one takes its place.
+        """
         if self._process is not None and self._process.poll() is not None:
             self._end()
             self._answers, self._states, self._first = queue.Queue(), {}, 0
+            self._numbers.clear()
             self.__enter__()
+        self.run([FORGET])
 
     def compiled(self) -> list[bytes]:
         """The jars with the program's own classes."""
@@ -124,10 +135,9 @@ class Harness:
         answers.put(None)
 
     @property
-    def pid(self) -> int:
+    def pids(self) -> list[int]:
         """The number of the Java process."""
-        assert self._process is not None
-        return self._process.pid
+        return [] if self._process is None else [self._process.pid]
 
     def send(self, operations: Sequence[Operation]) -> None:
         """Hand over a batch; its results come in order.
@@ -135,14 +145,25 @@ class Harness:
         Raises:
             KafkaError: the process has ended.
         """
-        self.send_texts([json.dumps(each, separators=(",", ":")) for each in operations])
+        self._write(json.dumps(operations, separators=(",", ":")))
 
     def send_texts(self, operations: Sequence[str]) -> None:
-        """The same of operations that are JSON already."""
+        """The same of operations that are JSON already. Runs repeat themselves: what was sent before goes by its number."""
+        anew = len(self._numbers) > MOST_NUMBERS
+        if anew:
+            self._numbers.clear()
+        words = []
+        for each in operations:
+            next_one = len(self._numbers)
+            number = self._numbers.setdefault(each, next_one)
+            words.append(each if number == next_one else str(number))
+        self._write(f'{{"anew":{"true" if anew else "false"},"operations":[{",".join(words)}]}}')
+
+    def _write(self, line: str) -> None:
         assert self._process is not None
         assert self._process.stdin is not None
         try:
-            self._process.stdin.write(f"[{','.join(operations)}]\n")
+            self._process.stdin.write(f"{line}\n")
             self._process.stdin.flush()
         except OSError:
             raise self._died() from None

@@ -12,9 +12,11 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Properties;
+import org.slf4j.impl.StaticLoggerBinder;
 
 /**
- * Real Partitions of Kafka, one per broker, and a real controller, in one JVM, driven by lines of JSON: one array of operations in, one array of results out.
+ * Real Partitions of Kafka, one per broker, and a real controller, in one JVM, driven by lines of JSON: operations in, results out. Operations are an
+ * array, or {"operations": [...], "anew": ...} with numbers for those that came before; all are forgotten first if "anew" is true.
  *
  * A result has "error" where Kafka threw, and "brokers": what is then seen of the brokers that the operation names in "see", as the number of a
  * state, which stands under "states" of the first answer that has it; "unseen" says which of them Kafka cannot show any more, and why. What changes
@@ -23,6 +25,7 @@ import java.util.Properties;
  */
 public final class Harness {
     private static final ObjectMapper JSON = new ObjectMapper();
+    private static final boolean TRACE = Boolean.getBoolean("highwater.trace");
     private final File folder;
     private final Clock clock = new Clock();
     private final Properties topicConfig = new Properties();
@@ -30,6 +33,7 @@ public final class Harness {
     private final Controller controller = new Controller(clock);
     private final Seen seen = new Seen();
     private final Map<String, Integer> before = new HashMap<>();
+    private final List<JsonNode> numbered = new ArrayList<>();
     private JsonNode settings;
     private boolean clockStandsStill;
 
@@ -90,12 +94,27 @@ public final class Harness {
         file.delete();
     }
 
-    Map<String, Object> all(JsonNode operations) throws Exception {
+    Map<String, Object> all(JsonNode batch) throws Exception {
         seen.forgetIfTooMuch();
         List<Object> results = new ArrayList<>();
-        for (JsonNode each : operations)
-            results.add(one(each));
+        if (batch.isArray())
+            for (JsonNode each : batch)
+                results.add(one(each));
+        else {
+            if (batch.get("anew").asBoolean())
+                numbered.clear();
+            for (JsonNode each : batch.get("operations"))
+                results.add(one(byNumber(each)));
+        }
         return seen.with(results);
+    }
+
+    /** An operation, which gets the next number, or the one that has a number. */
+    private JsonNode byNumber(JsonNode operation) {
+        if (operation.isInt())
+            return numbered.get(operation.asInt());
+        numbered.add(operation);
+        return operation;
     }
 
     private Map<String, Object> one(JsonNode operation) throws Exception {
@@ -253,6 +272,7 @@ public final class Harness {
         boolean reconfigured = !minIsr.equals(topicConfig.setProperty("min.insync.replicas", minIsr));
         clockStandsStill = o.get("clock_stands_still").asBoolean();
         before.clear();
+        StaticLoggerBinder.lower = TRACE && !StaticLoggerBinder.lower;  // what is done without a message is executed, too
         while (brokers.size() < o.get("brokers").asInt())
             brokers.add(new Broker(brokers.size(), clock, new File(folder, "b" + brokers.size()), topicConfig));
         for (Broker each : brokers) {

@@ -14,6 +14,7 @@ from highwater.claims.resolving import with_preset
 from highwater.claims.spec import Spec, SpecError
 from highwater.claims.tables import Wrong, structure
 from highwater.conformance.controller_side import without_delayed_elections
+from highwater.conformance.harnesses import Harnesses
 from highwater.conformance.lockstep import Divergence, Findings, LockStep
 from highwater.conformance.operations import MAPPED, REFUSABLE, UNMAPPED, between_looks
 from highwater.conformance.process import Harness
@@ -127,9 +128,9 @@ def run_of(system: System, trace: Sequence[Step]) -> Run:
 
 
 class Session:
-    """One Java process that specs are held against, one after the other."""
+    """Java processes that specs are held against, one spec after the other."""
 
-    def __init__(self, harness: Harness) -> None:
+    def __init__(self, harness: Harness | Harnesses) -> None:
         self._harness = harness
 
     def conform(

@@ -4,6 +4,7 @@ instant.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -12,9 +13,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from highwater.cli.options import MET, PATH, UNKNOWN, UNMET, Count, kafka, model_path, refusing
+from highwater.limits import MOST_WORKERS
 
 if TYPE_CHECKING:
     from highwater.claims.conformance import Conformance
+
+MOST_AT_ONCE = 4  # each may take a GiB of memory
 
 
 @click.command()
@@ -45,6 +49,12 @@ if TYPE_CHECKING:
     help="Explore N states for paths.",
 )
 @click.option(
+    "--processes",
+    type=Count(1, MOST_WORKERS),
+    metavar="N",
+    help="Java processes for long runs.  [default: one per processor, four at most; with --coverage one]",
+)
+@click.option(
     "--json", "json_path", type=PATH, metavar="FILE", help="Write what was found as JSON (format: docs/conform.md)."
 )
 @click.option("--html", "html_path", type=PATH, metavar="FILE", help="Write a page with both sides of each divergence.")
@@ -63,6 +73,7 @@ def conform(
     trace_path: Path | None,
     *,
     mutate: bool,
+    processes: int | None,
     json_path: Path | None,
     html_path: Path | None,
     covered: Path | None,
@@ -70,7 +81,7 @@ def conform(
 ) -> None:
     """Execute each SPEC's steps on Kafka's own classes, and compare after each step: is the model what the code does?
 
-    Several SPECs share one Java process. Then --mutate asks of each rule whether any of them contradicts it, and
+    Several SPECs share their Java processes. Then --mutate asks of each rule whether any of them contradicts it, and
     --coverage counts what they execute together.
 
     Exit codes: 0 both sides agree, and every reachable path of every mapped action was executed; 1 they differ;
@@ -82,7 +93,7 @@ def conform(
     from highwater.cli.outputs import try_out
     from highwater.conformance.coverage import Measured
     from highwater.conformance.distribution import KafkaError, find
-    from highwater.conformance.process import Harness
+    from highwater.conformance.harnesses import Harnesses
     from highwater.files import ReportError, write_text
     from highwater.reports.conformance import (
         all_as_json,
@@ -106,7 +117,10 @@ def conform(
         try_out({"json": json_path, "html": html_path}, paths)
         wanted = Wanted(**options)
         traced = run_of_trace(trace_path) if trace_path is not None else None
-        harness = Harness(find(where)) if covered is None else Measured(find(where))
+        if covered is not None and processes not in (None, 1):
+            raise ReportError(f"--processes {processes}: goes without --coverage, which measures one process")
+        kafka, most = find(where), processes or min(os.cpu_count() or 1, MOST_AT_ONCE)
+        harness = Harnesses(kafka, most) if covered is None else Measured(kafka)
         if covered is not None:
             _make(covered)
         with Live(errors, names) as live, harness:

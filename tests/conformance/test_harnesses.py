@@ -1,0 +1,70 @@
+"""Several Java processes find what one finds, and none of them stays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from highwater.claims.conformance import Wanted, paths_of
+from highwater.claims.spec import Spec
+from highwater.conformance import harnesses, lockstep
+from highwater.conformance.distribution import KafkaError
+from highwater.conformance.harnesses import Harnesses
+from highwater.conformance.lockstep import LockStep
+from highwater.conformance.process import Harness
+from highwater.explorer.analysis.paths import Run
+from tests.conformance.conftest import NEWEST, harness_of
+
+Claim = Callable[..., Spec]
+KafkaOf = Callable[[str], Harness]
+pytestmark = pytest.mark.xdist_group("kafka")
+
+
+def found_by(kafka: Harness | Harnesses, spec: Spec, between: Callable[[], None] = lambda: None) -> tuple[Any, ...]:
+    paths = paths_of(spec, Wanted())
+    executing = LockStep(kafka, paths.system.actions, paths.engine.layout, spec.protocol, spec.bounds)
+
+    def runs() -> Iterator[Run]:
+        yield from paths.runs()
+        between()
+        yield from paths.walks(10, 40, ())
+
+    found = executing.execute(runs())
+    shown = [(each.kind, str(each.trace), each.differences, each.executed.operations) for each in found.divergences]
+    return found.executed, found.steps, found.refused, found.runs, shown, found.counts
+
+
+def alive(pid: int) -> bool:
+    return Path(f"/proc/{pid}").exists()
+
+
+def test_several_processes_find_what_one_finds(
+    claim: Claim, kafka_of: KafkaOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parts = claim("kafka-3.6", process_crashes=1)
+    alone = found_by(kafka_of(NEWEST), parts)
+    assert alone[4]
+    monkeypatch.setattr(lockstep, "OPERATIONS_AT_ONCE", 50)
+    monkeypatch.setattr(harnesses, "FEW", 200)
+    monkeypatch.setattr(harnesses, "MANY", 800)
+    with Harnesses(kafka_of(NEWEST).distribution, 2) as several:
+        first = several.pids
+        assert found_by(several, parts) == alone
+        now = several.pids
+        assert (len(first), len(now)) == (1, 2)
+        assert not alive(first[0]) and all(map(alive, now))
+    assert not any(map(alive, now))
+
+
+def test_after_a_process_has_died_the_next_claim_has_others(claim: Claim, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(harnesses, "FEW", 0)
+    with Harnesses(harness_of(NEWEST).distribution, 2) as several:
+        alone = found_by(several, claim())
+        before = several.pids
+        with pytest.raises(KafkaError, match="the Java process ended with code"):
+            found_by(several, claim(), lambda: several._running[1]._process.kill())
+        assert found_by(several, claim()) == alone
+        assert len(before) == 2 and not any(map(alive, before)) and len(several.pids) == 2
