@@ -148,18 +148,32 @@ LEFT_OUT = {
     "of the storage, and topics made again.",
 }
 """By class, what is never reached, and why."""
+JOINING = (
+    "Until 3.5 each shrink begins a leader epoch. So this takes two followers that join one after the other, which no "
+    "claim of these rows has. With three brokers, of which one is in the ISR at first, 3.5.1 contradicts it."
+)
+DROPPED = (
+    "It decides only whether a follower with an empty log drops the answer to a fetch that was on its way "
+    "(`AbstractFetcherThread#maybeTruncate`). That answer is of an older leader epoch, and is dropped for that."
+)
+NOT_CALLED = (
+    "The harness elects uncleanly by `ReplicationControlManager#electLeaders`, which no setting forbids. What the "
+    "setting decides, `#maybeTriggerUncleanLeaderElectionForLeaderlessPartitions`, is not called."
+)
 TWO_LOOKS = "Both looks at a follower are inside one call of `Partition#maybeExpandIsr`: the harness has one thread."
 NOT_TOLD = {
     "leader_snapshot_atomic=false": TWO_LOOKS,
     "leader_snapshot_atomic=true": TWO_LOOKS,
-    "truncation_skip=same-leader": (
-        "It decides only whether a follower with an empty log drops the answer to a fetch that was on its way "
-        "(`AbstractFetcherThread#maybeTruncate`). That answer is of an older leader epoch, and is dropped for that."
+    "inflight_cleared_by_leader_and_isr=true": (
+        "Where a leader of a new epoch has a request of the one before on its way, the follower is fenced in these "
+        "claims. So it proposes nothing either way."
     ),
-    "unclean_election_setting=absent": (
-        "The harness elects uncleanly by `ReplicationControlManager#electLeaders`, which no setting forbids. What the "
-        "setting decides, `#maybeTriggerUncleanLeaderElectionForLeaderlessPartitions`, is not called."
-    ),
+    "metadata_end_proposals=false": JOINING,
+    "repeated_change_succeeds=true": JOINING,
+    "truncation_skip=same-leader": DROPPED,
+    "truncation_skip=same-leader-next-epoch": DROPPED,
+    "unclean_election_setting=absent": NOT_CALLED,
+    "unclean_election_setting=read": NOT_CALLED,
 }
 """Changed rules that are not contradicted, and why no claim can tell."""
 HEAD = """# What running Kafka says
