@@ -54,8 +54,9 @@ def main() -> None:
                 java, python = of_java(harness) - java, time.process_time() - python
                 print(
                     f"{words}, run {run + 1}: {found.steps:,} steps, {len(found.divergences)} divergences, "
-                    f"{found.steps / found.seconds:,.0f} a second on {harness.at_once} Java processes; of the processor "
-                    f"{1000 * python / found.steps:.3f} ms a step by Highwater, {1000 * java / found.steps:.3f} by Java",
+                    f"{found.steps / found.seconds:,.0f} a second on {harness.at_once} Java processes; of the "
+                    f"processor {1000 * python / found.steps:.3f} ms a step by Highwater, "
+                    f"{1000 * java / found.steps:.3f} by Java",
                     flush=True,
                 )
 

@@ -148,7 +148,9 @@ class Harness:
         self._write(json.dumps(operations, separators=(",", ":")))
 
     def send_texts(self, operations: Sequence[str]) -> None:
-        """The same of operations that are JSON already. Runs repeat themselves: what was sent before goes by its number."""
+        """The same of operations that are JSON already. Runs repeat each other: what was sent before goes by its
+        number.
+        """
         anew = len(self._numbers) > MOST_NUMBERS
         if anew:
             self._numbers.clear()

@@ -136,8 +136,8 @@ LEFT_OUT = {
     "Replica": "A broker epoch of -1, which older brokers send.",
     "AbstractFetcherThread": "Tiered storage (36 lines), errors of the storage, a partition that another thread takes "
     "away meanwhile, a thread pool of another size, and topic ids that come later, as with ZooKeeper.",
-    "ReplicaFetcherThread": "Tiered storage, which eight of the branches ask for, and a log that another thread changes "
-    "meanwhile.",
+    "ReplicaFetcherThread": "Tiered storage, which eight of the branches ask for, and a log that another thread "
+    "changes meanwhile.",
     "DelayedProduce": "Nothing of replication.",
     "DelayedFetch": "Quotas, segments that roll, errors of the storage, and a follower that waits: its fetch that "
     "finds nothing expires at once, as in the model.",
@@ -347,8 +347,8 @@ def covered(found: Coverage) -> str:
     how = (
         f"Lines and branches of Kafka {found.kafka} that the claims of its rows execute together, as `highwater "
         f"conform --coverage` counts them; of ReplicaManager the {len(parts)} methods that replication uses. In "
-        "brackets is what is aimed at. In every second run the loggers of these classes are at level TRACE, so that each "
-        "message is made."
+        "brackets is what is aimed at. In every second run the loggers of these classes are at level TRACE, so that "
+        "each message is made."
     )
     lines = ["", "## What of Kafka is executed", "", textwrap.fill(how, 100), ""]
     lines += ["| class | lines | branches | methods never reached |", "|---|---|---|---|"]
