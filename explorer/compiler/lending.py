@@ -22,6 +22,15 @@ def signed(instances: Sequence[str], settings: Mapping[str, str]) -> dict[str, n
     return {"instances": np.array(instances, str), "settings": np.array(json.dumps(settings))}
 
 
+def settings_in(trees: Arrays) -> dict[str, str]:
+    """What the settings of signed trees were.
+
+    Raises:
+        ValueError, LookupError: the arrays hold no such trees.
+    """
+    return dict(json.loads(trees["settings"].item()))
+
+
 class Lender:
     """The trees of some actions over the same layout, as another search has learned them.
 
@@ -43,7 +52,7 @@ class Lender:
             ValueError, LookupError: the arrays hold no such trees.
         """
         known_there = {instance: number for number, instance in enumerate(trees["instances"].tolist())}
-        there = json.loads(trees["settings"].item())
+        there = settings_in(trees)
         self._numbers = [known_there.get(instance) for instance in instances]
         self._trees = DecisionTrees(program.layout, trees["instances"].tolist())
         restore_trees(self._trees, trees)

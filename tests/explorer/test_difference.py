@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import attrs
@@ -10,6 +11,7 @@ import pytest
 
 from highwater import api
 from highwater.explorer.analysis.graph import reachable_graph
+from highwater.explorer.compiler.programs import Program
 from highwater.explorer.search.levels import breadth_first
 from highwater.explorer.search.levels.difference import Difference, difference
 from highwater.explorer.system import System
@@ -28,6 +30,22 @@ def system(variant: str) -> System:
 def compared(before: System, after: System) -> Difference:
     engines = [breadth_first.reach(each, workers=1, symmetry=False)[0] for each in (before, after)]
     return difference(*engines)
+
+
+def test_a_comparison_is_the_same_where_paths_of_actions_are_known(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    before, after = system("kip-101"), system("kip-279")
+    learned: list[Program] = []
+    learn = Program._new_path
+    monkeypatch.setattr(Program, "_new_path", lambda self, *given: (learned.append(self), learn(self, *given))[1])
+    for again in (False, True):
+        learned.clear()
+        engines = [breadth_first.reach(each, workers=1, symmetry=False, keep_trees=True)[0] for each in (before, after)]
+        assert bool({engine.actions for engine in engines} & {*learned}) is not again
+        assert {engine.invariants for engine in engines} <= {*learned}
+        assert difference(*engines) == compared(before, after)
 
 
 def steps_of(system: System) -> tuple[set[Any], dict[Any, Any]]:

@@ -262,6 +262,17 @@ def test_only_some_trees_are_asked_for_a_path(folder: Path, monkeypatch: pytest.
     assert asked == []
 
 
+def test_trees_of_the_nearest_settings_lend_first(lent: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that were used last read what is another here."""
+    monkeypatch.setattr(kept_trees, "MOST_LENDERS", 1)
+    for rules in (Rules(unread=1), Rules(at_once=2, only_forward=True, unread=2)):
+        explored(room(rules))
+    lent.clear()
+    other = room(Rules(unread=3))
+    assert timeless(explored(other)) == timeless(breadth_first.explore(other))
+    assert len(lent) == breadth_first.explore(other).compiled_paths
+
+
 # What is read
 
 

@@ -14,7 +14,7 @@ if a search that began with them fails, they are forgotten and learned anew.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
 from typing import Any
@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from highwater.explorer.blame import ModelError
-from highwater.explorer.compiler.lending import Lender, signed
+from highwater.explorer.compiler.lending import Lender, settings_in, signed
 from highwater.explorer.compiler.programs import Program
 from highwater.explorer.compiler.storing import (
     as_bytes,
@@ -41,7 +41,9 @@ SAMPLE = 8  # paths of each program
 SLOTS_WORTH_KEEPING = 1 << 17
 ACTIONS, PROPERTIES = "actions", "properties"
 MOST_LENDERS = 4
+MOST_LOOKED_AT = 64  # each is read once in a process, in some milliseconds
 DAMAGED = (ValueError, LookupError)
+_SETTINGS: dict[str, dict[str, str]] = {}
 
 
 class KeptTrees:
@@ -52,7 +54,7 @@ class KeptTrees:
         are_used: whether the engine has begun with what was kept or lent.
     """
 
-    def __init__(self, engine: Engine[Any], audit: int) -> None:
+    def __init__(self, engine: Engine[Any], audit: int, parts: Sequence[str] = (ACTIONS, PROPERTIES)) -> None:
         self._engine = engine
         self.warning, self.are_used, names = "", False, None
         try:
@@ -60,7 +62,7 @@ class KeptTrees:
         except Indescribable as error:
             self.warning = f"not kept: {error}"
         self._known: Names | None = names
-        self._names = {} if names is None else {ACTIONS: names.actions, PROPERTIES: names.properties}
+        self._names = {} if names is None else {part: getattr(names, part) for part in parts}
         self._files = TreeFiles({} if names is None else names.versions)
         self._loaded = {ACTIONS: 0, PROPERTIES: 0}
         self._lending: list[str] = []
@@ -81,18 +83,29 @@ class KeptTrees:
         self.are_used = any(self._loaded.values()) or bool(self._engine.actions.lenders)
 
     def _lenders(self, known: Names) -> Iterator[Lender]:
-        """Trees over the same layout, which other protocols or bounds had."""
+        """Trees over the same layout, which other protocols or bounds had: those whose settings differ least from
+        these, and of equal ones those that were used last.
+        """
         program, instances, settings = self._engine.actions, known.instances, known.settings
         names = (name for name in self._files.beginning_with(known.family) if name != known.actions)
-        kept = ((name, arrays) for name in names for arrays in self._read(name))
+        near = sorted(islice(names, MOST_LOOKED_AT), key=lambda name: _differing(self._settings(name), settings))
+        kept = ((name, arrays) for name in near for arrays in self._read(name))
         for name, arrays in islice(kept, MOST_LENDERS):
             with suppress(*DAMAGED):
                 lender = Lender(program, instances, settings, _part(arrays, "0"), _part(arrays, "effects"))
                 self._lending.append(name)
                 yield lender
 
-    def _read(self, name: str) -> Iterator[dict[str, np.ndarray]]:
-        for data in self._files.read(name):
+    def _settings(self, name: str) -> dict[str, str]:
+        """What the settings were of trees that may lend paths. A name has the same ones for ever."""
+        if name not in _SETTINGS:
+            for arrays in self._read(name, use=False):
+                with suppress(*DAMAGED):
+                    _SETTINGS[name] = settings_in(_part(arrays, "0"))
+        return _SETTINGS.get(name, {})
+
+    def _read(self, name: str, *, use: bool = True) -> Iterator[dict[str, np.ndarray]]:
+        for data in self._files.read(name, use=use):
             with suppress(ValueError):
                 yield from_bytes(data)
 
@@ -171,6 +184,11 @@ def restore(engine: Engine[Any], which: str, arrays: Mapping[str, np.ndarray]) -
         restore_program(program, found)
         program.verify(random.SystemRandom().sample(program.examples, min(SAMPLE, len(program.examples))))
         engine.take_tables(program, found)
+
+
+def _differing(some: Mapping[str, str], others: Mapping[str, str]) -> int:
+    """How many settings differ, of all that either has."""
+    return len({key for key, _ in some.items() ^ others.items()})
 
 
 def _programs(engine: Engine[Any], which: str) -> Iterator[tuple[int, Program]]:

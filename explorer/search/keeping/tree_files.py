@@ -38,13 +38,18 @@ class TreeFiles:
         own = next(kept_files.own_folder(), None)
         self.folder = own and own / ("trees-" + digest(part.encode() for part in made_by)[:16])
 
-    def read(self, name: str) -> Iterator[bytes]:
-        """What is kept by that name and is whole: the user's own, and then what came with Highwater."""
+    def read(self, name: str, *, use: bool = True) -> Iterator[bytes]:
+        """What is kept by that name and is whole: the user's own, and then what came with Highwater.
+
+        Args:
+            use: whether it is used now, and so not to be forgotten before what was used earlier.
+        """
         if self.folder is not None:
             with suppress(OSError, ValueError):
                 data = kept_files.read(self.folder, name)
-                with suppress(OSError):  # of a place that can only be read
-                    os.utime(self.folder / name)
+                if use:
+                    with suppress(OSError):  # of a place that can only be read
+                        os.utime(self.folder / name)
                 if data == FORGOTTEN:
                     return
                 yield data

@@ -23,7 +23,7 @@ from highwater.explorer.search.counterexamples import broken_steps_in, deadlock_
 from highwater.explorer.search.engine.engine import Engine
 from highwater.explorer.search.engine.stand_ins import StandIns
 from highwater.explorer.search.keeping.checkpoint import Snapshot
-from highwater.explorer.search.keeping.kept_trees import KeptTrees
+from highwater.explorer.search.keeping.kept_trees import ACTIONS, KeptTrees
 from highwater.explorer.search.keeping.snapshots import Snapshots
 from highwater.explorer.search.levels.coverage import functions_run, holds_for_nothing, unreached
 from highwater.explorer.search.levels.expansion import Expansion
@@ -132,9 +132,14 @@ def reach(
     workers: int | None = None,
     *,
     symmetry: bool = True,
+    keep_trees: bool = False,
 ) -> tuple[Engine, Outcome]:
     """Explore, and hand back all rows and trees: what is reachable, and along which paths of functions; and what came
     out, which says whether that is all. Prospects and liveness are not judged.
+
+    Args:
+        keep_trees: begin with what an earlier search has learned of actions, so that some of their paths may be taken
+            in no state, and keep what this one does. Properties are learned anew.
 
     Raises:
         ModelError: as `explore` says.
@@ -143,9 +148,19 @@ def reach(
     engine = Engine(system, budget, 8, workers or os.cpu_count() or 1, symmetry=symmetry)
     search = _Search(engine, budget, SearchOptions(keep_going=True), check_deadlock=False)
     search.judges_graph = False
-    outcome = search.run()
+    kept = KeptTrees(engine, 8, (ACTIONS,)) if keep_trees else None
+    if kept is not None:
+        kept.load()
+    try:
+        outcome = search.run()
+    except (ModelError, Contradiction):
+        if kept is not None and kept.are_used:
+            return reach(system, budget, workers, symmetry=symmetry)
+        raise
     if outcome.reason == "interrupted":
         raise KeyboardInterrupt
+    if kept is not None:
+        kept.keep()
     return engine, outcome
 
 
