@@ -363,6 +363,18 @@ def test_a_repair_after_which_a_prospect_looks_at_less_is_vacuous() -> None:
     assert found["deaf=true",].missing["may_still_be_read never looks further than 'return not desk.written'"]
 
 
+def test_a_lasso_that_stays_is_known_and_one_that_is_fair_no_more_is_not() -> None:
+    waiting = desk("is_written", protocol={"hasty": False})
+    assert waiting["other=true",].ending is Ending.REJECTED  # nobody is fair to the write
+    assert waiting["deaf=true",].ending is Ending.REPAIRED  # the steps to it are none
+
+
+def test_a_state_where_a_prospect_is_lost_is_known_as_long_as_nothing_leads_on() -> None:
+    lost = desk("may_still_be_read")
+    assert lost["other=true",].ending is Ending.REJECTED
+    assert lost["hasty=false",].ending is Ending.REPAIRED  # only the write takes hope away
+
+
 def test_the_property_is_the_one_of_the_changed_protocol() -> None:
     """Where the rule is what the property allows, a known counterexample is none under the other."""
 
@@ -379,10 +391,10 @@ def test_the_property_is_the_one_of_the_changed_protocol() -> None:
     assert good.missing == {}
 
 
-def test_a_claim_that_rests_on_the_graph_of_all_states_is_repaired_by_exploring() -> None:
+def test_a_deadlock_that_stays_is_known() -> None:
     found = list(repair(claim(check=["no_deadlock"]), workers=1, most_rules=1).attempts)
     assert [each.changes[0].key for each in found if each.ending is Ending.REPAIRED] == ["gentle=true"]
-    assert {each.ending for each in found} == {Ending.VIOLATED, Ending.REFUSED, Ending.REPAIRED}  # none by replay
+    assert {each.ending for each in found} == {Ending.REJECTED, Ending.VIOLATED, Ending.REFUSED, Ending.REPAIRED}
 
 
 @pytest.mark.parametrize(

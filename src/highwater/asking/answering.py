@@ -81,10 +81,11 @@ def _rests_on(found: Answer, part: Part, seen: Seen) -> bool:
     candidate = spec_of(repaired, found.settings)
     if candidate.protocol == part.result.spec.protocol:
         return False
+    if part.violation.property not in {each.of.name for each in part.result.spec.system().safety}:
+        return False  # what is judged on the graph of all states may be lost in another way
     known = KnownCounterexamples()
     known.add(part.result.spec, [part.violation])
-    is_judged_alone = known.first_under(part.result.spec)  # what is judged on the graph of all states is not
-    return bool(is_judged_alone) and not known.first_under(candidate)
+    return not known.first_under(candidate)
 
 
 class _More:
@@ -107,7 +108,7 @@ class _More:
         """Note what was asked, and a counterexample, which may be one under other settings, too."""
         self._asked.append(part)
         is_all_that_is_asked = not (part.claim.takes or part.claim.against)
-        if part.result and part.violation is not None and part.violation.back_to is None and is_all_that_is_asked:
+        if part.result and part.violation is not None and is_all_that_is_asked:
             self._known[part.claim.model, part.claim.check].add(part.result.spec, [part.violation])
 
     def prevention(self) -> tuple[tuple[str, ...], tuple[str, ...]]:

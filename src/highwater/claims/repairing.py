@@ -2,8 +2,8 @@
 
 Sets of changed rules are tried by size; a superset of one that repairs is not tried, unless that is vacuous. A set is
 *rejected by a known counterexample* if its behaviour is still one under the changed rules: its actions are executed in
-plain Python, and the property is false at the end. Otherwise the set is explored. If that finds a violation, its
-counterexample is known for the sets that follow.
+plain Python, and it is judged there whether they violate the property. Otherwise the set is explored. If that finds a
+violation, its counterexample is known for the sets that follow.
 """
 
 from __future__ import annotations
@@ -301,7 +301,9 @@ class _Costs:
         """All states, or what it ran out of."""
         try:
             with blaming_the_model():
-                engine, outcome = breadth_first.reach(system, self._budget, self._workers, symmetry=False)
+                engine, outcome = breadth_first.reach(
+                    system, self._budget, self._workers, symmetry=False, keep_trees=True
+                )
         except ModelError as error:
             return None, f"cannot be explored further: {error}".splitlines()[0]
         to_its_end = outcome.reason in ("", f"depth {self._budget.max_depth}")
