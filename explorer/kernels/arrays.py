@@ -256,8 +256,8 @@ class Gathered(NamedTuple):
     """
 
     made: FlatRows
-    parents: Numbers
-    actions: Numbers
+    parents: Units
+    actions: Units
     table: Units
     at_rest: Numbers
 

@@ -52,8 +52,7 @@ class PartitionWorker:
         self._work = self.search.works[0]
         self._words = np.zeros((1, self.layout.words), np.uint64)
         self._room = np.zeros((1 + SPARE, self.layout.words), np.uint64)
-        self._made = self._table = np.zeros(0, np.uint32)
-        self._parents = self._actions = np.zeros(0, np.int64)
+        self._made = self._parents = self._actions = self._table = np.zeros(0, np.uint32)
         self._at_rest = np.full(1, -1, np.int64)
 
     def fingerprint(self, options: dict[str, Any]) -> Fingerprint:
@@ -161,6 +160,8 @@ class PartitionWorker:
     def orbits(self, rows: np.ndarray) -> np.ndarray:
         """How many states each row stands for."""
         orbits = np.ones(self._count(rows), np.int64)
+        if not len(self.search.symmetry.images):
+            return orbits
         self.search.code.orbits_of(rows, len(orbits), self.search.symmetry, orbits, self._words, self._room, self.units)
         return orbits
 
@@ -274,7 +275,7 @@ class PartitionWorker:
         count = max(count, len(self._work.hit_state))
         if len(self._parents) < count:
             self._made = reserve((count * self.units,), np.uint32)
-            self._parents, self._actions = reserve((2, count), np.int64)
+            self._parents, self._actions = reserve((2, count), np.uint32)
             self._table = reserve((2 * count,), np.uint32)
         else:
             self._table[:] = 0

@@ -13,10 +13,18 @@ import numpy as np
 
 from highwater.explorer.kernels.arrays import FIRST, MAY_HAPPEN, MISSES, ONLY_CUT, RECORD_EXTRA
 from highwater.explorer.kernels.graphs.graph import make_all
-from highwater.explorer.kernels.making.compiling import kernel
+from highwater.explorer.kernels.making.compiling import inlined, kernel
 from highwater.explorer.kernels.making.intrinsics import prefetch
 from highwater.explorer.kernels.states.canonical import make_representative, orbit_size
-from highwater.explorer.kernels.states.owners import ask_for_row, entry_for, find_slot, owner_hash, owner_of, slot_of
+from highwater.explorer.kernels.states.owners import (
+    TWO_WORDS,
+    ask_for_row,
+    entry_for,
+    find_slot,
+    owner_hash,
+    owner_of,
+    slot_of,
+)
 from highwater.explorer.kernels.states.rows import read_row, write_row
 from highwater.explorer.kernels.states.stored import read_state
 from highwater.explorer.kernels.statuses import DONE, MISSED, MISSED_STEPS, ROWS_FULL
@@ -26,6 +34,25 @@ from highwater.explorer.kernels.steps.expand import count_moves, take_steps
 from highwater.explorer.kernels.steps.steps import breaks, check_steps
 
 _FREE = np.uint32(0)
+
+
+@inlined
+def _kept(first: int, count: int, found: Any, taken: int, work: Any, units: int) -> int:
+    """Keep the successors of a batch that are not there yet; how many are there then."""
+    made, table = found.made, found.table
+    for number in range(count):
+        prefetch(table, slot_of(work.hashes[number], len(table)))
+    for number in range(count):
+        ask_for_row(made, table, work.hashes[number], units)
+    for number in range(count):
+        slot = find_slot(made, table, work.made, number, work.hashes[number], units)
+        if table[slot] == _FREE:
+            write_row(made.flat, taken, work.made, number, units)
+            found.parents[taken] = first + work.hit_state[number]
+            found.actions[taken] = work.hit_tree[number]
+            table[slot] = entry_for(taken, work.hashes[number], table)
+            taken += 1
+    return taken
 
 
 @kernel
@@ -43,7 +70,7 @@ def successors(
         DONE, MISSED or MISSED_STEPS (grow the trees of `work.misses`) or ROWS_FULL (make room), and how many successors
         are there. Go on at `work.counts[FIRST]` then.
     """
-    counts, made, parents, table = work.counts, found.made, found.parents, found.table
+    counts = work.counts
     for first in range(begin, end, len(work.moves)):
         last = min(end, first + len(work.moves))
         counts[FIRST] = first
@@ -52,7 +79,7 @@ def successors(
         hits, resolved = list_hits(first, last - first, machine.trees, work, units, alone=True)
         if not resolved:
             return MISSED, taken
-        if taken + hits > len(parents):
+        if taken + hits > len(found.parents):
             return ROWS_FULL, taken
         if len(work.broken):
             missed = check_steps(first, hits, machine.effects, machine.steps, work, units)
@@ -60,18 +87,10 @@ def successors(
                 counts[MISSES] = missed
                 return MISSED_STEPS, taken
         count = take_steps(last - first, hits, machine.effects, machine.symmetry, work, units)
-        for number in range(count):
-            prefetch(table, slot_of(work.hashes[number], len(table)))
-        for number in range(count):
-            ask_for_row(made, table, work.hashes[number], units)
-        for number in range(count):
-            slot = find_slot(made, table, work.made, number, work.hashes[number], units)
-            if table[slot] == _FREE:
-                write_row(made.flat, taken, work.made, number, units)
-                parents[taken] = first + work.hit_state[number]
-                found.actions[taken] = work.hit_tree[number]
-                table[slot] = entry_for(taken, work.hashes[number], table)
-                taken += 1
+        if units == TWO_WORDS:
+            taken = _kept(first, count, found, taken, work, TWO_WORDS)
+        else:
+            taken = _kept(first, count, found, taken, work, units)
         at_rest = count_moves(last - first, work)
         if at_rest >= 0 and found.at_rest[0] < 0:
             found.at_rest[0] = first + at_rest
@@ -123,9 +142,9 @@ def list_steps(
     return DONE, taken
 
 
-@kernel
-def route(found: Any, taken: int, owners: Any, starts: Any, records: Any, words: Any, units: int) -> None:
-    """Sort successors into records by owner; those of owner p are then the records `starts[p]` .. `starts[p + 1]`."""
+@inlined
+def _routed(found: Any, taken: int, owners: Any, starts: Any, records: Any, words: Any, units: int) -> None:
+    """What `route` does."""
     made = found.made.flat
     width, most = units + RECORD_EXTRA, len(starts) - 1
     starts[:] = 0
@@ -145,6 +164,15 @@ def route(found: Any, taken: int, owners: Any, starts: Any, records: Any, words:
     for number in range(most, 0, -1):
         starts[number] = starts[number - 1]
     starts[0] = 0
+
+
+@kernel
+def route(found: Any, taken: int, owners: Any, starts: Any, records: Any, words: Any, units: int) -> None:
+    """Sort successors into records by owner; those of owner p are then the records `starts[p]` .. `starts[p + 1]`."""
+    if units == TWO_WORDS:
+        _routed(found, taken, owners, starts, records, words, TWO_WORDS)
+    else:
+        _routed(found, taken, owners, starts, records, words, units)
 
 
 @kernel

@@ -60,7 +60,7 @@ WORK = Work(
     numbers=UNITS_2, made_numbers=UNITS_2, keys=WORDS, recent=WORDS_2, orbits=NUMBERS,
     moves=BYTES, pair=WORDS_2, broken=BYTES, misses=NUMBERS_2,
 )  # fmt: skip
-SPAN, GATHERED = Span(0, 0, 0, 0), Gathered(FLAT, NUMBERS, NUMBERS, UNITS, NUMBERS)
+SPAN, GATHERED = Span(0, 0, 0, 0), Gathered(FLAT, UNITS, UNITS, UNITS, NUMBERS)
 GRAPH = Graph(UNITS, UNITS, SHORTS)
 FAIRNESS = Fairness(NUMBERS, NUMBERS, NUMBERS, BYTES)
 MACHINE, VISITED = Machine(TREES, TREES, EFFECTS, SYMMETRY), Visited(FLAT, UNITS)
