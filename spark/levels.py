@@ -35,15 +35,13 @@ from highwater.spark.files import Folder, RemoteLock, for_spark
 FORMAT, VERSION = "highwater-levels", 5
 MANIFEST = "manifest.json"
 END = "end.json"
-PARQUET: dict[
-    str, Any
-] = {  # rows are read once, soon: what is quick to write and to read is worth more than what is small
-    "compression": "lz4",
+PARQUET: dict[str, Any] = {
     "use_dictionary": ["action", "depth", "orbit"],
-    "column_encoding": {"parent": "DELTA_BINARY_PACKED"},  # they ascend
     "write_statistics": False,
     "write_page_checksum": True,
 }
+PACKED = "DELTA_BINARY_PACKED"  # takes the bits in which numbers differ
+MOST_WORDS_AS_THEY_ARE = 2
 
 
 @attrs.frozen
@@ -283,10 +281,7 @@ class Levels:
             "depth": np.full(len(parents), depth, np.int32),
         }
         columns["orbit"] = orbits.astype(np.int32)
-        sink = io.BytesIO()
-        table = pa.Table.from_arrays([_array(column) for column in columns.values()], [*columns])
-        pq.write_table(table, sink, **PARQUET)
-        data = sink.getbuffer()
+        data = _as_parquet(columns, len(words))
         file = f"{depth:05d}/part-{partition:05d}-{uuid.uuid4().hex[:12]}.parquet"
         self._folder.write(f"levels/{file}", data)
         return LevelFile(file, partition, len(parents), len(data), hashlib.sha256(data).hexdigest())
@@ -331,6 +326,25 @@ class Levels:
     def _sealed(self, name: str) -> tuple[dict[str, Any], str]:
         """A manifest, and its hash."""
         return unseal(self._folder.read(name), f"{self.uri}/{name}", "a search with --engine spark")
+
+
+def _as_parquet(columns: dict[str, np.ndarray], words: int) -> memoryview:
+    """Columns as a file. It is read once, soon: what is quick to write and to read is worth more than what is small.
+
+    The last word has bits to spare, and parents ascend. Of few words, most bits differ from row to row; many have long
+    stretches in common, which are worth compressing.
+    """
+    fields = [pa.field(name, pa.from_numpy_dtype(column.dtype), nullable=False) for name, column in columns.items()]
+    table = pa.Table.from_arrays([_array(column) for column in columns.values()], schema=pa.schema(fields))
+    sink = io.BytesIO()
+    pq.write_table(
+        table,
+        sink,
+        compression="none" if words <= MOST_WORDS_AS_THEY_ARE else "lz4",
+        column_encoding={f"w{words - 1}": PACKED, "parent": PACKED},
+        **PARQUET,
+    )
+    return sink.getbuffer()
 
 
 # Numbers in and out of Arrow by their buffers: its own conversions import pandas, 50 MiB in each Python worker

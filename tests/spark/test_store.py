@@ -76,7 +76,8 @@ def test_a_level_is_words_parent_action_depth_and_orbit(folder: Path) -> None:
     engine = explorer_of(KIP_320)
     tables = [pq.read_table(folder / "levels" / level.files[0].name) for level in levels]
     columns = {f"w{n}": pa.int64() for n in range(engine.layout.words)} | {"parent": pa.int64()}
-    assert tables[3].schema == pa.schema(columns | dict.fromkeys(("action", "depth", "orbit"), pa.int32()))
+    columns |= dict.fromkeys(("action", "depth", "orbit"), pa.int32())
+    assert tables[3].schema == pa.schema([pa.field(*column, nullable=False) for column in columns.items()])
     for before, table in itertools.pairwise(tables):
         for row in table.to_pylist():
             parent = before.slice(row["parent"] & 0xFFFFFFFF, 1).to_pylist()[0]
