@@ -37,7 +37,7 @@ from highwater.explorer.search.keeping.durable import CheckpointError, seal, uns
 from highwater.explorer.search.states.folded import Folded
 from highwater.spark.levels import Level, LevelFile, Levels
 
-PAGE = 1 << 12  # bytes
+PAGE = 1 << 14  # bytes: numpy adds up long pages faster, and hashes what is left of the last one slowly
 
 
 def next_digest(before: str, files: Sequence[LevelFile]) -> str:

@@ -25,7 +25,6 @@ import shutil
 import signal
 import struct
 import sys
-import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from importlib import metadata
@@ -46,10 +45,10 @@ from highwater.explorer.system import System
 from highwater.spark.levels import LevelFile, Levels
 from highwater.spark.worker.inbox import Inbox
 from highwater.spark.worker.level import Admitted, Block, Expanded, admit_blocks, expand_file
-from highwater.spark.worker.shard import Shard, forget_mapped
+from highwater.spark.worker.shard import Shard, checksum, forget_mapped
 
 LONG = struct.Struct("!q")  # as Java reads an owner
-PLACE = struct.Struct("=iiiI")  # the owner of a block, its source, its number there, and the checksum of what follows
+PLACE = struct.Struct("=iii4x16s")  # the owner of a block, its source, its number there, the checksum of what follows
 REPORT = -1  # as the number of a block: the block is the report of the task that has expanded
 Task = Callable[..., Iterator[Any]]
 Report = TypeVar("Report", Expanded, Admitted)
@@ -118,7 +117,8 @@ def sent(owner: int, source: int, number: int, block: Any, windows: int = 1) -> 
     """A block for its owner, which is one of so many windows of a partition, as Spark's shuffle takes it: its place is
     its first bytes.
     """
-    return LONG.pack(owner // windows), b"".join((PLACE.pack(owner, source, number, zlib.crc32(block)), block))
+    place = PLACE.pack(owner, source, number, _checksum(block))
+    return LONG.pack(owner // windows), b"".join((place, block))
 
 
 def received(block: bytes) -> tuple[int, int, memoryview]:
@@ -127,10 +127,14 @@ def received(block: bytes) -> tuple[int, int, memoryview]:
     Raises:
         DamagedBlock: it is not what was sent.
     """
-    (_, source, number, checksum), content = PLACE.unpack_from(block), memoryview(block)[PLACE.size :]
-    if zlib.crc32(content) != checksum:
+    (_, source, number, summed), content = PLACE.unpack_from(block), memoryview(block)[PLACE.size :]
+    if _checksum(content) != summed:
         raise DamagedBlock(f"block {number} of file {source} has changed on its way, on a disk or in a network")
     return source, number, content
+
+
+def _checksum(content: Any) -> bytes:
+    return checksum(np.frombuffer(content, np.uint8)).encode("ascii")
 
 
 def admit_task(shared: Any, depth: int, digests: Sequence[str], known: Sequence[str], windows: int = 1) -> Task:
