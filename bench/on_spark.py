@@ -129,7 +129,7 @@ class Bench:
 
         def note(progress: Progress) -> None:
             seen.append(progress)
-            if progress.level_ended:
+            if progress.level_ended and self.how.json:
                 used.append(processor_seconds_by_kind())
                 taken = {kind: round(now - used[-2].get(kind, 0.0), 3) for kind, now in used[-1].items()}
                 self.keep(rows=progress.frontier, at=round(progress.seconds, 3), said=progress.more, **taken)

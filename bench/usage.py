@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
 
 class Usage:
     """The most memory that the processes below this one have taken, by kind, while it watches, and their processor
-    time, in all and by kind. `most_of_its_own` is the most that one Python worker has taken beside files that it maps.
+    time, in all and by kind, without what watching takes. `most_of_its_own` is the most that one Python worker has
+    taken beside files that it maps.
     """
 
     def __init__(self) -> None:
@@ -18,6 +20,7 @@ class Usage:
         self.processor_of: dict[str, float] = {}
         self.most: dict[str, int] = {}
         self.most_of_its_own = 0
+        self._watching = 0.0
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True)
 
@@ -31,6 +34,7 @@ class Usage:
         self._thread.join()
         after = processor_seconds_by_kind()
         self.processor_of = {kind: seconds - self._before.get(kind, 0.0) for kind, seconds in after.items()}
+        self.processor_of["driver"] -= self._watching
         self.processor = sum(self.processor_of.values())
 
     def _watch(self) -> None:
@@ -42,6 +46,7 @@ class Usage:
                     self.most_of_its_own = max(self.most_of_its_own, resident(pid) - mapped(pid))
             for kind, size in now.items():
                 self.most[kind] = max(self.most.get(kind, 0), size)
+            self._watching = time.thread_time()
 
 
 def processes_below() -> dict[int, str]:
