@@ -21,6 +21,7 @@ from highwater.explorer.system import System
 from highwater.spark.driver.audit import Found, as_words
 from highwater.spark.driver.exchange import exchanged, homes_of, numbers_at_home
 from highwater.spark.driver.session import SPARK_ERRORS, ClusterError, reason_with_setting
+from highwater.spark.driver.small_levels import expand_level
 from highwater.spark.driver.windows import windows_before, windows_for
 from highwater.spark.driver.work import Moved
 from highwater.spark.levels import Level, Levels
@@ -35,9 +36,18 @@ from highwater.spark.worker.graph import (
     steps_task,
     targets_task,
 )
-from highwater.spark.worker.level import Admitted, Expanded
+from highwater.spark.worker.level import Admitted, Block, Expanded
 from highwater.spark.worker.shard import next_digest
-from highwater.spark.worker.tasks import Search, admit_task, expand_task, read_report, versions
+from highwater.spark.worker.tasks import (
+    Search,
+    Task,
+    admit_here_task,
+    admit_task,
+    expand_task,
+    read_report,
+    sent,
+    versions,
+)
 
 SECONDS_BETWEEN_REPORTS = 1.0
 
@@ -115,7 +125,7 @@ class Cluster:
         return self.partitions * self.windows
 
     def run(
-        self, levels: Sequence[Level], known: Sequence[str], on_progress: Callable[[str], None]
+        self, levels: Sequence[Level], known: Sequence[str], on_progress: Callable[[str], None], *, few: bool
     ) -> tuple[list[Expanded], list[Admitted], Moved]:
         """Expand the last level and write the files of the next one.
 
@@ -123,6 +133,8 @@ class Cluster:
             levels: all levels so far.
             known: properties that need no check any more.
             on_progress: called from time to time with the progress, in words.
+            few: whether the last level has so few rows that the driver expands them. What they lead to goes along with
+                the tasks that admit: a job of one stage, without an exchange.
 
         Returns:
             The reports of the tasks, and what Spark moved between them.
@@ -133,12 +145,14 @@ class Cluster:
         """
         self._choose_windows(levels)
         self._share(levels)
+        made = expand_level(self.worker, self.store, levels[-1], self.owners, known) if few else None
         texts = self._wait_for(
-            lambda: self._collect(levels[-1], known),
+            lambda: self._collect(levels[-1], known, made and made[1]),
             lambda seconds: on_progress(f"level {levels[-1].depth + 1} runs for {seconds:.0f} s{self._tasks()}"),
         )
         reports = [read_report(text) for text in texts]
         expanded = sorted((each for each in reports if isinstance(each, Expanded)), key=lambda each: each.source)
+        expanded += made[0] if made else []
         admitted = sorted((each for each in reports if isinstance(each, Admitted)), key=lambda each: each.partition)
         self._room = self._memory or min(each.room for each in admitted)
         return expanded, admitted, self._moved()
@@ -286,16 +300,22 @@ class Cluster:
         gave_up = f"Spark gave up on level {level.depth + 1}: {reason}"
         return ClusterError(f"{gave_up}\n  {self._advice(f'levels up to {level.depth} are')}")
 
-    def _collect(self, level: Level, known: Sequence[str]) -> list[str]:
-        """Run the job and return the reports of its tasks."""
-        sources = list(enumerate(level.files))
+    def _collect(self, level: Level, known: Sequence[str], made: Sequence[Block] | None) -> list[str]:
+        """Run the job and return the reports of its tasks.
+
+        Args:
+            made: what the level's rows lead to, if the driver has expanded them.
+        """
         try:
             homes = self._homes_of(self.partitions)
+            admit = admit_task(self._shared, level.depth + 1, list(self._digests), list(known), self.windows)
+            if made is not None:
+                return self._admit_here(level, made, admit, homes)
             self._describe(
                 f"level {level.depth + 1}: expand {level.rows:,} rows of level {level.depth}, exchange, admit"
             )
+            sources = list(enumerate(level.files))
             expand = expand_task(self._shared, sources, self.owners, list(known), self.windows)
-            admit = admit_task(self._shared, level.depth + 1, list(self._digests), list(known), self.windows)
             blocks = self._spark.sparkContext.parallelize([], len(sources)).mapPartitionsWithIndex(expand)
             arrived = exchanged(blocks, self.partitions, homes)
             reports = arrived.mapPartitionsWithIndex(admit).collect()
@@ -303,6 +323,16 @@ class Cluster:
             return reports
         except Exception as error:
             raise self._gave_up(level, self._reason_of(error)) from error
+
+    def _admit_here(self, level: Level, made: Sequence[Block], admit: Task, homes: Any) -> list[str]:
+        """Have blocks admitted that the driver has made."""
+        self._describe(f"level {level.depth + 1}: admit what {level.rows:,} rows of level {level.depth} lead to")
+        blocks: dict[int, list[bytes]] = {}
+        for block in made:
+            _, packed = sent(block.owner, block.source, block.number, block.records.data.cast("B"), self.windows)
+            blocks.setdefault(block.owner // self.windows, []).append(packed)
+        numbers = numbers_at_home(self._spark.sparkContext, self.partitions, homes)
+        return numbers.mapPartitionsWithIndex(admit_here_task(blocks, admit)).collect()
 
     def _reason_of(self, error: Exception) -> str:
         return reason_with_setting(error, self._spark.sparkContext.getConf())
@@ -329,13 +359,19 @@ class Cluster:
     def _tasks(self) -> str:
         """The progress of the running stages. In a job with two stages, the last one admits."""
         tracker = self._spark.sparkContext.statusTracker()
-        job = tracker.getJobInfo(max(tracker.getJobIdsForGroup(self._group), default=-1))
+        job = tracker.getJobInfo(self._last_job())
         active = set(tracker.getActiveStageIds())
         numbers = sorted(job.stageIds) if job else []
         stages = [tracker.getStageInfo(stage) for stage in numbers if stage in active]
         phases = [("admit" if stage.stageId == numbers[-1] else "expand", stage) for stage in stages if stage]
         done = "".join(f", {phase} {stage.numCompletedTasks} of {stage.numTasks} tasks" for phase, stage in phases)
         return done or self._missing()
+
+    def _last_job(self) -> int:
+        """The job that began last, -1 before the first one. Java looks for it: each number would be a call."""
+        context: Any = self._spark.sparkContext
+        numbers = context._jsc.statusTracker().getJobIdsForGroup(self._group)
+        return cast("int", context._jvm.java.util.Arrays.stream(numbers).max().orElse(-1))
 
     def _missing(self) -> str:
         """That there is no executor, if there is none."""
@@ -348,7 +384,7 @@ class Cluster:
         """What the stages of the last job have moved."""
         try:
             context = self._spark.sparkContext
-            job = context.statusTracker().getJobInfo(max(context.statusTracker().getJobIdsForGroup(self._group)))
+            job = context.statusTracker().getJobInfo(self._last_job())
             store = context._jsc.sc().statusStore()
             stages = [store.lastStageAttempt(stage) for stage in cast("Any", job).stageIds]
             shuffled = sum(stage.shuffleWriteBytes() for stage in stages)

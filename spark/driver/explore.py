@@ -269,14 +269,14 @@ class _Search:
         """Expand the last level; False if there are no new states."""
         level, started = self.levels[-1], time.perf_counter()
         known = [found.property for found in self.violations.found]
-        moved, partitions = None, 1
+        moved, partitions, tasks = None, 1, 0
         if self.small.takes(level):
             expanded, admitted = self.small.next_level(level, known)
         else:
-            expanded, admitted, moved = self.cluster.run(self.levels, known, self._report)
-            partitions = self.cluster.owners
+            few = level.rows < self.job.rows_worth_a_job
+            expanded, admitted, moved = self.cluster.run(self.levels, known, self._report, few=few)
+            partitions, tasks = self.cluster.owners, self.cluster.partitions + (0 if few else len(level.files))
         seconds = time.perf_counter() - started
-        tasks = len(level.files) + self.cluster.partitions if moved else 0
         self.work.append(measured(len(self.levels), expanded, admitted, moved, tasks, level.rows, seconds))
         self.took = in_words(self.work[-1], self.cluster.windows, sum(each.caught_up for each in admitted))
         return self._end_level(expanded, admitted, partitions)

@@ -35,7 +35,7 @@ class SmallLevels:
         if self._is_small(levels[-1], sum(level.rows for level in levels)):
             self._visited = Visited(self._worker.layout)
             for level in levels:
-                for _, rows in self._files(level):
+                for rows in _files(self._worker, self._store, level):
                     self._visited.add(rows)
 
     def takes(self, level: Level) -> bool:
@@ -51,21 +51,35 @@ class SmallLevels:
             known: the properties that need not be judged any more.
         """
         assert self._visited is not None
-        blocks: list[Block] = []
-        expanded: list[Expanded] = []
-        for source, rows in self._files(level):
-            for found in expand_file(self._worker, rows, source, 1, known):
-                if isinstance(found, Expanded):
-                    expanded.append(found)
-                else:
-                    blocks.append(found)
+        expanded, blocks = expand_level(self._worker, self._store, level, 1, known)
         depth, ordered = level.depth + 1, in_order(blocks)
         return expanded, [admit_blocks(self._worker, self._visited, ordered, self._store, depth, 0, known)]
 
     def _is_small(self, level: Level, stored: int) -> bool:
         return level.rows < self._rows_worth_a_job and stored < ROWS_IN_THE_DRIVER
 
-    def _files(self, level: Level) -> Iterator[tuple[int, np.ndarray]]:
-        """The rows of each file of a level, with the file's number."""
-        for number, file in enumerate(level.files):
-            yield number, self._worker.rows_of(self._store.words_of(file, self._worker.layout.words))
+
+def expand_level(
+    worker: PartitionWorker, store: Levels, level: Level, owners: int, known: Sequence[str]
+) -> tuple[list[Expanded], list[Block]]:
+    """Expand a small level in this process.
+
+    Args:
+        owners: how many partitions the next level has.
+        known: the properties that need not be judged any more.
+    """
+    expanded: list[Expanded] = []
+    blocks: list[Block] = []
+    for source, rows in enumerate(_files(worker, store, level)):
+        for found in expand_file(worker, rows, source, owners, known):
+            if isinstance(found, Expanded):
+                expanded.append(found)
+            else:
+                blocks.append(found)
+    return expanded, blocks
+
+
+def _files(worker: PartitionWorker, store: Levels, level: Level) -> Iterator[np.ndarray]:
+    """The rows of each file of a level."""
+    for file in level.files:
+        yield worker.rows_of(store.words_of(file, worker.layout.words))

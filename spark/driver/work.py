@@ -45,7 +45,7 @@ def measured(
     return attrs.evolve(
         work,
         tasks=tasks,
-        executors=len({report.executor for report in reports}),
+        executors=len({report.executor for report in reports if report.executor}),
         shuffled=moved.shuffled,
         spilled=moved.spilled,
     )

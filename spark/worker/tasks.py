@@ -25,7 +25,7 @@ import shutil
 import signal
 import struct
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from importlib import metadata
 from pathlib import Path
@@ -155,6 +155,20 @@ def admit_task(shared: Any, depth: int, digests: Sequence[str], known: Sequence[
                     return
 
     return ready_for_more(admit)
+
+
+def admit_here_task(blocks: Mapping[int, Sequence[bytes]], admit: Task) -> Task:
+    """A task that admits the blocks of its partition that the driver has made; they come along with it.
+
+    Args:
+        admit: what `admit_task` gives.
+    """
+
+    def admit_here(partition: int, nothing: Iterator[Any]) -> Iterator[str]:
+        exhaust(nothing)
+        return admit(partition, iter(blocks.get(partition, ())))
+
+    return admit_here
 
 
 def _put(sent_here: Iterator[bytes], inbox: Inbox) -> Iterator[str]:

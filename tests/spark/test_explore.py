@@ -17,6 +17,7 @@ from typing import Any, cast
 
 import attrs
 import promises
+import pyarrow.parquet as pq
 import pytest
 import toys
 from pyspark import SparkConf
@@ -33,6 +34,7 @@ from highwater.explorer.verdict import Budget, Progress, SearchOptions, Verdict
 from highwater.spark.driver import cluster
 from highwater.spark.driver.explore import explore
 from highwater.spark.driver.session import ClusterError, reason_with_setting
+from highwater.spark.driver.small_levels import SmallLevels
 from highwater.spark.driver.windows import windows_for
 from highwater.spark.levels import Level, LevelFile, Levels
 from highwater.spark.worker import inbox, tasks
@@ -229,6 +231,31 @@ def test_levels_move_from_the_driver_to_the_cluster_when_they_have_grown(
     assert sum(each.rows for each in outcome.work) == outcome.stored_states - 1
     assert [each.expanded for each in outcome.work[1:]] == [each.rows for each in outcome.work[:-1]]
     assert all(each.shuffled and 1 <= each.skew < 2 for each in outcome.work if each.tasks)
+
+
+@pytest.mark.parametrize("windows", [1, 2])
+def test_rows_do_not_depend_on_whether_tasks_or_the_driver_expand_a_level(
+    spark: Any, comparable: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, windows: int
+) -> None:
+    """The driver expands levels that have shrunk. What they lead to is admitted by tasks all the same."""
+    monkeypatch.setattr(cluster, "windows_for", lambda *_: windows)
+    monkeypatch.setattr(SmallLevels, "takes", lambda *_: False)
+    found, stages = [], []
+    for rows_worth_a_job in (0, 1 << 20):
+        folder = tmp_path / str(rows_worth_a_job)
+        options = SearchOptions(checkpoint=str(folder))
+        outcome = explore(KIP_101, options=options, spark=spark, partitions=2, rows_worth_a_job=rows_worth_a_job)
+        files = [folder / "levels" / file.name for level in Levels(str(folder)).read() for file in level.files]
+        found.append((comparable(outcome), [pq.read_table(file).to_pydict() for file in files]))
+        stages.append([(bool(each.shuffled), each.tasks > 2, each.executors) for each in outcome.work])
+    assert found[0] == found[1]
+    assert stages == [[(True, True, 1)] * 11, [(False, False, 1)] * 11]
+
+
+def test_the_driver_expands_levels_that_have_shrunk(spark: Any, comparable: Callable[..., Any]) -> None:
+    outcome = explore(toys.grid, spark=spark, partitions=2, rows_worth_a_job=6)
+    assert comparable(outcome) == comparable(breadth_first.explore(toys.grid()))
+    assert [(each.expanded, each.tasks) for each in outcome.work[3:]] == [(6, 3), (7, 4), (6, 4), (3, 2), (2, 2), (1, 2)]
 
 
 def test_paths_learned_on_any_machine_are_kept_and_shipped(
