@@ -255,7 +255,14 @@ def test_rows_do_not_depend_on_whether_tasks_or_the_driver_expand_a_level(
 def test_the_driver_expands_levels_that_have_shrunk(spark: Any, comparable: Callable[..., Any]) -> None:
     outcome = explore(toys.grid, spark=spark, partitions=2, rows_worth_a_job=6)
     assert comparable(outcome) == comparable(breadth_first.explore(toys.grid()))
-    assert [(each.expanded, each.tasks) for each in outcome.work[3:]] == [(6, 3), (7, 4), (6, 4), (3, 2), (2, 2), (1, 2)]
+    assert [(each.expanded, each.tasks) for each in outcome.work[3:]] == [
+        (6, 3),
+        (7, 4),
+        (6, 4),
+        (3, 2),
+        (2, 2),
+        (1, 2),
+    ]
 
 
 def test_paths_learned_on_any_machine_are_kept_and_shipped(
