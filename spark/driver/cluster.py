@@ -19,7 +19,7 @@ from highwater.explorer.partitioned.worker import PartitionWorker
 from highwater.explorer.search.keeping.fingerprint import Fingerprint
 from highwater.explorer.system import System
 from highwater.spark.driver.audit import Found, as_words
-from highwater.spark.driver.exchange import exchanged, homes_of, numbers_at_home
+from highwater.spark.driver.exchange import exchanged, homes_of, java_class, numbers_at_home
 from highwater.spark.driver.session import SPARK_ERRORS, ClusterError, reason_with_setting
 from highwater.spark.driver.small_levels import expand_level
 from highwater.spark.driver.windows import windows_before, windows_for
@@ -371,7 +371,7 @@ class Cluster:
         """The job that began last, -1 before the first one. Java looks for it: each number would be a call."""
         context: Any = self._spark.sparkContext
         numbers = context._jsc.statusTracker().getJobIdsForGroup(self._group)
-        return cast("int", context._jvm.java.util.Arrays.stream(numbers).max().orElse(-1))
+        return cast("int", java_class(context._jvm, "java.util.Arrays").stream(numbers).max().orElse(-1))
 
     def _missing(self) -> str:
         """That there is no executor, if there is none."""

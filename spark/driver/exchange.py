@@ -7,6 +7,7 @@ longer than a small level, and Java makes a row of each block and an Arrow batch
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable
 from typing import Any, cast
 
@@ -14,6 +15,16 @@ from pyspark import RDD, SparkContext
 from pyspark.serializers import NoOpSerializer, pack_long
 
 from highwater.spark.worker.tasks import exhaust
+
+OF_PYTHON = "org.apache.spark.api.python"
+
+
+@functools.cache
+def java_class(jvm: Any, name: str) -> Any:
+    """A class of Java's, by its whole name. Each part of the name is looked for in all of Spark's archives, before a
+    package is taken for one, so this is done once.
+    """
+    return functools.reduce(getattr, name.split("."), jvm)
 
 
 class Exchanged(RDD[Any]):
@@ -41,7 +52,7 @@ def exchanged(blocks: RDD[Any], partitions: int, homes: Any) -> Exchanged:
     """
     pairs = _by_owner(blocks, partitions)
     together = pairs if homes is None else pairs.union(homes)
-    return Exchanged(cast("Any", blocks.ctx._jvm).PythonRDD.valueOfPair(together), pairs, blocks.ctx)
+    return Exchanged(_values(together, blocks.ctx), pairs, blocks.ctx)
 
 
 def numbers_at_home(context: SparkContext, partitions: int, homes: Any) -> RDD[int]:
@@ -53,7 +64,7 @@ def numbers_at_home(context: SparkContext, partitions: int, homes: Any) -> RDD[i
         exhaust(iter(nothing))
         yield partition
 
-    empty: RDD[bytes] = RDD(cast("Any", context._jvm).PythonRDD.valueOfPair(homes), context, NoOpSerializer())
+    empty: RDD[bytes] = RDD(_values(homes, context), context, NoOpSerializer())
     return empty.mapPartitionsWithIndex(number)
 
 
@@ -73,11 +84,17 @@ def homes_of(context: SparkContext, partitions: int) -> Any:
     return homes
 
 
+def _values(pairs: Any, context: SparkContext) -> Any:
+    """The blocks of Java's pairs."""
+    return java_class(context._jvm, f"{OF_PYTHON}.PythonRDD").valueOfPair(pairs)
+
+
 def _by_owner(blocks: RDD[Any], partitions: int) -> Any:
     """Java's pairs of owner and block. Its own serializer would keep a hundred blocks of each owner in memory."""
     context = blocks.ctx
-    java: Any = context._jvm
+    names = (f"{OF_PYTHON}.PairwiseRDD", f"{OF_PYTHON}.PythonPartitioner", "org.apache.spark.serializer.KryoSerializer")
+    pairwise, partitioner, serializer = (java_class(context._jvm, name) for name in names)
     blocks._bypass_serializer = True  # type: ignore[attr-defined]
-    pairs = java.PairwiseRDD(blocks._jrdd.rdd()).asJavaPairRDD().partitionBy(java.PythonPartitioner(partitions, 0))
-    pairs.rdd().setSerializer(java.org.apache.spark.serializer.KryoSerializer(context._jsc.sc().conf()))
+    pairs = pairwise(blocks._jrdd.rdd()).asJavaPairRDD().partitionBy(partitioner(partitions, 0))
+    pairs.rdd().setSerializer(serializer(context._jsc.sc().conf()))
     return pairs
