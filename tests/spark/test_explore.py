@@ -396,7 +396,14 @@ def changing(folder: str) -> Any:
     return toys.grid(names)
 
 
-@pytest.mark.parametrize("task", ["expand_task", "admit_task"])
+@pytest.mark.parametrize(
+    ("task", "windows", "once"),
+    [
+        ("expand_task", 1, ""),
+        ("admit_task", 1, ""),
+        pytest.param("admit_task", 4, "admitted", id="between-two-windows"),
+    ],
+)
 def test_a_python_worker_that_is_killed_changes_nothing(
     spark: Any,
     comparable: Callable[..., Any],
@@ -404,8 +411,11 @@ def test_a_python_worker_that_is_killed_changes_nothing(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     task: str,
+    windows: int,
+    once: str,
 ) -> None:
-    monkeypatch.setattr(cluster, task, toys.dying(getattr(cluster, task), tmp_path / "died"))
+    monkeypatch.setattr(cluster, "windows_for", lambda *_: windows)
+    monkeypatch.setattr(cluster, task, toys.dying(getattr(cluster, task), tmp_path / "died", once))
     outcome = explore(toys.last_corner, spark=spark, partitions=2)
     assert (tmp_path / "died").exists()
     assert comparable(outcome) == comparable(breadth_first.explore(toys.last_corner()))

@@ -208,9 +208,12 @@ def killed(*_: Any) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def dying(make_task: Callable[..., Any], died: Path) -> Callable[..., Any]:
+def dying(make_task: Callable[..., Any], died: Path, once: str = "") -> Callable[..., Any]:
     """Makes the same tasks; the first process that has yielded something is killed, as by a system that is short of
     memory. A file is there then.
+
+    Args:
+        once: what the text of it must hold.
     """
 
     def make_dying(*arguments: Any) -> Any:
@@ -219,7 +222,7 @@ def dying(make_task: Callable[..., Any], died: Path) -> Callable[..., Any]:
         def run(*given: Any) -> Iterator[Any]:
             for each in task(*given):
                 yield each
-                if not died.exists():
+                if once in str(each) and not died.exists():
                     died.touch()
                     os.kill(os.getpid(), signal.SIGKILL)
 
