@@ -16,6 +16,7 @@ import threading
 import time
 import zipfile
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -68,7 +69,8 @@ class Cluster(Standalone):
         """SIGKILL for a worker and its executors."""
         process = self.running.pop(name)
         for member in self.members(name):  # Python's daemons have groups of their own
-            os.kill(member, signal.SIGKILL)
+            with suppress(ProcessLookupError):  # they end by themselves once their executor was killed
+                os.kill(member, signal.SIGKILL)
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
 
