@@ -19,9 +19,9 @@ MANY = 400_000
 
 
 class Harnesses:
-    """Processes that get batches in turn, and answer in the order of the batches. It is one at first, then as many as
-    there may be, and in the end others in their place, in which Java compiles with both of its compilers. A context
-    manager: no process outlives it.
+    """Processes that get batches in turn, and answer in the order of the batches. There is one at first, then as many
+    as there may be, and in a long run others take their place, in which Java compiles with both of its compilers. A
+    context manager: no process outlives it.
 
     Which process gets a batch follows from what was sent before, not from how fast they are.
     """

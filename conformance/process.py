@@ -25,7 +25,7 @@ OLD_SECONDS = 600
 ANSWER_SECONDS = 900
 MOST_NUMBERS = 100_000
 BOTH_COMPILERS = ("-XX:+UseSerialGC", "-Xmx1g", "-Xshare:auto", "-Djava.awt.headless=true")
-# with one compiler: a walk of 200,000 steps is over before the second one pays
+# with one compiler: a run is over before the second one pays, unless it is very long
 OPTIONS = (*BOTH_COMPILERS, "-XX:TieredStopAtLevel=1")
 
 Operation = dict[str, Any]
@@ -45,6 +45,8 @@ class Harness:
 
     program = "Harness"
     options: Sequence[str] = OPTIONS
+    at_once = 1
+    """How many processes work at once."""
 
     def __init__(self, distribution: Distribution) -> None:
         self.distribution = distribution
@@ -64,9 +66,6 @@ class Harness:
             self._end()
             raise
         return self
-
-    at_once = 1
-    """How many processes work at once."""
 
     def forget(self) -> None:
         """Ask again what was asked under another claim. A process that has ended takes what was known of it along;

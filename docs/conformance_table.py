@@ -59,7 +59,9 @@ NEWEST_ONLY = (
     "isr_agreement/a_leader_that_its_own_request_takes_away_commits_nothing_more",
     "liveness/a_leader_that_was_elected_uncleanly_gets_its_followers_back",
 )
-"""Claims beside these that are held against the newest release: three brokers, min.insync.replicas of 2, ELR."""
+"""Claims beside these that are held against the newest release: three brokers, min.insync.replicas of 2, ELR, leaders
+that are reassigned away or recover.
+"""
 
 
 def claimed(claim: str, preset: str) -> Spec:

@@ -3,7 +3,6 @@ import java.lang.reflect.Constructor;
 import java.lang.reflect.Executable;
 import java.lang.reflect.Field;
 import java.lang.reflect.InvocationTargetException;
-import java.lang.reflect.Member;
 import java.lang.reflect.Method;
 import java.lang.reflect.Proxy;
 import java.lang.reflect.Type;
@@ -150,7 +149,7 @@ final class Reflect {
         return null;
     }
 
-    private static <T extends AccessibleObject & Member> T keep(Class<?> type, String name, int kind, T found) {
+    private static <T extends AccessibleObject> T keep(Class<?> type, String name, int kind, T found) {
         found.setAccessible(true);
         FOUND.updateAndGet(name.hashCode() & PLACES - 1, next -> new Found(type, name, kind, found, next));
         return found;

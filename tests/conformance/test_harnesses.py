@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 from highwater.claims.conformance import Wanted, paths_of
 from highwater.claims.spec import Spec
+from highwater.cli.main import main
 from highwater.conformance import harnesses, lockstep
 from highwater.conformance.distribution import KafkaError
 from highwater.conformance.harnesses import Harnesses
@@ -17,6 +21,7 @@ from highwater.conformance.lockstep import LockStep
 from highwater.conformance.process import Harness
 from highwater.explorer.analysis.paths import Run
 from tests.conformance.conftest import NEWEST, harness_of
+from tests.conformance.test_process import SPEC
 
 Claim = Callable[..., Spec]
 KafkaOf = Callable[[str], Harness]
@@ -65,6 +70,18 @@ def test_after_a_process_has_died_the_next_claim_has_others(claim: Claim, monkey
         alone = found_by(several, claim())
         before = several.pids
         with pytest.raises(KafkaError, match="the Java process ended with code"):
-            found_by(several, claim(), lambda: several._running[1]._process.kill())
+            found_by(several, claim(), lambda: os.kill(before[1], signal.SIGKILL))
         assert found_by(several, claim()) == alone
         assert len(before) == 2 and not any(map(alive, before)) and len(several.pids) == 2
+
+
+def test_several_processes_are_refused_where_one_is_measured(tmp_path: Path) -> None:
+    spec = tmp_path / "small.toml"
+    spec.write_text(SPEC)
+    ran = CliRunner().invoke(
+        main, ["conform", str(spec), "--kafka", NEWEST, "--processes", "2", "--coverage", str(tmp_path / "found")]
+    )
+    assert ran.exit_code == 2
+    said = " ".join(ran.stderr.split())
+    assert "--processes 2: goes without --coverage, which is of one process; allowed is 1" in said, ran.output
+    assert not (tmp_path / "found").exists()

@@ -118,7 +118,9 @@ def conform(
         wanted = Wanted(**options)
         traced = run_of_trace(trace_path) if trace_path is not None else None
         if covered is not None and processes not in (None, 1):
-            raise ReportError(f"--processes {processes}: goes without --coverage, which measures one process")
+            raise ReportError(
+                f"--processes {processes}: goes without --coverage, which is of one process; allowed is 1"
+            )
         kafka, most = find(where), processes or min(os.cpu_count() or 1, MOST_AT_ONCE)
         harness = Harnesses(kafka, most) if covered is None else Measured(kafka)
         if covered is not None:
