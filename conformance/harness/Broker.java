@@ -66,10 +66,14 @@ final class Broker {
     static final Uuid TOPIC_ID = new Uuid(2, 1);
     static {
         // nobody looks at the metrics from outside, and to register each takes longer than to make it
-        Reflect.call(Reflect.constant(Reflect.type("org.apache.kafka.server.metrics.KafkaYammerMetrics"), "INSTANCE"), "configure",
-            Map.of("metrics.jmx.exclude", ".*"));
+        Object metrics = Reflect.constant(Reflect.type("org.apache.kafka.server.metrics.KafkaYammerMetrics"), "INSTANCE");
+        Reflect.call(Reflect.read(metrics, "jmxReporter"), "shutdown");
     }
 
+    /** The defaults of all topics: to read them takes longer than all else that a start has to read. */
+    private static final Object DEFAULTS = Reflect.make(Reflect.constructor(LOG_CONFIG, Map.class), new Properties());
+    /** Counts of bytes and requests, which nothing depends on. */
+    private static final Object COUNTS = Reflect.construct(STATS, type -> type == boolean.class ? (Object) false : Optional.empty());
     private static final Object NEVER = Reflect.proxy(ScheduledFuture.class, (name, arguments) -> null);
 
     final int id;
@@ -137,7 +141,7 @@ final class Broker {
             if (type == CONFIGS)
                 return Reflect.proxy(CONFIGS, (name, arguments) -> topicConfig);
             if (type == LOG_CONFIG)
-                return Reflect.make(Reflect.constructor(LOG_CONFIG, Map.class), new Properties());
+                return DEFAULTS;
             if (type == CLEANER_CONFIG)
                 return Reflect.make(Reflect.constructor(CLEANER_CONFIG, boolean.class), false);
             if (type == PRODUCER_CONFIG)
@@ -147,7 +151,7 @@ final class Broker {
             if (type.getSimpleName().equals("Scheduler"))
                 return scheduler(type);
             if (type == STATS)
-                return stats();
+                return COUNTS;
             if (type == FAILURES)
                 return Reflect.construct(FAILURES, p -> 1);
             if (type.getSimpleName().equals("Time"))
@@ -178,10 +182,6 @@ final class Broker {
         return found;
     }
 
-    private static Object stats() {
-        return Reflect.construct(STATS, type -> type == boolean.class ? (Object) false : Optional.empty());
-    }
-
     /** What is to be done at once is done at once; what is to be done later never is. */
     private static Object scheduler(Class<?> type) {
         return Reflect.proxy(type, (name, arguments) -> {
@@ -202,10 +202,10 @@ final class Broker {
     }
 
     /** What the broker has read of the brokers' registrations. */
-    void see(String key, List<Kafka.Registration> brokers) {
-        if (!image.equals(key)) {
-            Reflect.call(cache, "setImage", Kafka.image(key, brokers));
-            image = key;
+    void see(Kafka.View view) {
+        if (!image.equals(view.key)) {
+            Reflect.call(cache, "setImage", Kafka.image(view));
+            image = view.key;
         }
     }
 
@@ -426,7 +426,7 @@ final class Broker {
             case "AlterPartitionManager":
                 return Reflect.proxy(type, (name, arguments) -> name.equals("submit") ? submitted(arguments[1]) : null);
             case "BrokerTopicStats":
-                return stats();
+                return COUNTS;
             case "DirectoryEventHandler":
                 return moving.assignments(type);
             case "ActionQueue":
@@ -501,12 +501,12 @@ final class Broker {
      * Learn the partition's state from the metadata log: ReplicaManager#applyDelta, with all that it does to Partition, log and fetchers.
      * After a start, the first that a broker learns may be that it has no replica; its log, if it has one, is a stray.
      */
-    void learn(Kafka.State state, String key, List<Kafka.Registration> brokers) {
+    void learn(Kafka.State state, Kafka.View view) {
         boolean first = partition == null;
         if (first)
             Reflect.callStatic(PARTITION, "removeMetrics", TOPIC_PARTITION);
         boolean stray = learned == null && !state.replicas.contains(id) && anyLog() != null;
-        Kafka.Change change = Kafka.change(learned, state, key, brokers);
+        Kafka.Change change = Kafka.change(learned, state, view);
         learned = change;
         recovering = state.partitionEpoch < newest ? recovering : state.recovering;
         newest = Math.max(newest, state.partitionEpoch);

@@ -8,6 +8,7 @@ import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
+import java.util.IdentityHashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -34,6 +35,8 @@ public final class Harness {
     private final Seen seen = new Seen();
     private final Map<String, Integer> before = new HashMap<>();
     private final List<JsonNode> numbered = new ArrayList<>();
+    /** Views of operations that have numbers: they come again and again. */
+    private final Map<JsonNode, Kafka.View> views = new IdentityHashMap<>();
     private JsonNode settings;
     private boolean clockStandsStill;
 
@@ -101,8 +104,10 @@ public final class Harness {
             for (JsonNode each : batch)
                 results.add(one(each));
         else {
-            if (batch.get("anew").asBoolean())
+            if (batch.get("anew").asBoolean()) {
                 numbered.clear();
+                views.clear();
+            }
             for (JsonNode each : batch.get("operations"))
                 results.add(one(byNumber(each)));
         }
@@ -174,15 +179,15 @@ public final class Harness {
         if (!clockStandsStill)
             clock.advance(2 * Clock.LAG_MAX_MS);
         Broker broker = brokers.get(o.get("broker").asInt());
-        if (o.has("view"))
-            broker(o, "viewer", broker).see(o.get("view").toString(), registrations(o.get("view")));
+        Kafka.View view = o.has("view") ? views.computeIfAbsent(o.get("view"), Harness::view) : null;
+        if (view != null)
+            broker(o, "viewer", broker).see(view);
         switch (name) {
             case "learn":
                 int partitionEpoch = o.get("partition_epoch").asInt();
                 broker.learn(new Kafka.State(o.get("leader").asInt(), o.get("leader_epoch").asInt(), partitionEpoch, ids(o.get("isr")), ids(o.get("replicas")),
                     controller.recorded(partitionEpoch, "addingReplicas"), controller.recorded(partitionEpoch, "removingReplicas"),
-                    controller.recovering(partitionEpoch)),
-                    o.get("view").toString(), registrations(o.get("view")));
+                    controller.recovering(partitionEpoch)), view);
                 return null;
             case "append":
                 broker.append(ids(o.get("records")), o.get("acks").asInt());
@@ -289,10 +294,10 @@ public final class Harness {
         return ids;
     }
 
-    private static List<Kafka.Registration> registrations(JsonNode view) {
+    private static Kafka.View view(JsonNode node) {
         List<Kafka.Registration> found = new ArrayList<>();
-        for (JsonNode each : view)
+        for (JsonNode each : node)
             found.add(new Kafka.Registration(found.size(), each.get(0).asLong(), each.get(1).asText().equals("fenced"), each.get(1).asText().equals("shutting down")));
-        return found;
+        return new Kafka.View(node.toString(), found);
     }
 }

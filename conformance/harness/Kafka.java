@@ -76,6 +76,17 @@ final class Kafka {
         }
     }
 
+    /** What brokers are told of each other, and its text, which stands for it. */
+    static final class View {
+        final String key;
+        final List<Registration> brokers;
+
+        View(String key, List<Registration> brokers) {
+            this.key = key;
+            this.brokers = brokers;
+        }
+    }
+
     /** A metadata image with the partition, and what has changed since the image before. */
     static final class Change {
         final Object topics;
@@ -89,18 +100,18 @@ final class Kafka {
         }
     }
 
-    /** The metadata image with these registrations; `key` names them. */
-    static Object image(String key, List<Registration> brokers) {
-        return IMAGES.computeIfAbsent(key, k -> applied(deltaWith(Reflect.constant(IMAGE, "EMPTY"), brokers)));
+    /** The metadata image with these registrations. */
+    static Object image(View view) {
+        return IMAGES.computeIfAbsent(view.key, key -> applied(deltaWith(Reflect.constant(IMAGE, "EMPTY"), view.brokers)));
     }
 
     /** The next image after `before`, or the first one if that is null. Images are made from the records that a snapshot would have. */
-    static Change change(Change before, State state, String key, List<Registration> brokers) {
-        String content = key + " " + state;
+    static Change change(Change before, State state, View view) {
+        String content = view.key + " " + state;
         if (CHANGES.size() > CHANGES_KEPT)
             CHANGES.clear();
         return CHANGES.computeIfAbsent((before == null ? "" : before.content) + " > " + content, k -> {
-            Object delta = deltaWith(before == null ? Reflect.constant(IMAGE, "EMPTY") : before.image, brokers);
+            Object delta = deltaWith(before == null ? Reflect.constant(IMAGE, "EMPTY") : before.image, view.brokers);
             if (before == null) {
                 replay(delta, record("FeatureLevelRecord", "setName", "metadata.version", "setFeatureLevel", featureLevel()));
                 replay(delta, record("TopicRecord", "setName", Broker.TOPIC_PARTITION.topic(), "setTopicId", Broker.TOPIC_ID));

@@ -20,6 +20,7 @@ import scala.runtime.BoxedUnit;
 final class Requests {
     private static final Class<?> PURGATORY = Reflect.type("kafka.server.DelayedOperationPurgatory", "org.apache.kafka.server.purgatory.DelayedOperationPurgatory");
     private static final Class<?> KEY = Reflect.type("kafka.server.TopicPartitionOperationKey", "org.apache.kafka.server.purgatory.TopicPartitionOperationKey");
+    private static final Object WAITED_FOR = Reflect.make(Reflect.constructor(KEY, String.class, int.class), Broker.TOPIC_PARTITION.topic(), Broker.TOPIC_PARTITION.partition());
     private static final TopicIdPartition PARTITION = new TopicIdPartition(Broker.TOPIC_ID, Broker.TOPIC_PARTITION);
     private static final long SOME_MS = 500;
     private static final Map<Class<?>, Object> UNTHROTTLED = new HashMap<>();
@@ -28,7 +29,7 @@ final class Requests {
     private static final List<String> WAITED_IN = List.of("DelayedProduce", "DelayedFetch", "DelayedDeleteRecords");
     private static final Map<String, Object> EMPTY = new HashMap<>();
 
-    private final List<Object> purgatories = new ArrayList<>();
+    private final Map<String, Object> purgatories = new HashMap<>();
     private Object last;
 
     /** By record, what its producer was answered: the name of an error, NONE, or "waits". Whoever waits at a broker that stops waits on. */
@@ -41,13 +42,12 @@ final class Requests {
     boolean committed;
     private long offset;
 
-    /** A purgatory of the ReplicaManager that is about to be made, by the name of its type. One in which nothing waits is all brokers'. */
+    /**
+     * A purgatory of the ReplicaManager that is about to be made, by the name of its type: an empty one, with its hundreds of lists, serves the
+     * next one as well. One in which nothing ever waits is all brokers'.
+     */
     Object purgatory(String name) {
-        if (WAITED_IN.stream().noneMatch(name::contains))
-            return EMPTY.computeIfAbsent(name, key -> made());
-        Object made = made();
-        purgatories.add(made);
-        return made;
+        return (WAITED_IN.stream().anyMatch(name::contains) ? purgatories : EMPTY).computeIfAbsent(name, key -> made());
     }
 
     private Object made() {
@@ -79,20 +79,16 @@ final class Requests {
         return null;
     }
 
-    /** The process is gone, and all that waited in it. */
-    void stopped() {
-        purgatories.clear();
-        waiting.clear();
-        deletions.clear();
-        consumed = null;
-    }
-
     /** Begin anew: nobody waits any more. */
     void reset() {
-        Object key = Reflect.make(Reflect.constructor(KEY, String.class, int.class), Broker.TOPIC_PARTITION.topic(), Broker.TOPIC_PARTITION.partition());
-        for (Object each : purgatories)
-            Reflect.call(each, "cancelForKey", key);
+        stopped();
         answers = new LinkedHashMap<>();
+    }
+
+    /** The process is gone, and all that waited in it. */
+    void stopped() {
+        for (Object each : purgatories.values())
+            Reflect.call(each, "cancelForKey", WAITED_FOR);
         waiting.clear();
         deletions.clear();
         consumed = null;
