@@ -226,8 +226,9 @@ class Paths:
     def walks(self, count: int, depth: int, taken: Collection[int]) -> Iterator[Run]:
         """Random walks that prefer paths that were not taken yet."""
         known = set(taken)
+        starts = list(self._starts())
         for _ in range(count):
-            start = words = tuple(self.engine.layout.pack(self._random.choice(self.system.initial)))
+            start = words = self._random.choice(starts)
             found: list[Move] = []
             while len(found) < depth and (moves := self.steps(words)):
                 fresh = [move for move in moves if move.path in self.reachable and move.path not in known]
