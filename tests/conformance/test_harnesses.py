@@ -64,6 +64,25 @@ def test_several_processes_find_what_one_finds(
     assert not any(map(alive, now))
 
 
+@pytest.mark.skipif(
+    not hasattr(os, "sched_setaffinity") or len(os.sched_getaffinity(0)) < 2, reason="takes two processors"
+)
+def test_two_processes_keep_two_processors(claim: Claim, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(harnesses, "FEW", 200)
+    all_of_them = os.sched_getaffinity(0)
+    two = set(sorted(all_of_them)[:2])
+    os.sched_setaffinity(0, two)
+    try:
+        with Harnesses(harness_of(NEWEST).distribution, 2) as several:
+            assert os.sched_getaffinity(several.pids[0]) == two
+            found_by(several, claim())
+            kept = [os.sched_getaffinity(int(each.name)) for each in Path(f"/proc/{several.pids[0]}/task").iterdir()]
+            assert kept and all(each == kept[0] for each in kept)
+            assert kept[0] | os.sched_getaffinity(several.pids[1]) == two and len(kept[0]) == 1
+    finally:
+        os.sched_setaffinity(0, all_of_them)
+
+
 def test_after_a_process_has_died_the_next_claim_has_others(claim: Claim, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(harnesses, "FEW", 0)
     with Harnesses(harness_of(NEWEST).distribution, 2) as several:
