@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
+from highwater.__main__ import OBJECTS_BETWEEN_COLLECTIONS
 from highwater.claims import own
 from highwater.claims.advice import advise
 from highwater.explorer.analysis.shrink import shrink
@@ -24,6 +26,8 @@ HERE = Path(__file__).parent
 
 # A job in a shell's background ignores Ctrl-C, and so would all that tests start and interrupt.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS, *gc.get_threshold()[1:])  # as `highwater` does
 
 settings.register_profile("any machine", deadline=None)
 settings.load_profile("any machine")
@@ -43,6 +47,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.slow)
     if "PYTEST_XDIST_WORKER" in os.environ:
         items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+
+
+def pytest_collection_finish() -> None:
+    """No test lets Python look for garbage among all that was imported and collected."""
+    gc.freeze()
 
 
 @pytest.fixture(scope="module", autouse=True)
