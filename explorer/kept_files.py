@@ -131,14 +131,14 @@ def make_folder(folder: Path, kind: str, most: int) -> None:
 
 def forget_files(folder: Path, most: int) -> None:
     """Remove the files of a folder that were not used for longest, until there are no more bytes than that."""
-    found = [(file, file.stat()) for file in folder.iterdir()]
-    left = sum(size.st_size for _, size in found)
-    for file, size in sorted(found, key=lambda each: each[1].st_mtime):
+    found = [(file.stat().st_mtime, file.stat().st_size, file.path) for file in os.scandir(folder)]
+    left = sum(size for _, size, _ in found)
+    for _, size, path in sorted(found):
         if left <= most:
             return
         with suppress(OSError):
-            file.unlink()
-        left -= size.st_size
+            os.unlink(path)
+        left -= size
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Mapping, Sequence
 
@@ -59,7 +60,7 @@ class Lender:
         self._leaves = program.leaves_by_test
         known = {key for key, text in settings.items() if there.get(key) == text}
         self._read = {end: read for end, read in settings_read(trees).items() if read <= known}
-        self._effect = effects_by_row(effects, program.layout)
+        self._effect = functools.cache(effects_by_row(effects, program.layout))  # many paths have one effect
 
     def path(
         self, number: int, words: Sequence[int]
