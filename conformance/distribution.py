@@ -304,7 +304,8 @@ def java() -> str:
     shown = subprocess.run([found, "-version"], capture_output=True, text=True).stderr
     version = re.search(r'version "(\d+)', shown)
     if version is None or int(version[1]) < OLDEST_JAVA:
-        raise KafkaError(
-            f"{found} is {shown.splitlines()[0] if shown else 'no Java'}: version {OLDEST_JAVA} or newer is needed"
-        )
+        said = (
+            line for line in shown.splitlines() if line and "Picked up" not in line
+        )  # JDK_JAVA_OPTIONS and the like
+        raise KafkaError(f"{found} says: {next(said, 'nothing')}; Java {OLDEST_JAVA} or newer is needed")
     return found

@@ -216,18 +216,22 @@ def refuse_without_java() -> None:
         ClusterError: there is no Java, or it is too old. The message names the command that installs one.
     """
     install = f"install it with: apt-get install openjdk-{OLDEST_JAVA}-jre-headless (or set JAVA_HOME)"
+    needed = f"Spark needs Java {OLDEST_JAVA} or newer, and"
     home = os.environ.get("JAVA_HOME")
-    java = str(Path(home) / "bin" / "java") if home else shutil.which("java")
+    java = shutil.which("java", path=str(Path(home) / "bin")) if home else shutil.which("java")
+    if java is None:
+        where = f"JAVA_HOME is {home}, which has no working bin/java" if home else "there is no java on the PATH"
+        raise ClusterError(f"{needed} {where}; {install}")
     try:
-        shown = subprocess.run([java, "-version"], capture_output=True, text=True, check=True).stderr if java else ""
-    except (OSError, subprocess.CalledProcessError):
-        shown = ""
+        shown = subprocess.run([java, "-version"], capture_output=True, text=True).stderr
+    except OSError as error:
+        shown = str(error)
     version = re.search(r'version "(\d+)', shown)
     if version is None:
-        where = f"JAVA_HOME is {home}, which has no working bin/java" if home else "there is no java on the PATH"
-        raise ClusterError(f"Spark needs Java {OLDEST_JAVA} or newer, and {where}; {install}")
+        said = (line for line in shown.splitlines() if line and "Picked up" not in line)  # the variables of OF_JAVA
+        raise ClusterError(f"{needed} {java} says: {next(said, 'nothing')}; {install}")
     if int(version[1]) < OLDEST_JAVA:
-        raise ClusterError(f"Spark needs Java {OLDEST_JAVA} or newer, and {java} is Java {version[1]}; {install}")
+        raise ClusterError(f"{needed} {java} is Java {version[1]}; {install}")
 
 
 def refuse_unless_master(master: str) -> None:

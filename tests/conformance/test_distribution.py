@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -215,13 +216,26 @@ def test_missing_java_is_reported_with_the_version_to_install(monkeypatch: pytes
         java()
 
 
-def test_an_old_java_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("printed", "said"),
+    [
+        ('openjdk version "11.0.2"', 'says: openjdk version "11.0.2"; Java 17 or newer is needed'),
+        (
+            "NOTE: Picked up JDK_JAVA_OPTIONS: -XX:No\nUnrecognized VM option 'No'",
+            "says: Unrecognized VM option 'No'; ",
+        ),
+        ("", "says: nothing; "),
+    ],
+)
+def test_an_old_java_or_one_that_does_not_start_is_refused(
+    printed: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     old = tmp_path / "bin" / "java"
     old.parent.mkdir()
-    old.write_text("#!/bin/sh\necho 'openjdk version \"11.0.2\"' >&2\n")
+    old.write_text(f"#!/bin/sh\ncat >&2 <<'end'\n{printed}\nend\n")
     old.chmod(0o755)
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    with pytest.raises(KafkaError, match="version 17 or newer is needed"):
+    with pytest.raises(KafkaError, match=re.escape(f"{old} {said}")):
         java()
 
 

@@ -47,12 +47,20 @@ def test_an_older_java_is_refused(java, version: str) -> None:
         refuse_without_java()
 
 
-@pytest.mark.parametrize(("shown", "code"), [(None, 0), ("cannot run", 1), ("nonsense", 0)])
-def test_no_java_is_explained(java, shown: str | None, code: int) -> None:
+@pytest.mark.parametrize(
+    ("shown", "code", "said"),
+    [
+        (None, 0, "there is no java on the PATH"),
+        ("cannot run", 1, "/java says: cannot run"),
+        ("nonsense", 0, "/java says: nonsense"),
+        ("NOTE: Picked up JDK_JAVA_OPTIONS: -XX:No\nUnrecognized VM option", 1, "/java says: Unrecognized VM option"),
+    ],
+)
+def test_no_java_is_explained(java, shown: str | None, code: int, said: str) -> None:
     java(shown, code)
     with pytest.raises(ClusterError) as raised:
         refuse_without_java()
-    assert "there is no java on the PATH" in str(raised.value)
+    assert said in str(raised.value)
     assert "apt-get install openjdk-17-jre-headless" in str(raised.value)
     assert "\n" not in str(raised.value)
 
