@@ -100,10 +100,11 @@ public final class Harness {
     Map<String, Object> all(JsonNode batch) throws Exception {
         seen.forgetIfTooMuch();
         List<Object> results = new ArrayList<>();
-        if (batch.isArray())
+        if (batch.isArray()) {
             for (JsonNode each : batch)
                 results.add(one(each));
-        else {
+            views.clear(); // operations without numbers do not come again
+        } else {
             if (batch.get("anew").asBoolean()) {
                 numbered.clear();
                 views.clear();
