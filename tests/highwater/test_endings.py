@@ -63,6 +63,12 @@ def one_line(text: str) -> str:
 # --- defects of our own
 
 
+@pytest.fixture(autouse=True)
+def tracebacks_are_kept_among_the_files_of_the_test(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+
+
 @pytest.fixture
 def report(highwater: Run, write_spec: Write, tmp_path: Path) -> Path:
     """A report with a trace."""
@@ -118,7 +124,6 @@ def test_an_internal_error_exits_70_with_one_line_and_keeps_its_traceback(
 ) -> None:
     broken, words = COMMANDS[command]
     monkeypatch.setattr(broken, failing("a fault\nof our own"))
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     places = {"SPEC": write_spec(), "REPORT": report, "FOLDER": tmp_path / "new", "HERE": tmp_path}
     result = highwater(*(places.get(word, word) for word in words), may_fail=True)
     assert result.exit_code == 70
@@ -308,10 +313,9 @@ def test_a_run_that_ended_is_complete(highwater: Run, write_spec: Write, tmp_pat
 
 
 def test_a_command_that_another_program_would_replace_is_no_success(
-    highwater: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    highwater: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Commands give way to one on purpose only; see `give_way_to`."""
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     monkeypatch.setattr("highwater.cli.submit.give_way_to", lambda line: os.execv(line[0], line))
     with monkeypatch.context() as here:
         here.setattr("highwater.explorer.blame.is_machinery", lambda path: True)
