@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import shutil
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -132,18 +134,28 @@ def patched(distribution: Distribution, folder: Path, wrong: str) -> Distributio
     return attrs.evolve(distribution, class_path=(str(folder), *distribution.class_path))
 
 
+@pytest.fixture(scope="module")
+def walker_of() -> Iterator[Callable[[str], Walker]]:
+    """Releases of Kafka, each in one Java process for all walks that change nothing in it."""
+    with ExitStack() as until_the_end:
+        yield functools.cache(lambda release: until_the_end.enter_context(Walker(kafka(release))))
+
+
 # ---- long walks
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("release", "setting", "known"), LONG_WALKS)
+@pytest.mark.parametrize(
+    ("release", "setting", "known"),
+    [pytest.param(*each, marks=pytest.mark.xdist_group(f"walks of {each[0]}")) for each in LONG_WALKS],
+)
 def test_a_long_walk_takes_all_kinds_of_steps_and_breaks_nothing_but_by_known_defects(
-    release: str, setting: Setting, known: set[str]
+    walker_of: Callable[[str], Walker], release: str, setting: Setting, known: set[str]
 ) -> None:
     steps = CI_STEPS if release == NEWEST and setting != ON_DISK else FEWER_STEPS
-    with Walker(kafka(release)) as walker:
-        walked = walk(walker, setting, 1, steps)
-        assert set(walked.taken) == kinds(walker, setting.who)
+    walker = walker_of(release)
+    walked = walk(walker, setting, 1, steps)
+    assert set(walked.taken) == kinds(walker, setting.who)
     assert not walked.found, {name: each.violation for name, (_, each) in walked.found.items()}
     assert known <= walked.known.keys()
     assert walked.known.keys() <= known or setting != CONTROLLER
@@ -167,9 +179,8 @@ def compared(walker: Walker, seeds: range) -> Compared:
 
 @pytest.mark.xdist_group("kafka")
 @pytest.mark.parametrize("release", RELEASES)
-def test_the_log_in_memory_does_what_kafkas_own_does_on_disk(release: str) -> None:
-    with Walker(kafka(release)) as walker:
-        comparison = compared(walker, range(12))
+def test_the_log_in_memory_does_what_kafkas_own_does_on_disk(walker_of: Callable[[str], Walker], release: str) -> None:
+    comparison = compared(walker_of(release), range(12))
     assert comparison.difference is None
     assert set(comparison.done) == OPERATIONS
     assert comparison.refused.keys() >= REFUSED
@@ -207,13 +218,13 @@ def test_a_log_in_memory_that_is_not_flushed_loses_what_is_committed(
 
 @pytest.mark.slow
 @pytest.mark.xdist_group("kafka")
-def test_equal_seeds_give_equal_runs_with_logs_in_memory_and_on_disk() -> None:
+def test_equal_seeds_give_equal_runs_with_logs_in_memory_and_on_disk(walker_of: Callable[[str], Walker]) -> None:
     """But where a machine loses power, at which a log on disk loses nothing."""
-    with Walker(kafka(NEWEST)) as walker:
-        for seed in range(1, 8):
-            in_memory, on_disk = (walk(walker, setting, seed, RUN_STEPS) for setting in (QUORUM, ON_DISK))
-            if "lose_power" not in in_memory.taken:
-                assert attrs.asdict(in_memory, filter=found_of) == attrs.asdict(on_disk, filter=found_of)
+    walker = walker_of(NEWEST)
+    for seed in range(1, 8):
+        in_memory, on_disk = (walk(walker, setting, seed, RUN_STEPS) for setting in (QUORUM, ON_DISK))
+        if "lose_power" not in in_memory.taken:
+            assert attrs.asdict(in_memory, filter=found_of) == attrs.asdict(on_disk, filter=found_of)
 
 
 # ---- schedules
@@ -221,24 +232,24 @@ def test_equal_seeds_give_equal_runs_with_logs_in_memory_and_on_disk() -> None:
 
 @pytest.mark.slow
 @pytest.mark.xdist_group("kafka")
-def test_the_loss_of_acknowledged_records_is_found_made_short_and_replayed() -> None:
+def test_the_loss_of_acknowledged_records_is_found_made_short_and_replayed(walker_of: Callable[[str], Walker]) -> None:
     """The schedule is minimal: without any one of its steps the invariant holds."""
     setting = attrs.evolve(WITH_ELR, new=(LOSS,))
-    with Walker(kafka(NEWEST)) as walker:
-        walked = walk(walker, setting, LOSING_SEED, 1_000)
-        _, schedule = walked.found["elected_leaders_hold_acknowledged_records"]
-        assert len(schedule.steps) < 30
-        assert "acknowledged are r" in schedule.violation
-        assert follow(walker, setting, schedule) == schedule
-        assert follow(walker, WITH_ELR, schedule) is None, "a known defect breaks nothing"
-        for left_out in range(len(schedule.steps)):
-            steps = schedule.steps[:left_out] + schedule.steps[left_out + 1 :]
-            found = follow(walker, setting, attrs.evolve(schedule, steps=steps))
-            assert found is None or found.invariant != schedule.invariant, schedule.steps[left_out]
+    walker = walker_of(NEWEST)
+    walked = walk(walker, setting, LOSING_SEED, 1_000)
+    _, schedule = walked.found["elected_leaders_hold_acknowledged_records"]
+    assert len(schedule.steps) < 30
+    assert "acknowledged are r" in schedule.violation
+    assert follow(walker, setting, schedule) == schedule
+    assert follow(walker, WITH_ELR, schedule) is None, "a known defect breaks nothing"
+    for left_out in range(len(schedule.steps)):
+        steps = schedule.steps[:left_out] + schedule.steps[left_out + 1 :]
+        found = follow(walker, setting, attrs.evolve(schedule, steps=steps))
+        assert found is None or found.invariant != schedule.invariant, schedule.steps[left_out]
 
 
 @pytest.mark.xdist_group("kafka")
-def test_a_last_known_leader_beside_a_removed_replica_does_not_lead() -> None:
+def test_a_last_known_leader_beside_a_removed_replica_does_not_lead(walker_of: Callable[[str], Walker]) -> None:
     """In five steps, and the calm that ends a run."""
     setting = attrs.evolve(WITH_ELR, new=("leaves-a-partition-without-a-leader",))
     steps = (
@@ -246,9 +257,9 @@ def test_a_last_known_leader_beside_a_removed_replica_does_not_lead() -> None:
         "kill b1",
     )  # fmt: skip
     schedule = Schedule(1, "partitions_find_a_leader", "", tuple((step, ()) for step in steps))
-    with Walker(kafka(NEWEST)) as walker:
-        found = follow(walker, setting, schedule)
-        assert follow(walker, WITH_ELR, schedule) is None, "a known defect breaks nothing"
+    walker = walker_of(NEWEST)
+    found = follow(walker, setting, schedule)
+    assert follow(walker, WITH_ELR, schedule) is None, "a known defect breaks nothing"
     assert found is not None
     assert found.invariant == schedule.invariant
     assert found.violation.endswith("replicas b1, ISR nobody, ELR b0, last known leader b1")
@@ -269,14 +280,16 @@ def test_a_last_known_leader_beside_a_removed_replica_does_not_lead() -> None:
         ("does-not-truncate-for-a-snapshot", 1994, "Full log truncation expected but didn't happen"),
     ],
 )
-def test_defects_of_the_quorum_are_found_made_short_and_replayed(name: str, seed: int, said: str) -> None:
+def test_defects_of_the_quorum_are_found_made_short_and_replayed(
+    walker_of: Callable[[str], Walker], name: str, seed: int, said: str
+) -> None:
     setting = attrs.evolve(QUORUM, new=(name,))
-    with Walker(kafka(NEWEST)) as walker:
-        walked = walk(walker, setting, seed, RUN_STEPS)
-        ((_, schedule),) = [each for each in walked.found.values() if said in each[1].violation]
-        assert len(schedule.steps) < 300
-        assert follow(walker, setting, schedule) == schedule
-        assert follow(walker, QUORUM, schedule) is None, "a known defect breaks nothing"
+    walker = walker_of(NEWEST)
+    walked = walk(walker, setting, seed, RUN_STEPS)
+    ((_, schedule),) = [each for each in walked.found.values() if said in each[1].violation]
+    assert len(schedule.steps) < 300
+    assert follow(walker, setting, schedule) == schedule
+    assert follow(walker, QUORUM, schedule) is None, "a known defect breaks nothing"
 
 
 @pytest.mark.xdist_group("kafka")
