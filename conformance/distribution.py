@@ -301,11 +301,13 @@ def java() -> str:
         raise KafkaError(
             f"Java is needed and not on the PATH: install a JDK of version {OLDEST_JAVA} or newer, or set JAVA_HOME"
         )
-    shown = subprocess.run([found, "-version"], capture_output=True, text=True).stderr
+    try:
+        shown = subprocess.run([found, "-version"], capture_output=True, text=True).stderr
+    except OSError as error:
+        shown = str(error)
     version = re.search(r'version "(\d+)', shown)
     if version is None or int(version[1]) < OLDEST_JAVA:
-        said = (
-            line for line in shown.splitlines() if line and "Picked up" not in line
-        )  # JDK_JAVA_OPTIONS and the like
+        # what it picked up, it says first: JDK_JAVA_OPTIONS and the like
+        said = (line for line in shown.splitlines() if line and "Picked up" not in line)
         raise KafkaError(f"{found} says: {next(said, 'nothing')}; Java {OLDEST_JAVA} or newer is needed")
     return found

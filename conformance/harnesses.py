@@ -18,7 +18,7 @@ FEW = 20_000
 pay.
 """
 MANY = 400_000
-"""About as many it executes while its second compiler is at work: code gets twice as fast then."""
+"""About as many it executes while its second compiler is at work: code gets up to twice as fast then."""
 
 
 class Harnesses:
@@ -55,6 +55,8 @@ class Harnesses:
         self._asked.clear()
 
     def _start_until(self, count: int) -> None:
+        if len(self._running) >= count:
+            return
         while len(self._running) < count:
             process = Harness(self.distribution)
             process.options = self._options

@@ -225,14 +225,15 @@ def test_missing_java_is_reported_with_the_version_to_install(monkeypatch: pytes
             "says: Unrecognized VM option 'No'; ",
         ),
         ("", "says: nothing; "),
+        (None, "says: [Errno 8] Exec format error"),
     ],
 )
 def test_an_old_java_or_one_that_does_not_start_is_refused(
-    printed: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    printed: str | None, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     old = tmp_path / "bin" / "java"
     old.parent.mkdir()
-    old.write_text(f"#!/bin/sh\ncat >&2 <<'end'\n{printed}\nend\n")
+    old.write_text("no program" if printed is None else f"#!/bin/sh\ncat >&2 <<'end'\n{printed}\nend\n")
     old.chmod(0o755)
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     with pytest.raises(KafkaError, match=re.escape(f"{old} {said}")):
