@@ -122,6 +122,9 @@ def _give_each_a_processor(pids: Sequence[int]) -> None:
     processors = sorted(os.sched_getaffinity(0))
     if len(pids) == len(processors):
         for pid, processor in zip(pids, processors, strict=True):
-            for thread in Path(f"/proc/{pid}/task").glob("*"):
-                with suppress(OSError):  # it has ended meanwhile
-                    os.sched_setaffinity(int(thread.name), {processor})
+            placed = set[str]()  # and so are threads that these start
+            while new := {each.name for each in Path(f"/proc/{pid}/task").glob("*")} - placed:
+                for thread in new:
+                    with suppress(OSError):  # it has ended meanwhile
+                        os.sched_setaffinity(int(thread), {processor})
+                placed |= new
