@@ -85,6 +85,18 @@ def records_with_an_error_are_not_committed(broker: Broker, partition: int) -> T
     )
 
 
+@invariant(needs=lambda bounds: bounds.produces, partition=partition_ids)
+def no_record_is_refused_after_the_append(broker: Broker, partition: int) -> Truth:
+    """No partition that has appended a record answers that there are too few replicas.
+
+    Kind: state.
+    When false: a producer gets NOT_ENOUGH_REPLICAS_AFTER_APPEND for a record that is committed.
+    Source: KAFKA-15583; kafka.cluster.Partition#checkEnoughReplicasReachOffset (0.9 to 4.4).
+    """
+    refused = broker.produce.parts[partition].answer is Answer.NOT_ENOUGH_AFTER_APPEND
+    return not refused or Witness("p{partition} refuses its record after the append", partition=partition)
+
+
 def has_reason(broker: Broker, kind: Kind, part: Part, partition: int) -> bool:
     """Whether a request waits for a partition with a reason: it is led, and what is waited for is not there."""
     hosted = broker.partitions[partition]
@@ -171,6 +183,7 @@ REQUESTS: tuple[Property, ...] = (
     acknowledged_records_are_committed,
     errors_before_the_append_write_nothing,
     records_with_an_error_are_not_committed,
+    no_record_is_refused_after_the_append,
     requests_wait_for_a_reason,
     fetches_wait_until_they_have_enough,
     an_error_hides_no_records_of_other_partitions,

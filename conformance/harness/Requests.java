@@ -6,6 +6,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.function.Consumer;
 import org.apache.kafka.common.TopicIdPartition;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.protocol.Errors;
@@ -30,7 +31,8 @@ final class Requests {
     private static final Map<String, Object> EMPTY = new HashMap<>();
 
     private final Map<String, Object> purgatories = new HashMap<>();
-    private Object last;
+    /** The request that was the last to wait. */
+    Object last;
 
     /** By record, what its producer was answered: the name of an error, NONE, or "waits". Whoever waits at a broker that stops waits on. */
     private Map<Integer, String> answers = new LinkedHashMap<>();
@@ -104,7 +106,8 @@ final class Requests {
         sent.forEach(each -> mine.put(each, "waits"));
         last = null;
         Method append = Reflect.byName(replicaManager.getClass(), "appendRecords");
-        Reflect.invoke(replicaManager, append, ofAppend(replicaManager, append, PARTITION, records, acks, errors -> sent.forEach(each -> mine.put(each, errors.name()))));
+        Reflect.invoke(replicaManager, append, ofAppend(replicaManager, append, Map.of(PARTITION, records), acks,
+            errors -> sent.forEach(each -> mine.put(each, errors.get(Broker.TOPIC_PARTITION).name()))));
         Reflect.call(replicaManager, "tryCompleteActions");
         if (last != null)
             waiting.put(sent.get(0), last);
@@ -116,7 +119,8 @@ final class Requests {
         }
     }
 
-    static Object[] ofAppend(Object replicaManager, Method append, TopicIdPartition partition, Object records, int acks, java.util.function.Consumer<Errors> answer) {
+    /** The arguments of ReplicaManager#appendRecords: a batch for each of some partitions, and who gets the errors. */
+    static Object[] ofAppend(Object replicaManager, Method append, Map<TopicIdPartition, Object> records, int acks, Consumer<Map<TopicPartition, Errors>> answer) {
         Class<?>[] types = Reflect.types(append);
         String[] names = Reflect.typeNames(append);
         Object[] arguments = new Object[types.length];
@@ -124,8 +128,10 @@ final class Requests {
         for (int number = 0; number < types.length; number++) {
             boolean first = !seen.contains(types[number]);
             seen.add(types[number]);
-            Object key = names[number].contains("TopicIdPartition") ? partition : partition.topicPartition();
-            arguments[number] = ofAppend(types[number], first, key, records, acks, answer);
+            boolean byId = names[number].contains("TopicIdPartition");
+            Map<Object, Object> batches = new LinkedHashMap<>();
+            records.forEach((partition, batch) -> batches.put(byId ? partition : partition.topicPartition(), batch));
+            arguments[number] = ofAppend(types[number], first, batches, acks, answer);
             if (arguments[number] == null)
                 arguments[number] = Reflect.call(replicaManager, "appendRecords$default$" + (number + 1));
         }
@@ -133,7 +139,7 @@ final class Requests {
     }
 
     /** An argument by its type, and by whether it is the first of that type; null for what has a default. */
-    private static Object ofAppend(Class<?> type, boolean first, Object key, Object records, int acks, java.util.function.Consumer<Errors> answer) {
+    private static Object ofAppend(Class<?> type, boolean first, Map<Object, Object> batches, int acks, Consumer<Map<TopicPartition, Errors>> answer) {
         switch (type.getSimpleName()) {
             case "long":
                 return SOME_MS;
@@ -144,12 +150,14 @@ final class Requests {
             case "AppendOrigin":
                 return Reflect.enumOf(type, "CLIENT");
             case "Map":
-                return first ? CollectionConverters.asScala(Map.of(key, records)) : null;
+                return first ? CollectionConverters.asScala(batches) : null;
             case "RequestLocal":
                 return noCaching(type);
             case "Function1":
                 return first ? (scala.Function1<Object, Object>) answered -> {
-                    answer.accept((Errors) Reflect.get(values(answered).iterator().next(), "error"));
+                    Map<TopicPartition, Errors> errors = new LinkedHashMap<>();
+                    java(answered).forEach((partition, each) -> errors.put(plain(partition), (Errors) Reflect.get(each, "error")));
+                    answer.accept(errors);
                     return BoxedUnit.UNIT;
                 } : null;
             default:
@@ -157,8 +165,12 @@ final class Requests {
         }
     }
 
-    private static Iterable<?> values(Object map) {
-        return (map instanceof Map ? (Map<?, ?>) map : CollectionConverters.asJava((scala.collection.Map<?, ?>) map)).values();
+    private static Map<?, ?> java(Object map) {
+        return map instanceof Map ? (Map<?, ?>) map : CollectionConverters.asJava((scala.collection.Map<?, ?>) map);
+    }
+
+    private static TopicPartition plain(Object partition) {
+        return partition instanceof TopicIdPartition ? ((TopicIdPartition) partition).topicPartition() : (TopicPartition) partition;
     }
 
     private static Object noCaching(Class<?> requestLocal) {
@@ -197,7 +209,7 @@ final class Requests {
     /** The error that DeleteRecords is answered with; none if it is not answered yet. */
     static Errors deleted(Object replicaManager, TopicPartition partition, long offset, Object[] answer) {
         scala.Function1<Object, Object> callback = answered -> {
-            answer[0] = values(answered).iterator().next();
+            answer[0] = java(answered).values().iterator().next();
             return BoxedUnit.UNIT;
         };
         Method delete = Reflect.byName(replicaManager.getClass(), "deleteRecords");
@@ -260,23 +272,33 @@ final class Requests {
 
     static Object[] fetched(Object replicaManager, TopicIdPartition partition, Object parameters, FetchRequest.PartitionData asked) {
         Object[] answer = {null};
+        fetch(replicaManager, parameters, Map.of(partition, asked), answered -> answer[0] = answered.get(partition.topicPartition()));
+        return answer;
+    }
+
+    /** A fetch from some partitions, and who gets each one's FetchPartitionData. */
+    static void fetch(Object replicaManager, Object parameters, Map<TopicIdPartition, FetchRequest.PartitionData> asked, Consumer<Map<TopicPartition, Object>> answer) {
         scala.Function1<Object, Object> callback = answered -> {
-            answer[0] = ((scala.Tuple2<?, ?>) Scala.collection(answered).iterator().next())._2();
+            Map<TopicPartition, Object> found = new LinkedHashMap<>();
+            for (Object each : Scala.collection(answered))
+                found.put(plain(((scala.Tuple2<?, ?>) each)._1()), ((scala.Tuple2<?, ?>) each)._2());
+            answer.accept(found);
             return BoxedUnit.UNIT;
         };
+        List<Object> pairs = new ArrayList<>();
+        asked.forEach((partition, data) -> pairs.add(new scala.Tuple2<>(partition, data)));
         Method fetch = Reflect.byName(replicaManager.getClass(), "fetchMessages");
         Reflect.invoke(replicaManager, fetch, Reflect.supply(Reflect.types(fetch), type -> {
             switch (type.getSimpleName()) {
                 case "FetchParams":
                     return parameters;
                 case "Seq":
-                    return Scala.list(List.of(new scala.Tuple2<>(partition, asked)));
+                    return Scala.list(pairs);
                 case "Function1":
                     return callback;
                 default:
                     return UNTHROTTLED.computeIfAbsent(type, quota -> Reflect.proxy(quota, (name, arguments) -> null));
             }
         }));
-        return answer;
     }
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from highwater.model.language.declarations import action
 from highwater.model.language.domain import BOOLEAN, Integers, OneOf
 from highwater.model.language.records import evolve
+from highwater.model.requests.protocol import RequestsProtocol
 from highwater.model.requests.state import (
     ELSEWHERE,
     NOT_ASKED,
@@ -39,7 +40,9 @@ def refusal(hosted: Hosted, acks: Acks) -> Answer | None:
 
 
 @action(actor="producer", needs=lambda bounds: bounds.produces, partitions=partition_sets, acks=OneOf(Acks))
-def produce(broker: Broker, partitions: frozenset[int], acks: Acks, bounds: RequestsBounds) -> Broker | None:
+def produce(
+    broker: Broker, partitions: frozenset[int], acks: Acks, bounds: RequestsBounds, protocol: RequestsProtocol
+) -> Broker | None:
     """A producer sends a record to each of some partitions in one request.
 
     Actor: the producer.
@@ -66,7 +69,7 @@ def produce(broker: Broker, partitions: frozenset[int], acks: Acks, bounds: Requ
     after = evolve(broker, partitions=tuple(changed), produce=request, next_record_id=number + 1).spent("produces")
     for partition in range(len(parts)):
         if changed[partition] is not broker.partitions[partition]:
-            after = notified(after, partition)  # a follower that waits reads it
+            after = notified(after, partition, protocol)  # a follower that waits reads it
     return after
 
 
@@ -84,6 +87,7 @@ def fetch(
     offset: int,
     needs_records: int,
     bounds: RequestsBounds,
+    protocol: RequestsProtocol,
     *,
     to_log_end: bool,
 ) -> Broker | None:
@@ -92,9 +96,11 @@ def fetch(
     Actor: the consumer, or the follower.
     Enabled: no fetch request waits; the budget allows it.
     Effect: the request is answered at once if it asks for no partition, has enough records (`fetch.min.bytes`), or if
-        some partition has an error. Else it waits. One that may not wait (`fetch.max.wait.ms`) needs no records.
-    Abstracts: a fetch begins at the same offset in each partition; what a follower's fetch commits is left out.
-    Source: kafka.server.ReplicaManager#fetchMessages (0.9 to 3.8).
+        some partition has an error. Else it is looked at as one that waits. One that may not wait (`fetch.max.wait.ms`)
+        needs no records.
+    Abstracts: a fetch begins at the same offset in each partition; what a follower's fetch commits is left out; a
+        consumer names no rack, so that no follower answers it (KIP-392).
+    Source: kafka.server.ReplicaManager#fetchMessages (0.9 to 4.4).
     """
     if broker.fetch.waits:
         return None
@@ -106,4 +112,6 @@ def fetch(
     after = broker.with_request(Kind.FETCH, request).spent("fetches")
     if not partitions:
         return after.with_request(Kind.FETCH, answered(after, evolve(request, needs=0)))
-    return after.with_request(Kind.FETCH, looked_at(after, Kind.FETCH))
+    found = answered(after, request)
+    wrong = any(part.answer not in (None, Answer.SUCCESS) for part in found.parts)
+    return after.with_request(Kind.FETCH, found if wrong else looked_at(after, Kind.FETCH, protocol))

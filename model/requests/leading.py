@@ -10,20 +10,22 @@ from highwater.model.requests.waiting import answers_without_leadership, notifie
 
 
 @action(actor="broker", partition=partition_ids)
-def commit(broker: Broker, partition: int) -> Broker | None:
+def commit(broker: Broker, partition: int, protocol: RequestsProtocol) -> Broker | None:
     """The ISR has the next record of a partition, and the high watermark moves.
 
     Actor: the broker.
-    Enabled: it leads the partition, and has a record that is not committed.
-    Effect: the record is committed, and whoever waits for the partition is looked at. Until 3.6 the high watermark also
-        moves below min.insync.replicas.
-    Source: kafka.cluster.Partition#tryCompleteDelayedRequests (0.9 to 3.8).
+    Enabled: it leads the partition, and has a record that is not committed. Below min.insync.replicas it depends on the
+        protocol.
+    Effect: the record is committed, and whoever waits for the partition is looked at.
+    Source: kafka.cluster.Partition#maybeIncrementLeaderHW, #tryCompleteDelayedRequests (0.9 to 4.4).
     """
     hosted = broker.partitions[partition]
     if hosted.role is not Role.LEADER or not hosted.tail:
         return None
+    if protocol.high_watermark_requires_min_isr and not hosted.enough:
+        return None
     moved = evolve(hosted, committed=hosted.committed + hosted.tail[:1], tail=hosted.tail[1:])
-    return notified(broker.with_partition(partition, moved), partition)
+    return notified(broker.with_partition(partition, moved), partition, protocol)
 
 
 @action(actor="broker", needs=lambda bounds: bounds.isr_changes, partition=partition_ids)
@@ -57,7 +59,7 @@ def lose_leadership(broker: Broker, partition: int, kept: int, protocol: Request
         return None
     follower = evolve(hosted, role=Role.FOLLOWER, committed=hosted.committed + hosted.tail[:kept], tail=())
     after = broker.with_partition(partition, follower).spent("leadership_losses")
-    return notified(after, partition) if answers_without_leadership(Role.FOLLOWER, protocol) else after
+    return notified(after, partition, protocol) if answers_without_leadership(Role.FOLLOWER, protocol) else after
 
 
 @action(actor="leader", needs=lambda bounds: bounds.leadership_losses, partition=partition_ids)
@@ -76,7 +78,7 @@ def write_elsewhere(broker: Broker, partition: int) -> Broker | None:
 
 
 @action(actor="controller", needs=lambda bounds: bounds.leadership_losses, partition=partition_ids)
-def lead_again(broker: Broker, partition: int) -> Broker | None:
+def lead_again(broker: Broker, partition: int, protocol: RequestsProtocol) -> Broker | None:
     """The broker leads a partition again.
 
     Actor: the controller.
@@ -88,7 +90,7 @@ def lead_again(broker: Broker, partition: int) -> Broker | None:
     hosted = broker.partitions[partition]
     if hosted.role is not Role.FOLLOWER:
         return None
-    return notified(broker.with_partition(partition, evolve(hosted, role=Role.LEADER)), partition)
+    return notified(broker.with_partition(partition, evolve(hosted, role=Role.LEADER)), partition, protocol)
 
 
 @action(actor="controller", needs=lambda bounds: bounds.stops, partition=partition_ids)
@@ -104,4 +106,4 @@ def stop(broker: Broker, partition: int, protocol: RequestsProtocol) -> Broker |
     if hosted.role is Role.NOTHING:
         return None
     after = broker.with_partition(partition, evolve(hosted, role=Role.NOTHING, tail=())).spent("stops")
-    return notified(after, partition) if answers_without_leadership(Role.NOTHING, protocol) else after
+    return notified(after, partition, protocol) if answers_without_leadership(Role.NOTHING, protocol) else after

@@ -50,6 +50,11 @@ def written(hosted: Hosted, part: Part) -> Answer:
     return Answer.SUCCESS if hosted.enough else Answer.NOT_ENOUGH_AFTER_APPEND
 
 
+def readable(hosted: Hosted, *, to_log_end: bool) -> int:
+    """The offset up to which a fetch may read: a follower's that of the log end, a consumer's the high watermark."""
+    return hosted.end if to_log_end else len(hosted.committed)
+
+
 def read(hosted: Hosted, part: Part, *, to_log_end: bool) -> Part:
     """What a fetch reads of a partition.
 
@@ -59,8 +64,7 @@ def read(hosted: Hosted, part: Part, *, to_log_end: bool) -> Part:
         return evolve(part, answer=Answer.NOT_LEADER if hosted.role is Role.FOLLOWER else Answer.UNKNOWN)
     if part.offset > hosted.end:
         return evolve(part, answer=Answer.OUT_OF_RANGE)
-    end = hosted.end if to_log_end else len(hosted.committed)
-    return evolve(part, answer=Answer.SUCCESS, count=max(0, end - part.offset))
+    return evolve(part, answer=Answer.SUCCESS, count=max(0, readable(hosted, to_log_end=to_log_end) - part.offset))
 
 
 def answered(broker: Broker, request: Request, *, timed_out: bool = False) -> Request:
@@ -74,13 +78,28 @@ def answered(broker: Broker, request: Request, *, timed_out: bool = False) -> Re
     return evolve(request, parts=parts, phase=Phase.ANSWERED, lock=Lock.FREE, timed_out=timed_out)
 
 
-def looked_at(broker: Broker, kind: Kind) -> Request:
+def ends_its_wait(broker: Broker, request: Request, protocol: RequestsProtocol) -> bool:
+    """Whether a fetch that waits is answered: if one of its partitions is not led, or if it has enough. One that begins
+    behind what it may read is answered with nothing from 3.8 on.
+
+    Source: kafka.server.DelayedFetch#tryComplete (0.9 to 4.4; 3.8.0: KAFKA-16452).
+    """
+    found = 0
+    for hosted, part in zip(broker.partitions, request.parts, strict=True):
+        if part.answer is None:
+            continue
+        end = readable(hosted, to_log_end=request.to_log_end)
+        if hosted.role is not Role.LEADER or (end < part.offset and not protocol.fetches_ahead_wait):
+            return True
+        found += max(0, end - part.offset)
+    return found >= request.needs
+
+
+def looked_at(broker: Broker, kind: Kind, protocol: RequestsProtocol) -> Request:
     """A waiting request after a look at all its partitions: answered, if it can be."""
     request = broker.of(kind)
     if kind is Kind.FETCH:
-        found = answered(broker, request)
-        errors = any(part.answer not in (None, Answer.SUCCESS) for part in found.parts)
-        return found if errors or sum(part.count for part in found.parts) >= request.needs else request
+        return answered(broker, request) if ends_its_wait(broker, request, protocol) else request
     parts = tuple(
         evolve(part, answer=written(hosted, part)) if part.answer is Answer.WAITS else part
         for hosted, part in zip(broker.partitions, request.parts, strict=True)
@@ -90,12 +109,12 @@ def looked_at(broker: Broker, kind: Kind) -> Request:
     return evolve(request, parts=parts, phase=Phase.ANSWERED, lock=Lock.FREE)
 
 
-def looked(broker: Broker, kind: Kind) -> Broker:
+def looked(broker: Broker, kind: Kind, protocol: RequestsProtocol) -> Broker:
     """The state after a look at a waiting request."""
-    return broker.with_request(kind, looked_at(broker, kind))
+    return broker.with_request(kind, looked_at(broker, kind, protocol))
 
 
-def notified(broker: Broker, partition: int) -> Broker:
+def notified(broker: Broker, partition: int, protocol: RequestsProtocol) -> Broker:
     """The state after whoever has changed a partition has looked at what waits for it.
 
     Source: kafka.server.DelayedOperationPurgatory#checkAndComplete (0.9 to 3.8).
@@ -104,7 +123,7 @@ def notified(broker: Broker, partition: int) -> Broker:
         request = broker.of(kind)
         if request.phase is Phase.WATCHED and request.parts[partition].answer is not None:
             if request.lock is Lock.FREE:
-                broker = looked(broker, kind)
+                broker = looked(broker, kind, protocol)
             else:
                 broker = broker.with_request(kind, evolve(request, lock=Lock.MISSED))
     return broker
@@ -139,11 +158,11 @@ def watch(broker: Broker, kind: Kind, protocol: RequestsProtocol) -> Broker | No
     if request.phase is not Phase.UNWATCHED:
         return None
     after = broker.with_request(kind, evolve(request, phase=Phase.WATCHED))
-    return looked(after, kind) if protocol.looks_again_after_watching else after
+    return looked(after, kind, protocol) if protocol.looks_again_after_watching else after
 
 
 @action(actor="broker", needs=lambda bounds: bounds.slow_checks, kind=kinds)
-def begin_check(broker: Broker, kind: Kind) -> Broker | None:
+def begin_check(broker: Broker, kind: Kind, protocol: RequestsProtocol) -> Broker | None:
     """A thread looks at a waiting request, and holds its lock for a while after it has seen that it must wait.
 
     Actor: the broker.
@@ -154,7 +173,7 @@ def begin_check(broker: Broker, kind: Kind) -> Broker | None:
     request = broker.of(kind)
     if request.phase is not Phase.WATCHED or request.lock is not Lock.FREE:
         return None
-    after = looked_at(broker, kind)
+    after = looked_at(broker, kind, protocol)
     return broker.with_request(kind, evolve(after, lock=Lock.HELD if after.waits else Lock.FREE)).spent("slow_checks")
 
 
@@ -173,7 +192,7 @@ def end_check(broker: Broker, kind: Kind, protocol: RequestsProtocol) -> Broker 
         return None
     after = broker.with_request(kind, evolve(request, lock=Lock.FREE))
     repeats = request.lock is Lock.MISSED and protocol.contended_checks_repeat
-    return looked(after, kind) if repeats else after
+    return looked(after, kind, protocol) if repeats else after
 
 
 @action(actor="broker", kind=kinds)
