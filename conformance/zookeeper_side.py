@@ -35,13 +35,17 @@ from highwater.model.controller.zookeeper import Leadership, Reassignment
 Shown = dict[str, Any]
 
 
-class StateMachines(Harness):
-    """Kafka's state machines in a Java process, for releases that have ZooKeeper."""
-
-    program = "StateMachines"
+class WithZooKeeper(Harness):
+    """Classes in a Java process that only releases with ZooKeeper have."""
 
     def compiled(self) -> list[bytes]:
         return [zookeeper_harness(self.distribution), *super().compiled()]
+
+
+class StateMachines(WithZooKeeper):
+    """Kafka's state machines."""
+
+    program = "StateMachines"
 
 
 @attrs.frozen

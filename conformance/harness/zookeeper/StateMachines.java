@@ -121,12 +121,7 @@ public final class StateMachines {
 
     public static void main(String[] arguments) throws Exception {
         StateMachines machines = new StateMachines();
-        Harness.serve(operations -> {
-            List<Object> results = new ArrayList<>();
-            for (JsonNode each : operations)
-                results.add(each.has("strategy") && !each.has("machine") ? machines.elect(each) : machines.move(each));
-            return results;
-        });
+        Harness.answerEach(each -> each.has("strategy") && !each.has("machine") ? machines.elect(each) : machines.move(each));
     }
 
     // What is set up

@@ -1,0 +1,154 @@
+"""Brokers of the model `controller` handle requests as Kafka's own ReplicaManager with ZooKeeper does."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import attrs
+import pytest
+
+from highwater.conformance.process import Operation
+from highwater.conformance.zookeeper_side import WithZooKeeper
+from highwater.model.controller.bounds import ControllerBounds
+from highwater.model.controller.brokers import DURING_DELETION, Broker, Kind, Request, Role
+from highwater.model.controller.definition import CONTROLLER
+from highwater.model.controller.protocol import ControllerProtocol, StopReplicaEpoch
+from highwater.model.controller.replica_manager import obeyed
+from highwater.model.controller.state import initial_states
+from highwater.model.language.records import evolve
+from highwater.model.log import NO_EPOCH
+from tests.conformance.conftest import harness_of
+
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("zookeeper")]
+
+ME = 0
+RUNS = 300
+REQUESTS = 12
+BOUNDS = ControllerBounds(brokers=3, replication_factor=3, leader_epoch_max=9, partition_epoch_max=9, established=0)
+(START,) = initial_states(BOUNDS)
+
+
+class BrokerRequests(WithZooKeeper):
+    """A broker of Kafka's."""
+
+    program = "BrokerRequests"
+
+
+@attrs.frozen
+class Run:
+    """Requests to one broker, and what the model has of it after each of them."""
+
+    operations: list[Operation]
+    seen: list[dict[str, Any]]
+
+
+def run_of(protocol: ControllerProtocol, seed: int) -> Run:
+    chance, cluster = random.Random(seed), START
+    run = Run([{"do": "begin"}], [seen(cluster.brokers[ME])])
+    leaves_before = chance.choice([REQUESTS, REQUESTS, chance.randrange(REQUESTS)])
+    for number in range(REQUESTS):
+        if number == leaves_before:
+            cluster = cluster.with_broker(ME, evolve(cluster.brokers[ME], leaving=True))
+            run.operations.append({"do": "leave"})
+            run.seen.append(seen(cluster.brokers[ME]))
+        dead = frozenset(chance.sample([1, 2], chance.choice([0, 0, 1])))
+        cluster = cluster.with_broker(ME, evolve(cluster.brokers[ME], dead=dead))
+        request = a_request(chance)
+        cluster = obeyed(cluster, 0, ME, request, protocol)
+        run.operations.append({**shown(request), "dead": sorted(dead)})
+        run.seen.append(seen(cluster.brokers[ME]))
+    return run
+
+
+def a_request(chance: random.Random) -> Request:
+    kind = chance.choice([Kind.LEADER_AND_ISR, Kind.LEADER_AND_ISR, Kind.STOP_REPLICA])
+    epochs = range(5) if kind is Kind.LEADER_AND_ISR else (DURING_DELETION, NO_EPOCH, *range(5))
+    epoch = chance.choice(epochs)
+    replicas = frozenset(chance.sample(range(3), chance.choice([2, 3])))
+    isr = frozenset(chance.sample(sorted(replicas), chance.randint(1, len(replicas))))
+    return Request(
+        kind=kind,
+        controller_epoch=chance.choice([1, 1, 1, 2]),
+        broker_epoch=0,
+        topic_id=chance.choice([0, 0, 0, 1]),
+        leader=chance.choice([None, *isr, *isr]),
+        leader_epoch=epoch,
+        partition_epoch=max(epoch, 0),  # which grows with the leader epoch
+        isr=isr,
+        replicas=replicas,
+        delete=chance.random() < 0.4,
+    )
+
+
+def shown(request: Request) -> Operation:
+    fields = ("controller_epoch", "leader", "leader_epoch", "partition_epoch", "delete")
+    lists = {"isr": sorted(request.isr), "replicas": sorted(request.replicas)}
+    return {
+        "do": request.kind.value,
+        "topic": request.topic_id,
+        **{each: getattr(request, each) for each in fields},
+        **lists,
+    }
+
+
+def seen(broker: Broker) -> dict[str, Any]:
+    """The broker as the harness shows Kafka's."""
+    leads = broker.role is Role.LEADER
+    return {
+        "controller_epoch": broker.controller_epoch,
+        "leader_epoch": broker.leader_epoch,
+        "role": broker.role.value,
+        "leader": broker.leader,
+        "isr": sorted(broker.isr),
+        "replicas": sorted(broker.replicas),
+        "partition_epoch": broker.partition_epoch if leads else 0,
+        "log": broker.log,
+    }
+
+
+def differences(kafka: BrokerRequests, protocol: ControllerProtocol) -> Iterator[str]:
+    """The first request of each run after which Kafka's broker is another."""
+    for run in (run_of(protocol, seed) for seed in range(RUNS)):
+        for operation, ours, real in zip(run.operations, run.seen, kafka.run(run.operations), strict=True):
+            if ours != real:
+                yield f"{operation}: {ours} in the model, {real} in Kafka"
+                break
+
+
+def rules(kafka: BrokerRequests) -> ControllerProtocol:
+    (preset,) = CONTROLLER.presets_for(kafka.distribution.release)
+    return attrs.evolve(CONTROLLER.presets[preset], live_brokers=True)
+
+
+@pytest.fixture(scope="module", params=["3.5.1", "3.9.1"])
+def kafka(request: pytest.FixtureRequest) -> Iterator[BrokerRequests]:
+    with BrokerRequests(harness_of(request.param).distribution) as started:
+        yield started
+
+
+def test_a_broker_does_with_random_requests_what_kafkas_does(kafka: BrokerRequests) -> None:
+    assert list(differences(kafka, rules(kafka))) == []
+    runs = (run_of(rules(kafka), seed) for seed in range(RUNS))
+    assert {each["role"] for run in runs for each in run.seen} == {role.value for role in Role}
+
+
+@pytest.mark.parametrize(
+    ("rule", "wrong"),
+    [
+        ("broker_checks_controller_epoch", False),
+        ("leader_and_isr_needs_newer_epoch", False),
+        ("stop_replica_epoch", StopReplicaEpoch.ANY),
+        ("stop_replica_epoch", StopReplicaEpoch.NEWER),
+        ("leaving_broker_fetches", True),
+        ("demote_during_shutdown", False),
+        ("leader_forgets_removed", False),
+        ("topic_ids", False),
+        ("stray_replaced", True),
+        ("leader_alive_by_metadata", False),
+    ],
+)
+def test_a_rule_set_wrong_is_contradicted(kafka: BrokerRequests, rule: str, wrong: Any) -> None:
+    assert getattr(rules(kafka), rule) != wrong
+    assert next(differences(kafka, attrs.evolve(rules(kafka), **{rule: wrong})), "")
