@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from highwater.conformance.distribution import KafkaError
+from highwater.conformance.jvm import environment
 
 
 class ClientError(Exception):
@@ -24,7 +25,13 @@ class Client:
     def __init__(self, command: list[str], folder: Path, group: int) -> None:
         with open(folder / "client.log", "ab") as log:
             self._process = subprocess.Popen(
-                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, cwd=folder, process_group=group
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                cwd=folder,
+                env=environment(),
+                process_group=group,
             )
         self._read = b""
 

@@ -27,6 +27,7 @@ from highwater.cluster.clients import Client
 from highwater.cluster.nodes import Node
 from highwater.cluster.replica_logs import Stored, stored
 from highwater.conformance.distribution import Distribution, KafkaError, java
+from highwater.conformance.jvm import ALIKE
 from highwater.conformance.programs import compiled
 
 PROGRAMS = Path(__file__).parent / "programs"
@@ -213,7 +214,7 @@ class Cluster:
 
     def _command(self, program: str, *arguments: str) -> list[str]:
         class_path = os.pathsep.join([str(self._programs), *self.distribution.class_path])
-        return [self._java, *OPTIONS, f"-Xmx{self.settings.heap}", "-cp", class_path, program, *arguments]
+        return [self._java, *ALIKE, *OPTIONS, f"-Xmx{self.settings.heap}", "-cp", class_path, program, *arguments]
 
     def _properties(self, number: int, role: str, folder: Path) -> str:
         settings, ports = self.settings, self._controller_ports

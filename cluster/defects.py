@@ -1,8 +1,8 @@
-"""Defects of Kafka's controller as an operator meets them: requests and failures that bring each about on a cluster,
-and controls in which one circumstance differs and nothing happens.
+"""Defects of Kafka as an operator meets them: requests and failures that bring each about on a cluster, and controls in
+which one circumstance differs and nothing happens.
 
 Most were found by driving Kafka's real controller, or its Raft client, at random in one thread; a reassignment that
-never completes by the model `kraft`. docs/findings.md has the stories.
+never completes by the model `kraft`, consumers that do not wait by `requests`. docs/findings.md has the stories.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from highwater.cluster.cluster import Cluster, Settings
 from highwater.cluster.controller_defects import deposed, healed_by_a_snapshot, restarted
 from highwater.cluster.partition_defects import (
     added_in_place_of_the_dead,
+    ahead,
     cancelled,
     leaderless,
     reassigned_back,
@@ -105,6 +106,7 @@ def _cluster(brokers: int, **others: object) -> Settings:
 
 OFTEN = {"metadata.log.max.snapshot.interval.ms": "1000", "metadata.max.idle.interval.ms": "0"}  # and no idle records
 PATIENT = {"controller.quorum.fetch.timeout.ms": "30000"}  # nobody is elected while the leader is paused
+LATE = {"replica.fetch.wait.max.ms": "10000"}  # how long a follower with all records may not hear of a high watermark
 
 DEFECTS = {
     "elects-an-emptied-replica": Defect(
@@ -223,6 +225,25 @@ DEFECTS = {
                 _cluster(2),
                 0,
                 lambda stage: reassigned_back(stage, None),
+                control=True,
+            ),
+        },
+    ),
+    "keeps-consumers-fetching": Defect(
+        "A consumer that has nothing to read sends thousands of fetches a second, and does not wait.",
+        {
+            "below-min-insync-replicas": Way(
+                "a leader dies before its follower has heard of the high watermark, and the follower leads alone",
+                _cluster(2, eligible_replicas=None, others=LATE),
+                0,
+                lambda stage: ahead(stage, min_isr=2),
+                since=(3, 8),
+            ),
+            "min-insync-replicas-1": Way(
+                "the same with min.insync.replicas=1",
+                _cluster(2, eligible_replicas=None, others=LATE),
+                0,
+                lambda stage: ahead(stage, min_isr=1),
                 control=True,
             ),
         },

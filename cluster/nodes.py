@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from highwater.conformance.distribution import KafkaError
+from highwater.conformance.jvm import environment
 
 POLL_SECONDS = 0.02
 SHOWN_LINES = 12
@@ -65,6 +66,7 @@ class Node:
                 stdout=out,
                 stderr=out,
                 cwd=self.folder,
+                env=environment(),
                 process_group=self._group,
             )
 

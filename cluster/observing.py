@@ -27,6 +27,7 @@ TELLING = (
 LONGEST_LINE = 400
 CONNECTIONS = ("/proc/net/tcp", "/proc/net/tcp6")
 ESTABLISHED = "01"
+NOON = "12"
 
 
 @attrs.frozen
@@ -71,7 +72,9 @@ def learned(broker: Node) -> tuple[bool, int] | None:
 
 
 def telling_lines(cluster: Cluster, marks: dict[str, int], topic: str = TOPIC, partition: int = 0) -> Iterator[str]:
-    """The lines since some marks that say what became of a partition, in the order of time."""
+    """The lines since some marks that say what became of a partition, in the order of time. They have no date: what
+    is seen between two marks lasts far less than half a day.
+    """
     nodes, telling = (*cluster.controllers, *cluster.brokers), re.compile(TELLING.format(f"{topic}-{partition}"))
     found = [
         (line[:12], f"{node.name}: {_short(line)}")
@@ -79,7 +82,10 @@ def telling_lines(cluster: Cluster, marks: dict[str, int], topic: str = TOPIC, p
         for line in node.lines(marks[node.name])
         if telling.search(line)
     ]
-    return (line for _, line in sorted(found, key=lambda each: each[0]))
+    hours = [int(clock[:2]) for clock, _ in found if clock[:2].isdecimal()]
+    past_midnight = bool(hours) and max(hours) - min(hours) > int(NOON)
+    found.sort(key=lambda each: (past_midnight and each[0] < NOON, each[0]))
+    return (line for _, line in found)
 
 
 def marks(cluster: Cluster) -> dict[str, int]:

@@ -22,6 +22,9 @@ RECORDS = 3
 SETTLING_SECONDS = 2.0  # after an election in which there was no candidate
 LEADERLESS_SECONDS = 60.0
 REASSIGNING_SECONDS = 30.0
+FETCHING_SECONDS = 10.0
+WAIT_SECONDS = 0.5  # fetch.max.wait.ms, by default
+MANY = 5  # times as many fetches as of a consumer that waits
 
 
 def removed_and_added_again(stage: Stage) -> Verdict:
@@ -248,6 +251,46 @@ def _is_assigned_to(stage: Stage, replicas: str, seconds: float) -> bool:
     with suppress(TimeoutExceeded):
         return until(lambda: f"replicas={replicas}, isr=" in stage.described(0), seconds, f"replicas are {replicas}")
     return False
+
+
+def ahead(stage: Stage, min_isr: int) -> Verdict:
+    """The leader dies before its follower has heard of the high watermark, up to which a consumer has read. So the
+    follower leads with an older one.
+    """
+    stage.create([[1, 0]], min_isr=min_isr)
+    with stage.deed("a consumer reads from the beginning, and goes on"):
+        stage.follow([1, 0])
+        stage.await_consumer(0)
+    stage.produce(RECORDS)
+    with stage.deed("kill b1 once the consumer has read all, and wait until b0 leads"):
+        stage.await_consumer(RECORDS)
+        stage.kill(1)
+        stage.await_record(lambda now: now.leader == 0, "b0 is to lead", ELECTION_SECONDS)
+        stage.await_leader(0, 1)
+        stage.describe(0)
+    many = FETCHING_SECONDS / WAIT_SECONDS * MANY
+    sent = _fetches(stage)
+    if sent < many:
+        return Verdict(False, f"the consumer waits: it sends {sent} fetches in {FETCHING_SECONDS:g} s")
+    with stage.deed("start b1 again, and wait until it is in sync"):
+        stage.cluster.restart(1)
+        stage.await_record(lambda now: now.isr == {0, 1}, "b1 joins the ISR", ELECTION_SECONDS)
+    return Verdict(
+        True,
+        f"a consumer that has read all records sends {sent:,} fetches in {FETCHING_SECONDS:g} s, and gets nothing; "
+        f"once b1 is in sync again it sends {_fetches(stage)}",
+    )
+
+
+def _fetches(stage: Stage) -> int:
+    """How many fetches the consumer sends in a while."""
+    with stage.deed(f"watch the consumer for {FETCHING_SECONDS:g} s"):
+        before = stage.followed()["fetches"]
+        time.sleep(FETCHING_SECONDS)
+        after = stage.followed()
+        sent = after["fetches"] - before
+        stage.note(f"consumer: {sent:,} fetches, at offset {after['position']}")
+    return sent
 
 
 def replaced(stage: Stage) -> Verdict:

@@ -90,8 +90,7 @@ class Stage:
             self._leads = own[0]
             arguments = {"topic": TOPIC, "replicas": replicas, "settings": {"min.insync.replicas": min_isr}}
             self.cluster.ask("create", at=self.address(own[0]), **arguments)
-            leads = rf"\] Leader {TOPIC}-{self.partition} .*starts at leader epoch 0"
-            self.cluster.brokers[own[0]].expect(leads, 0, self.cluster.settings.step_seconds)
+            self.await_leader(own[0], 0)
             self._await(lambda: all(map(self.has_replica, own)), "every broker has its replica")
 
     def produce(self, count: int, padding: int = 0) -> None:
@@ -116,6 +115,20 @@ class Stage:
             reading = Reading(records, found["end"])
             self.note(f"consumer: {reading}")
         return reading
+
+    def follow(self, brokers: Sequence[int]) -> None:
+        """Let a consumer read from the beginning, and go on; `followed` says how far it is."""
+        at = ",".join(map(self.address, brokers))
+        self.cluster.ask("follow", at=at, topic=TOPIC, partition=self.partition)
+
+    def await_consumer(self, position: int) -> None:
+        """Wait until the consumer that goes on has read up to an offset."""
+        self._await(lambda: self.followed().get("position") == position, f"the consumer is at offset {position}")
+
+    def followed(self) -> dict[str, int]:
+        """The `position` of the consumer that goes on, and how many `fetches` it has sent; empty until it begins."""
+        found: dict[str, int] = self.cluster.ask("followed")
+        return found
 
     def assign(self, replicas: Sequence[int] | None) -> None:
         """Ask the controller for other replicas; None cancels."""
@@ -152,6 +165,11 @@ class Stage:
             return found if found is not None and wanted(found) else None
 
         return until(look, seconds or self.cluster.settings.step_seconds, what)
+
+    def await_leader(self, broker: int, leader_epoch: int) -> None:
+        """Wait until a broker says that it leads."""
+        leads = rf"\] Leader {TOPIC}-{self.partition} .*starts at leader epoch {leader_epoch}\b"
+        self.cluster.brokers[broker].expect(leads, 0, self.cluster.settings.step_seconds)
 
     def await_change(self, broker: int, *, gone: bool) -> None:
         """Wait until a broker has deleted its replica, or has one."""

@@ -11,6 +11,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
@@ -40,6 +41,8 @@ public final class Client {
     private static final ObjectMapper JSON = new ObjectMapper();
     private final Map<String, KafkaProducer<String, String>> producers = new HashMap<>();
     private final Map<String, Future<RecordMetadata>> sent = new HashMap<>();
+    /** Of the consumer that reads on: its position, and how many fetches it has sent. */
+    private volatile Map<String, Object> followed = Map.of();
 
     public static void main(String[] arguments) throws Exception {
         PrintStream out = System.out;
@@ -71,6 +74,8 @@ public final class Client {
             case "send" -> send(at, operation);
             case "outcome" -> outcome(operation.get("id").asText(), operation.path("wait").asInt(0));
             case "read" -> read(at, operation, limit);
+            case "follow" -> follow(at, operation);
+            case "followed" -> followed;
             default -> throw new IllegalArgumentException("unknown operation " + operation);
         };
     }
@@ -161,8 +166,7 @@ public final class Client {
 
     /** All records that a consumer can read now, from the beginning. */
     private Object read(String at, JsonNode operation, int limit) {
-        TopicPartition partition = new TopicPartition(operation.get("topic").asText(),
-            operation.path("partition").asInt(0));
+        TopicPartition partition = partition(operation);
         Duration wait = Duration.ofMillis(limit);
         List<Map<String, Object>> records = new ArrayList<>();
         try (KafkaConsumer<String, String> consumer = new KafkaConsumer<>(Map.of("bootstrap.servers", at,
@@ -180,5 +184,34 @@ public final class Client {
             }
             return Map.of("end", end, "records", records);
         }
+    }
+
+    private static TopicPartition partition(JsonNode operation) {
+        return new TopicPartition(operation.get("topic").asText(), operation.path("partition").asInt(0));
+    }
+
+    /** A consumer with Kafka's defaults reads from the beginning, in a thread of its own, until the process ends. */
+    private Object follow(String at, JsonNode operation) {
+        TopicPartition partition = partition(operation);
+        Thread thread = new Thread(() -> {
+            KafkaConsumer<String, String> consumer = new KafkaConsumer<>(
+                Map.of("bootstrap.servers", at, "enable.auto.commit", "false", "auto.offset.reset", "earliest"),
+                new StringDeserializer(), new StringDeserializer());
+            consumer.assign(List.of(partition));
+            consumer.seekToBeginning(List.of(partition));
+            while (true) {
+                consumer.poll(Duration.ofMillis(50));
+                followed = Map.of("position", consumer.position(partition), "fetches", fetches(consumer));
+            }
+        });
+        thread.setDaemon(true);
+        thread.start();
+        return true;
+    }
+
+    private static long fetches(KafkaConsumer<?, ?> consumer) {
+        return consumer.metrics().entrySet().stream()
+            .filter(each -> each.getKey().name().equals("fetch-total") && each.getKey().tags().keySet().equals(Set.of("client-id")))
+            .mapToLong(each -> ((Double) each.getValue().metricValue()).longValue()).sum();
     }
 }

@@ -200,6 +200,17 @@ def test_the_newest_release_never_completes_a_reassignment_back(
 
 @pytest.mark.xdist_group("kafka")  # with others that resolve a release
 @pytest.mark.slow
+def test_the_newest_release_keeps_consumers_fetching(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(partition_defects, "FETCHING_SECONDS", 3.0)
+    code, found = bring_about(tmp_path, "keeps-consumers-fetching")
+    (run,) = found["runs"]
+    assert code == 0 and run["reproduced"], run["verdict"]
+    assert any("high watermark 2, ISR [0]" in line for line in run["deeds"][3]["lines"]), "b0 has heard of two records"
+    assert "at offset 3" in run["deeds"][4]["lines"][-1], "the consumer has read three"
+
+
+@pytest.mark.xdist_group("kafka")  # with others that resolve a release
+@pytest.mark.slow
 def test_the_newest_release_ends_a_new_broker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(quorum_defects, "STARTS", 1)
     code, found = bring_about(tmp_path, "ends-a-new-broker")

@@ -70,6 +70,23 @@ def test_telling_lines_come_in_the_order_of_time_and_without_ids(cluster: Any) -
     assert not any("UgxbhLULSja48exUBye4XA" in line for line in lines)
 
 
+@pytest.mark.parametrize(
+    ("first", "then"),
+    [
+        ("23:59:59.900", "00:00:00.100"),
+        ("23:59", "00:00"),
+        ("11:59:59.900", "12:00:00.100"),
+        ("23:00:01", "23:00:01.001"),
+    ],
+)
+def test_telling_lines_are_in_order_around_midnight(cluster: Any, first: str, then: str) -> None:
+    cluster.controller.log.write_text(f"{first} INFO Fencing broker 1 (X)\n")
+    leads = "[Broker id=0] Leader t-0 with topic id x starts at leader epoch 1 (logger)"
+    cluster.brokers[0].log.write_text(f"{then} INFO {leads}\n")
+    lines = telling_lines(cluster, {"controller": 0, "b0": 0})
+    assert [line.split(": ", 1)[1].split(" ")[0] for line in lines] == [first, then]
+
+
 def test_a_line_that_is_not_whole_yet_is_not_read(tmp_path: Path) -> None:
     (tmp_path / "lines.log").write_text("one\ntw")
     assert Node("b0", tmp_path, [], 0).lines() == ["one"]
