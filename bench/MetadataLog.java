@@ -2,6 +2,7 @@ import java.io.File;
 import java.nio.file.Files;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Locale;
 import java.util.Random;
 import org.apache.kafka.common.Uuid;
 import org.apache.kafka.common.compress.Compression;
@@ -156,7 +157,7 @@ public final class MetadataLog {
         if (log == null || bytes > 64 << 20) {
             if (log != null)
                 log.close();
-            log = FileRecords.open(new File(folder, String.format("%020d.log", offset)));
+            log = FileRecords.open(new File(folder, String.format(Locale.ROOT, "%020d.log", offset)));
             bytes = 0;
         }
         bytes += log.append(made);

@@ -15,6 +15,7 @@ import time
 from pathlib import Path
 
 from highwater.conformance.distribution import find, java
+from highwater.conformance.jvm import ALIKE, environment
 
 WRITER = Path(__file__).parent / "MetadataLog.java"
 
@@ -28,7 +29,8 @@ def main() -> None:
     class_path = os.pathsep.join(map(str, find(options.kafka).class_path))
     with tempfile.TemporaryDirectory() as folder:
         sizes = [folder, str(options.partitions), str(options.records)]
-        subprocess.run([java(), "-cp", class_path, WRITER, *sizes], check=True, stderr=subprocess.DEVNULL)
+        writer = [java(), *ALIKE, "-cp", class_path, WRITER, *sizes]
+        subprocess.run(writer, check=True, stderr=subprocess.DEVNULL, env=environment())
         began = time.perf_counter()
         command = [sys.executable, "-m", "highwater", "explain", folder, "--kafka", options.kafka]
         ran = subprocess.run(command, capture_output=True, text=True, check=False)

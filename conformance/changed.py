@@ -5,7 +5,7 @@
 prints a line for each class that is gone or has moved, and for each member that is gone, is declared otherwise or does
 something else. So one sees what to mend and what to model before `conform` runs on a new release. What the programs use
 is read from their sources: classes by their full names, or by a package and a name in quotes, and members by every name
-in quotes or behind a dot.
+in quotes or behind a dot. To these come the classes that the programs never name: what members return, and ancestors.
 """
 
 from __future__ import annotations
@@ -21,11 +21,15 @@ from contextlib import suppress
 import attrs
 
 from highwater.conformance.distribution import Distribution, KafkaError, find
+from highwater.conformance.jvm import TOOLS_ALIKE, environment
 from highwater.conformance.programs import HARNESS, of_the_jdk
 
 KAFKA = r"(?:org\.apache\.kafka|kafka)\.[\w.$]+"
 Members = Mapping[str, list[tuple[str, str]]]
-"""By a member's name, each declaration and the instructions behind it, without what any recompilation changes."""
+"""By a member's name, each declaration and the instructions behind it, without what any recompilation changes. A
+function inside of a method stands beside it, without a declaration.
+"""
+INSIDE = re.compile(r"(lambda\$|\$anonfun\$)(\w+?)\$\d+(?:\$adapted)?")  # as Java and Scala name such functions
 MESSAGES = ("org.apache.kafka.common.message.", "org.apache.kafka.common.metadata.")
 """Packages whose code is generated: of their classes only declarations are compared."""
 
@@ -63,21 +67,42 @@ def classes_of(kafka: Distribution) -> frozenset[str]:
     return frozenset(found)
 
 
+def reached(kafka: Distribution, wanted: Used, classes: Collection[str]) -> frozenset[str]:
+    """What the programs use of a release's classes: the named, what used members hold or return, and ancestors."""
+    found = set[str]()
+    new = set(wanted.classes) & frozenset(classes)
+    while new:
+        found |= new
+        shown = _declared(kafka, new)
+        heads = [head for head, _ in shown.values()]
+        members = (
+            each for _, members in shown.values() for name in members.keys() & wanted.members for each in members[name]
+        )
+        heads += [declaration.partition("(")[0] for declaration, _ in members]
+        new = set(re.findall(KAFKA, "\n".join(heads))) & frozenset(classes) - found
+    return frozenset(found)
+
+
 def members_of(kafka: Distribution, classes: Collection[str], *, code: bool = True) -> dict[str, Members]:
     """The members of some classes that a release has, by class.
 
     Args:
         code: whether with the instructions behind declarations.
     """
+    return {name: members for name, (_, members) in _declared(kafka, classes, code=code).items()}
+
+
+def _declared(kafka: Distribution, classes: Collection[str], *, code: bool = False) -> dict[str, tuple[str, Members]]:
+    """The declaration of each class, with what it extends and implements, and its members."""
     options = ["-c"] if code else []
-    command = [of_the_jdk("javap"), "-p", *options, "-cp", ":".join(kafka.class_path), *sorted(classes)]
-    shown = subprocess.run(command, capture_output=True, text=True).stdout
-    found: dict[str, Members] = {}
+    command = [of_the_jdk("javap"), *TOOLS_ALIKE, "-p", *options, "-cp", ":".join(kafka.class_path), *sorted(classes)]
+    shown = subprocess.run(command, capture_output=True, encoding="utf-8", env=environment()).stdout
+    found: dict[str, tuple[str, Members]] = {}
     for block in re.split(r"^Compiled from .*\n", shown, flags=re.MULTILINE)[1:]:
         head, _, body = block.partition("{\n")
         name = re.search(rf"(?:class|interface) ({KAFKA})", head)
         if name is not None:
-            found[name[1]] = _members(body)
+            found[name[1]] = head, _members(body)
     return found
 
 
@@ -86,15 +111,18 @@ def _members(body: str) -> Members:
     for member in re.split(r"^  (?=\S)", body, flags=re.MULTILINE)[1:]:
         declaration, _, code = member.partition("\n")
         name = re.search(r"([\w$]+)(?:\(|;)", declaration)
-        if name is not None:
-            found[name[1]].append((declaration.rstrip(";"), re.sub(r"#\d+(, +\d+)?", "", code)))
+        inside = INSIDE.fullmatch(name[1]) if name else None
+        if name is None or (inside and not code.strip()):
+            continue  # a function inside of a method counts by its code alone
+        code = INSIDE.sub(r"\1\2", re.sub(r"#\d+(, +\d+)?", "", code))
+        found[inside[2] if inside else name[1]].append(("" if inside else declaration.rstrip(";"), code))
     return {name: sorted(each) for name, each in found.items()}
 
 
 def differences(before: Distribution, after: Distribution) -> Iterator[str]:
     """What has changed from one release to another, a line each: classes first, then members by class."""
     wanted, old, new = used(), classes_of(before), classes_of(after)
-    moves = {name: _moved(name, wanted, old, new) for name in sorted(wanted.classes & old)}
+    moves = {name: _moved(name, wanted, old, new) for name in sorted(reached(before, wanted, old))}
     for name, now in moves.items():
         if now is None:
             yield f"gone     {name}"
@@ -122,7 +150,9 @@ def _moved(name: str, wanted: Used, old: Collection[str], new: Collection[str]) 
 
 def _changes(earlier: Members, later: Members, names: Collection[str]) -> Iterator[tuple[str, str]]:
     for name in sorted(earlier.keys() & names):
-        declared = [[declaration for declaration, _ in each] for each in (earlier[name], later.get(name, []))]
+        declared = [[shown for shown, _ in each if shown] for each in (earlier[name], later.get(name, []))]
+        if not declared[0]:
+            continue  # a function inside of a constructor
         if not declared[1]:
             yield "gone", name
         elif declared[0] != declared[1]:

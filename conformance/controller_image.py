@@ -19,7 +19,10 @@ from highwater.model.partition.state import Standing
 TOPIC, BROKER = 2, 4  # org.apache.kafka.common.config.ConfigResource.Type
 KEEPS_LEADER = -2  # of a PartitionChangeRecord: no leader is named
 OF_A_BROKER = frozenset({"RegisterBrokerRecord", "BrokerRegistrationChangeRecord", "UnregisterBrokerRecord"})
+CORDON = "cordon_directories"  # KIP-1066: takes no broker out of anything
+PRE_MIGRATION = 2  # of a ZkMigrationStateRecord
 ELR, METADATA_VERSION = "eligible.leader.replicas.version", "metadata.version"
+CLEANUP = frozenset({"cleanup.policy", "log.cleanup.policy"})  # of a topic, of a broker
 MIN_ISR, UNCLEAN = "min.insync.replicas", "unclean.leader.election.enable"
 UNASSIGNED, LOST, MIGRATING = (f"{'A' * 21}{last}" for last in "AQg")
 """Ids that stand for no directory; of the second it is known that it is gone (org.apache.kafka.common.DirectoryId)."""
@@ -90,6 +93,16 @@ class Brokers:
         self.moves: dict[int, list[Move]] = defaultdict(list)
         self._standings: dict[int, Standing] = {}
         self._directories: dict[int, frozenset[str]] = {}
+        self._incarnations: dict[int, str | None] = {}
+
+    def amends(self, record: Mapping[str, Any]) -> bool:
+        """Whether a record amends a broker's registration, as after an upgrade of metadata.version: the process is the
+        same, and goes on.
+
+        Source: ClusterControlManager#registerBroker (3.5.1 to 4.4.0).
+        """
+        incarnation = record.get("incarnationId")
+        return incarnation is not None and incarnation == self._incarnations.get(record["brokerId"])
 
     def standing(self, broker: int) -> Standing:
         """How it sees a broker now; one that is not registered counts as fenced."""
@@ -115,6 +128,8 @@ class Brokers:
         after = Standing.FENCED if kind == "UnregisterBrokerRecord" else _standing(record, before)
         if record.get("logDirs"):
             self._directories[broker] = frozenset(record["logDirs"])
+        if kind != "BrokerRegistrationChangeRecord":
+            self._incarnations[broker] = record.get("incarnationId")
         self._standings[broker] = after
         if after is not (before or Standing.FENCED):
             step = f"{decision_about(kind, record)}(broker b{broker})"
@@ -127,7 +142,9 @@ def decision_about(kind: str, record: Mapping[str, Any]) -> str:
         return "unregister_broker" if kind == "UnregisterBrokerRecord" else "register_again"
     if record.get("fenced", 0):
         return "fence" if record["fenced"] > 0 else "unfence"
-    return "enter_controlled_shutdown" if record.get("inControlledShutdown", 0) else "take_out_failed_directory"
+    if record.get("inControlledShutdown", 0):
+        return "enter_controlled_shutdown"
+    return "take_out_failed_directory" if record.get("logDirs") else CORDON
 
 
 def _standing(record: Mapping[str, Any], before: Standing | None) -> Standing:
@@ -148,12 +165,15 @@ class Partitions:
     Attributes:
         in_isr: by broker, the partitions that have it in their ISR.
         leaderless: those that nobody leads.
+        topic_ids: of all topics that there are or were.
     """
 
     def __init__(self) -> None:
         self.in_isr: dict[int, set[str]] = defaultdict(set)
         self.leaderless: set[str] = set()
         self._topics: dict[str, str] = {}
+        self._ids: dict[str, str] = {}
+        self.topic_ids: set[str] = set()
         self._named: dict[str, dict[str, PartitionRegistration]] = defaultdict(dict)
         self._known: dict[str, PartitionRegistration] = {}
         self._directories: dict[str, tuple[str, ...]] = {}
@@ -169,16 +189,23 @@ class Partitions:
 
     def begin_topic(self, record: Mapping[str, Any]) -> None:
         self._topics[record["topicId"]] = record["name"]
+        self._ids[record["name"]] = record["topicId"]
+        self.topic_ids.add(record["topicId"])
 
     def end_topic(self, record: Mapping[str, Any]) -> tuple[str, dict[str, PartitionRegistration]]:
         """Forget a topic, and return its name and its partitions."""
         topic = self._topics.pop(record["topicId"], "")
+        self._ids.pop(topic, None)
         gone = self._named.pop(topic, {})
         for name, known in gone.items():
             del self._known[name]
             self._directories.pop(name, None)
             self._unlist(name, known)
         return topic, gone
+
+    def topic_id(self, topic: str) -> str | None:
+        """The id of the topic that has a name now."""
+        return self._ids.get(topic)
 
     def name(self, record: Mapping[str, Any]) -> str:
         """The partition that a record is about."""
@@ -222,18 +249,19 @@ class Settings:
     Attributes:
         elr: whether eligible leader replicas are on.
         level: of metadata.version; None if it is not recorded.
+        migrating: whether partitions are being taken over from ZooKeeper.
     """
 
     def __init__(self) -> None:
         self.elr = False
         self.level: int | None = None
+        self.migrating = False
         self._configs: dict[tuple[int, str], dict[str, str]] = defaultdict(dict)
+        self._compacted: set[tuple[int, str] | int] = set()  # topics, and BROKER if one may compact any
 
-    @property
-    def compacted(self) -> Set[str]:
-        """The topics whose logs are compacted."""
-        ours = ((topic, configs) for (kind, topic), configs in self._configs.items() if kind == TOPIC)
-        return frozenset(topic for topic, configs in ours if "compact" in configs.get("cleanup.policy", ""))
+    def may_be_compacted(self, topic: str) -> bool:
+        """Whether the logs of a topic are or were compacted: gaps stay once the policy has changed."""
+        return bool({(TOPIC, topic), BROKER} & self._compacted)
 
     def of(self, topic: str, key: str, default: str) -> str:
         """What a topic goes by: its own value, or the cluster's."""
@@ -242,6 +270,7 @@ class Settings:
 
     def forget(self, topic: str) -> None:
         self._configs.pop((TOPIC, topic), None)
+        self._compacted.discard((TOPIC, topic))
 
     def take_feature(self, record: Mapping[str, Any]) -> None:
         if record["name"] == ELR:
@@ -249,12 +278,19 @@ class Settings:
         elif record["name"] == METADATA_VERSION:
             self.level = record["featureLevel"]
 
+    def take_migration(self, record: Mapping[str, Any]) -> None:
+        """Source: org.apache.kafka.metadata.migration.ZkMigrationState (3.4.0 to 3.9.2)."""
+        self.migrating = record["zkMigrationState"] == PRE_MIGRATION
+
     def take_configuration(self, record: Mapping[str, Any]) -> None:
         of = self._configs[record["resourceType"], record["resourceName"]]
         if record["value"] is None:
             of.pop(record["name"], None)
         else:
             of[record["name"]] = record["value"].strip().lower()
+            if record["name"] in CLEANUP and "compact" in of[record["name"]]:
+                kind = record["resourceType"]
+                self._compacted.add((TOPIC, record["resourceName"]) if kind == TOPIC else kind)
 
 
 def registration_of(record: Mapping[str, Any]) -> PartitionRegistration:

@@ -16,6 +16,7 @@ from xml.etree import ElementTree
 import attrs
 
 from highwater.conformance.distribution import Distribution, KafkaError, java, resolved
+from highwater.conformance.jvm import ALIKE, environment
 from highwater.conformance.process import OPTIONS, Harness
 
 VERSION = "0.8.13"
@@ -123,11 +124,11 @@ class Measured(Harness):
                 path = classes / name
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_bytes(content)
-            program = [java(), *OPTIONS, "-cp", os.pathsep.join(self._jacoco), "org.jacoco.cli.internal.Main"]
+            program = [java(), *ALIKE, *OPTIONS, "-cp", os.pathsep.join(self._jacoco), "org.jacoco.cli.internal.Main"]
             what = ["report", str(Path(self._folder, EXECUTED)), "--classfiles", str(classes), "--xml", str(report)]
             what += ["--name", f"Kafka {self.distribution.release}"]
             what += [] if pages is None else ["--html", str(pages)]
-            done = subprocess.run([*program, *what], capture_output=True, text=True)
+            done = subprocess.run([*program, *what], capture_output=True, encoding="utf-8", env=environment())
             if done.returncode:
                 raise KafkaError(f"--coverage: JaCoCo cannot report: {(done.stderr.splitlines() or ['no reason'])[0]}")
             return coverage_of(self.distribution.release, report.read_text(encoding="utf-8"))

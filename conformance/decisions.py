@@ -32,7 +32,7 @@ class Situation:
         rules: the release's, with the features of the cluster.
         directories_clear_elr: whether a record that assigns directories is made as if there were no ELR.
         min_isr: min.insync.replicas of the topic, at most as many as its first partition has replicas.
-        unclean: whether the topic allows unclean elections.
+        unclean: whether the topic allows unclean elections, and the release goes by that.
         standing: how the controller sees a broker.
         is_active: whether a broker may lead the partition.
         leaving: brokers of which the batch records that they can lead no longer, each with the name of the decision.

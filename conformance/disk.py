@@ -62,6 +62,7 @@ class Copy:
         high_watermark: from the checkpoint; None if it is not there.
         log_start: the log start offset; batches before it may still be there, and count no more.
         last_segment: where the last segment begins, which is the log's end if it is empty.
+        topic_id: of the topic that it is a replica of; empty if the folder does not say.
     """
 
     node: int
@@ -72,6 +73,7 @@ class Copy:
     high_watermark: int | None
     log_start: int = 0
     last_segment: int = 0
+    topic_id: str = ""
 
     @property
     def start(self) -> int:
@@ -90,7 +92,7 @@ class Disk:
     Attributes:
         nodes: by folder, the id of the node.
         copies: every replica.
-        metadata: the segments of the longest metadata log.
+        metadata: the segments of the metadata log that is furthest, by epoch and then by offset.
         snapshot: the oldest snapshot that the log goes on from, if its beginning is gone.
         metadata_start: the offset of the first batch of the history, behind the snapshot if there is one; None if there
             is no batch.
@@ -118,7 +120,7 @@ def reading(root: Path, distribution: Distribution) -> Iterator[tuple[Disk, Disk
     """Read every log directory below a folder, and go on to read its metadata log.
 
     Raises:
-        KafkaError: there is none, or Kafka's classes cannot be run.
+        KafkaError: there is none, Kafka's classes cannot be run, or a record of the metadata log is newer than they.
     """
     folders = sorted(each.parent for each in root.rglob(MARK))
     nameless = sorted(each.parent for each in root.rglob(CHECKPOINT) if each.parent not in folders)
@@ -135,11 +137,19 @@ def reading(root: Path, distribution: Distribution) -> Iterator[tuple[Disk, Disk
         yield found.disk(), reader
 
 
+def unread(root: Path, reader: DiskReader) -> Iterator[Finding]:
+    """The records of the metadata log that could not be read so far."""
+    for (path, why), offsets in reader.unread.items():
+        behind = f", nor can {len(offsets) - 1:,} behind it" if len(offsets) > 1 else ""
+        words = f"the record at offset {offsets[0]} cannot be read{behind}: {why}"
+        yield Finding("readable", str(path.relative_to(root)), words)
+
+
 def read_snapshot(file: Path, distribution: Distribution) -> list[dict[str, Any]]:
     """The batches of one snapshot of the metadata, or of one segment of its log, as JSON.
 
     Raises:
-        KafkaError: it is not whole, or Kafka's classes cannot be run.
+        KafkaError: it is not whole, a record cannot be read, or Kafka's classes cannot be run.
     """
     with tempfile.TemporaryDirectory() as folder, DiskReader(distribution) as reader:
         (Path(folder) / f"{METADATA}-0").mkdir()
@@ -151,7 +161,10 @@ def read_snapshot(file: Path, distribution: Distribution) -> list[dict[str, Any]
         (part,) = found["snapshots"] + found["segments"]
         if "error" in part or part["whole"] != part["size"]:
             raise KafkaError(f"{file}: cannot be read: {part.get('error', 'its last batch is not whole')}")
-        return [*reader.batches(Part(file, part["whole"]))]
+        batches = [*reader.batches(Part(file, part["whole"]))]
+        for finding in unread(file.parent, reader):
+            raise KafkaError(f"{file}: {finding.words}")
+        return batches
 
 
 class _Reading:
@@ -213,6 +226,10 @@ class _Reading:
         if isinstance(epochs, dict):
             self._miss(cache, f"cannot be read: {epochs['error']}", name)
             epochs = None
+        topic_id = found.get("topic_id", "")
+        if isinstance(topic_id, dict):
+            self._miss(folder / "partition.metadata", f"cannot be read: {topic_id['error']}", name)
+            topic_id = ""
         whole = [*self._whole(folder, name, found["segments"])]
         known = tuple(
             Batch(each["base"], each["last"], each["epoch"], each["checksum"])
@@ -222,7 +239,7 @@ class _Reading:
         cached = None if epochs is None else tuple((epoch, start) for epoch, start in epochs)
         where = str(folder.relative_to(self._root))
         last = max((_offset(each["file"]) for each in found["segments"]), default=0)
-        copy = Copy(node, name, where, known, cached, marks.get(name), starts.get(name, 0), last)
+        copy = Copy(node, name, where, known, cached, marks.get(name), starts.get(name, 0), last, topic_id)
         if found["topic"] == METADATA:
             snapshots = self._snapshots(folder, name, found["snapshots"], copy)
             copy = attrs.evolve(copy, log_start=min(snapshots, default=0) if copy.start else 0)
@@ -280,9 +297,16 @@ class _Log:
     parts: tuple[Part, ...]
     snapshots: dict[int, Part]
 
-    def worth(self) -> tuple[bool, int, int]:
-        """What makes it better than another: that its beginning is known, how far it goes, and from where."""
-        return bool(self.snapshots) or not self.copy.start, self.copy.end, -self.copy.start
+    def worth(self) -> tuple[bool, int, int, int]:
+        """What makes it better than another: that its beginning is known, its last epoch, how far it goes, and from
+        where. A deposed controller may have more records, which were never committed.
+
+        Source: org.apache.kafka.raft.OffsetAndEpoch#compareTo (3.3.0 to 4.4.0).
+        """
+        epochs = [batch.epoch for batch in self.copy.batches[-1:]]
+        epochs += [int(part.path.stem.partition("-")[2]) for part in self.snapshots.values()]
+        known = bool(self.snapshots) or not self.copy.start
+        return known, max(epochs, default=-1), self.copy.end, -self.copy.start
 
 
 def _offset(file: str) -> int:

@@ -20,6 +20,7 @@ from typing import Any
 
 import attrs
 
+from highwater.conformance.jvm import ALIKE, environment
 from highwater.explorer import kept_files
 
 MOST_BYTES = 1 << 26  # of what is kept
@@ -274,9 +275,9 @@ def _by_maven(option: str, asked: Sequence[str], why: str) -> tuple[str, ...]:
                 command,
                 cwd=folder,
                 capture_output=True,
-                text=True,
+                encoding="utf-8",
                 timeout=RESOLVE_SECONDS,
-                env={"MAVEN_OPTS": MAVEN_OPTS, **os.environ},
+                env={**environment(), "MAVEN_OPTS": " ".join([os.environ.get("MAVEN_OPTS", MAVEN_OPTS), *ALIKE])},
                 umask=0o022,  # jars that Maven fetches are its user's alone
             )
         except subprocess.TimeoutExpired:
@@ -286,7 +287,7 @@ def _by_maven(option: str, asked: Sequence[str], why: str) -> tuple[str, ...]:
             printed = re.sub(r"\x1b\[[0-9;]*m", "", done.stdout + done.stderr)  # Maven colours its lines
             lines = [line for line in printed.splitlines() if "ERROR" in line]
             raise KafkaError(f"{option}: Maven cannot resolve {asked[0]}: {(lines or ['no reason'])[0]}")
-        return tuple(filter(None, found.read_text().strip().split(os.pathsep)))
+        return tuple(filter(None, found.read_text(encoding="utf-8").strip().split(os.pathsep)))
 
 
 def java() -> str:
@@ -302,7 +303,8 @@ def java() -> str:
             f"Java is needed and not on the PATH: install a JDK of version {OLDEST_JAVA} or newer, or set JAVA_HOME"
         )
     try:
-        shown = subprocess.run([found, "-version"], capture_output=True, text=True).stderr
+        command = [found, *ALIKE, "-version"]
+        shown = subprocess.run(command, capture_output=True, encoding="utf-8", env=environment()).stderr
     except OSError as error:
         shown = str(error)
     version = re.search(r'version "(\d+)', shown)

@@ -23,6 +23,7 @@ class Event:
         registration: the partition after it.
         steps: the controller's decisions; None if no decision makes these records.
         brokers: how the controller sees and saw them.
+        preset: whose rules were tried.
         beside: what more there is, such as what is missing.
     """
 
@@ -32,6 +33,7 @@ class Event:
     registration: PartitionRegistration
     steps: tuple[str, ...] | None
     brokers: Brokers = attrs.field(repr=False, eq=False)
+    preset: str
     beside: str = ""
 
     @property

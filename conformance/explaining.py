@@ -9,14 +9,14 @@ from typing import TypeVar
 
 import attrs
 
-from highwater.conformance.disk import METADATA, Copy, Disk, Finding, reading
+from highwater.conformance.disk import METADATA, Copy, Disk, Finding, reading, unread
 from highwater.conformance.distribution import Distribution
 from highwater.conformance.history import History
 from highwater.conformance.learning import Remark, judge_learned, place, remarks
 from highwater.conformance.on_disk import judge
 from highwater.conformance.state_changes import Learned, StateChanges, read_lines
 
-COMPACTED = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state", METADATA})
+COMPACTED = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
 
 
 @attrs.frozen
@@ -77,7 +77,7 @@ def explain_directories(
         progress: is called again and again with an offset of the metadata log that is explained, and its last one.
 
     Raises:
-        KafkaError: there is nothing of Kafka's, or its classes cannot be run.
+        KafkaError: there is nothing of Kafka's, its classes cannot be run, or a record is newer than they.
     """
     history = History(preset)
     with reading(root, distribution) as (disk, reader):
@@ -88,13 +88,17 @@ def explain_directories(
             progress(batch["last"], disk.metadata_last)
     history.end()
     lines = read_lines(root)
-    findings = [*disk.findings, *_beginnings(disk), *history.findings, *_on_disk(disk, history), *lines.findings]
-    learned, notes = dict[str, list[Learned]](), list[Remark]()
+    findings = [*disk.findings, *unread(root, reader), *_beginnings(disk), *history.findings]
+    findings += [*_on_disk(disk, history), *lines.findings]
+    learned, notes = dict[str, list[Learned]](), [*_former(disk, history)]
+    met = {"", *history.topic_ids}  # behind a snapshot others are of topics that were gone before
     for partition, of in _by_partition(lines.learned):
         events, begun = history.get(partition, []), history.begun.get(partition)
+        older = [each for each in of if disk.snapshot is not None and each.topic_id not in met]
+        ours = [each for each in of if disk.snapshot is None or each.topic_id in met]
         if disk.metadata_start == 0 or (disk.snapshot is not None and (events or begun)):
-            findings += judge_learned(of, events, begun)
-        learned[partition] = place(of, events)
+            findings += judge_learned(ours, events, begun)
+        learned[partition] = [*older, *place(ours, events)]
         notes += remarks(learned[partition], events)
     release = distribution.release
     return Explained(history.preset, release, disk, history, tuple(findings), lines, learned, tuple(notes))
@@ -110,13 +114,28 @@ def _beginnings(disk: Disk) -> Iterator[Finding]:
 
 
 def _on_disk(disk: Disk, history: History) -> Iterator[Finding]:
-    """What is wrong with the replicas of each partition."""
-    compacted = COMPACTED | history.compacted
+    """What is wrong with the replicas of each partition, those of former topics of its name apart."""
     for partition, copies in _by_partition(disk.copies):
         topic = partition.rpartition("-")[0]
-        recorded = history.recorded(partition)
-        isr = recorded.isr if recorded is not None else frozenset()
-        yield from judge(copies, isr, compacted=topic in compacted and topic != METADATA)
+        compacted = topic in COMPACTED or (topic != METADATA and history.may_be_compacted(topic))
+        now, recorded = history.topic_id(topic) or "", history.recorded(partition)
+        for topic_id in sorted({copy.topic_id or now for copy in copies}):
+            of = [copy for copy in copies if (copy.topic_id or now) == topic_id]
+            isr = recorded.isr if recorded is not None and topic_id == now else frozenset()
+            yield from judge(of, isr, compacted=compacted)
+
+
+def _former(disk: Disk, history: History) -> Iterator[Remark]:
+    """The replicas of topics that are gone, and whose names others have: their brokers have not yet put them away.
+
+    Source: org.apache.kafka.storage.internals.log.LogManager#isStrayReplica (4.3.1),
+        kafka.server.metadata.BrokerMetadataPublisher#findStrayPartitions (3.5.1).
+    """
+    for copy in disk.copies:
+        now = history.topic_id(copy.partition.rpartition("-")[0])
+        if now and copy.topic_id and copy.topic_id != now:
+            words = f"b{copy.node}'s replica is of a former topic of this name, {copy.topic_id}; the topic now is {now}"
+            yield Remark("former_topic", copy.partition, copy.where, words)
 
 
 OfPartition = TypeVar("OfPartition", Copy, Learned)

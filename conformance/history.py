@@ -12,6 +12,7 @@ from typing import Any
 import attrs
 
 from highwater.conformance.controller_image import (
+    CORDON,
     MIN_ISR,
     OF_A_BROKER,
     TOPIC,
@@ -27,7 +28,12 @@ from highwater.conformance.controller_image import (
 from highwater.conformance.decisions import NOTHING, Situation, decision_of, made_by, taken_out
 from highwater.conformance.disk import METADATA, Finding
 from highwater.conformance.events import DELETED, Event, together, with_moves
-from highwater.conformance.metadata_versions import directories_clear_elr, preset_of_level, rules_of
+from highwater.conformance.metadata_versions import (
+    directories_clear_elr,
+    preset_of_level,
+    reads_unclean_setting,
+    rules_of,
+)
 from highwater.model.kraft.partition import PartitionChange, PartitionRegistration, merged
 from highwater.model.kraft.partition_change import Target
 from highwater.model.kraft.protocol import KraftProtocol, Reregistration
@@ -53,6 +59,7 @@ class History(Mapping[str, list[Event]]):
 
     Attributes:
         preset: whose rules explain what comes next.
+        presets: those whose rules were tried, in order.
         begun: by partition, the record in the snapshot that the log begins with.
         unexplained: by partition, the first batch that no decision of the controller explains.
         findings: what is wrong with the records of brokers.
@@ -67,6 +74,7 @@ class History(Mapping[str, list[Event]]):
         """
         self._follows = preset is None
         self.preset = preset or [*PRESETS][-1]
+        self.presets: dict[str, None] = {}
         self.begun: dict[str, Recorded] = {}
         self.unexplained: dict[str, Event] = {}
         self.findings: list[Finding] = []
@@ -92,10 +100,9 @@ class History(Mapping[str, list[Event]]):
         """How many batches have recorded something of a partition."""
         return len(self._events.get(name, ()))
 
-    @property
-    def compacted(self) -> Set[str]:
-        """The topics whose logs are compacted."""
-        return self._settings.compacted
+    def may_be_compacted(self, topic: str) -> bool:
+        """Whether the logs of a topic are or were compacted."""
+        return self._settings.may_be_compacted(topic)
 
     def recorded(self, name: str) -> Recorded | None:
         """The controller's last record of a partition; None if its topic is gone."""
@@ -103,6 +110,15 @@ class History(Mapping[str, list[Event]]):
         if known is None:
             return None
         return Recorded(known, {each: self._brokers.standing(each) for each in known.replicas})
+
+    def topic_id(self, topic: str) -> str | None:
+        """The id of the topic that has a name in the end; None if none has."""
+        return self._partitions.topic_id(topic)
+
+    @property
+    def topic_ids(self) -> Set[str]:
+        """The ids of all topics that it has met."""
+        return self._partitions.topic_ids
 
     def begin(self, batches: Iterable[dict[str, Any]], end: int) -> None:
         """Take over what a snapshot holds: all records up to an offset."""
@@ -129,10 +145,10 @@ class History(Mapping[str, list[Event]]):
         about = [
             (record.fields["brokerId"], decision_about(record.kind, record.fields), record)
             for record in records
-            if record.kind in OF_A_BROKER
+            if record.kind in OF_A_BROKER and not self._brokers.amends(record.fields)
         ]
         self._joining = [broker for broker, decision, _ in about if decision == "unfence"]
-        self._leaving = [(broker, decision) for broker, decision, _ in about if decision != "unfence"]
+        self._leaving = [(broker, decision) for broker, decision, _ in about if decision not in ("unfence", CORDON)]
         self._other_min_isrs.clear()
         for record in records:
             self._replay(record, explained=True)
@@ -152,8 +168,9 @@ class History(Mapping[str, list[Event]]):
             case kind if kind in OF_A_BROKER:
                 if explained:
                     self._expect_fenced(record)
+                amends = self._brokers.amends(fields)
                 self._brokers.take(kind, fields, record.offset, record.time)
-                if explained:
+                if explained and not amends:
                     self._expect_departure(record)
             case "FeatureLevelRecord":
                 self._settings.take_feature(fields)
@@ -164,6 +181,8 @@ class History(Mapping[str, list[Event]]):
                 self._settings.take_configuration(fields)
                 if fields["name"] == MIN_ISR:
                     self._other_min_isrs.add(fields["resourceName"] if fields["resourceType"] == TOPIC else "")
+            case "ZkMigrationStateRecord":
+                self._settings.take_migration(fields)
             case "ClearElrRecord":
                 self._clear_elr(record)
             case "PartitionRecord":
@@ -178,14 +197,17 @@ class History(Mapping[str, list[Event]]):
             self._add(name, self._event(record, known, (DELETED,)))
 
     def _create(self, record: _Record, *, explained: bool) -> None:
-        """Source: ReplicationControlManager#createTopic, #createPartitions (3.5.1 to 4.4.0)."""
+        """Source: ReplicationControlManager#createTopic, #createPartitions (3.5.1 to 4.4.0),
+        QuorumController.MigrationRecordConsumer#acceptBatch (3.5.1 to 3.9.1).
+        """
         name, made = self._partitions.name(record.fields), registration_of(record.fields)
         is_new = self._partitions.get(name) is None
         self._partitions.put(name, made, record.fields.get("directories"))
         if explained:
             isr = tuple(each for each in made.replicas if self._brokers.standing(each) is Standing.ACTIVE)
             expected = PartitionRegistration(made.replicas, isr, isr[0] if isr else None)
-            self._note(name, record, ("created",) if is_new and isr and made == expected else None)
+            created = ("created",) if is_new and isr and made == expected else None
+            self._note(name, record, ("migrate_from_zookeeper",) if self._settings.migrating else created)
 
     def _change(self, record: _Record) -> None:
         name, change = self._partitions.name(record.fields), change_in(record.fields)
@@ -242,7 +264,8 @@ class History(Mapping[str, list[Event]]):
             known = self._partitions.get(name)
             assert known is not None
             situation = self._situation(name)
-            if made_by(known, taken_out(known, broker, situation), broker, situation) != NOTHING:
+            left = merged(known, made_by(known, taken_out(known, broker, situation), broker, situation))
+            if broker not in left.isr or broker == known.leader:
                 self._note(name, record, None, f"no record takes b{broker} out of the ISR")
 
     def _expect_leaders(self, broker: int, record: _Record) -> None:
@@ -266,7 +289,8 @@ class History(Mapping[str, list[Event]]):
             rules=self._rules,
             directories_clear_elr=directories_clear_elr(self.preset),
             min_isr=min_isr if factor is None else min(min_isr, factor),
-            unclean=self._settings.of(topic, UNCLEAN, "false") == "true",
+            unclean=reads_unclean_setting(self.preset, self._settings.level)
+            and self._settings.of(topic, UNCLEAN, "false") == "true",
             standing=brokers.standing,
             is_active=is_active,
             leaving=self._leaving,
@@ -282,9 +306,10 @@ class History(Mapping[str, list[Event]]):
         self, record: _Record, after: PartitionRegistration, steps: tuple[str, ...] | None, beside: str = ""
     ) -> Event:
         kinds = (record.kind,) if record.kind else ()
-        return Event(record.offset, record.time, kinds, after, steps, self._brokers, beside)
+        return Event(record.offset, record.time, kinds, after, steps, self._brokers, self.preset, beside)
 
     def _add(self, name: str, event: Event) -> None:
+        self.presets[event.preset] = None
         events = self._events.setdefault(name, [])
         if events and events[-1].offset == event.offset and events[-1].records:
             event = together(events.pop(), event)

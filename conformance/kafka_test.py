@@ -31,6 +31,7 @@ from highwater.conformance.distribution import (
     junit_class_path,
     numbers_of,
 )
+from highwater.conformance.jvm import TOOLS_ALIKE, environment
 from highwater.conformance.kafka_spelling import spelling
 from highwater.conformance.programs import BRIEFLY, of_the_jdk
 from highwater.explorer.system import System
@@ -124,8 +125,9 @@ def _refuse_what_does_not_compile(text: str, name: str, kafka: Distribution) -> 
         source = Path(folder, f"{name}.java")
         source.write_text(text, encoding="utf-8")
         class_path = os.pathsep.join([*kafka.class_path, *junit_class_path()])
-        command = [of_the_jdk("javac"), *BRIEFLY, "-nowarn", "-proc:none", "-d", folder, "-cp", class_path, str(source)]
-        done = subprocess.run(command, capture_output=True, text=True)
+        options = [*TOOLS_ALIKE, *BRIEFLY, "-nowarn", "-proc:none", "-d", folder, "-cp", class_path]
+        command = [of_the_jdk("javac"), *options, str(source)]
+        done = subprocess.run(command, capture_output=True, encoding="utf-8", env=environment())
     if done.returncode:
         raise lacking(kafka.release, _first_error(done.stderr))
 

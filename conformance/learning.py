@@ -14,7 +14,7 @@ import attrs
 
 from highwater.conformance.controller_image import Recorded
 from highwater.conformance.disk import Finding
-from highwater.conformance.events import Event
+from highwater.conformance.events import DELETED, Event
 from highwater.conformance.state_changes import Learned
 
 
@@ -49,9 +49,12 @@ def place(learned: Iterable[Learned], events: Sequence[Event]) -> list[Learned]:
 
 
 def _behind(learned: Learned, events: Sequence[Event], least: int) -> int:
-    """The first change from one on that has the same epochs; else the last that has no later ones."""
+    """The first change from one on that has the same epochs, and the same leader if one has; else the last that has no
+    later ones. Of several topics of one name each begins with the same epochs.
+    """
     epochs = _epochs(learned)
-    same = [number for number, event in enumerate(events) if _epochs(event.after) == epochs]
+    alike = [number for number, event in enumerate(events) if _epochs(event.after) == epochs]
+    same = [number for number in alike if events[number].after.leader == learned.leader] or alike
     earlier = (number for number, event in enumerate(events) if _epochs(event.after) <= epochs)
     return next((number for number in same if number >= least), same[0] if same else max(earlier, default=-1))
 
@@ -64,18 +67,30 @@ def _missed(learned: Learned, events: Sequence[Event], behind: int) -> Iterator[
     """The leader epochs between the leader's previous one and this one, with their leaders."""
     if learned.skips:
         before = learned.previous_leader_epoch or 0
-        leaders = {event.after.leader_epoch: event.after.leader for event in events[: behind + 1]}
+        leaders = _leaders(events, behind)
         yield from ((epoch, leader) for epoch, leader in leaders.items() if before < epoch < learned.leader_epoch)
+
+
+def _leaders(events: Sequence[Event], behind: int) -> dict[int, int | None]:
+    """The leaders by leader epoch up to a change, of its topic: former ones of the name had epochs of their own."""
+    leaders: dict[int, int | None] = {}
+    for event in events[: behind + 1]:
+        if DELETED in (event.steps or ()):
+            leaders.clear()
+        else:
+            leaders[event.after.leader_epoch] = event.after.leader
+    return leaders
 
 
 def remarks(placed: Sequence[Learned], events: Sequence[Event]) -> Iterator[Remark]:
     """The elections that leaders have missed."""
-    leaders = {event.after.leader_epoch: event.after.leader for event in events}
     for each in (each for each in placed if each.skips):
         before = each.previous_leader_epoch
         missed = ", ".join(f"e{epoch} of {named(leader)}" for epoch, leader in each.missed)
         words = f"b{each.broker} begins e{each.leader_epoch} after e{before}: it missed {missed or 'what was between'}"
-        led = each.previous_leader if each.previous_leader is not None else leaders.get(before)  # type: ignore[arg-type]
+        led = (
+            each.previous_leader if each.previous_leader is not None else _leaders(events, each.behind).get(before or 0)
+        )
         if led == each.broker and any(leader not in (None, each.broker) for _, leader in each.missed):
             words += (
                 f". It led e{before}, too, so releases from 0.9.0.0 to 4.4.0 keep the followers' log end offsets of "

@@ -81,7 +81,7 @@ class Findings:
     """What came of executing runs.
 
     Attributes:
-        executed: the paths that were taken and after which both sides agreed.
+        executed: the paths that were taken by calls, and after which both sides agreed.
         steps, refused: how many steps were executed, and how many of those the model refuses.
         runs: how many runs, each from an initial state.
         divergences: the first of each kind.
@@ -217,7 +217,7 @@ class LockStep:
             if found:
                 self._diverged(planned.run, position, found, called.operations, answers)
                 return
-            if not move.refused:
+            if answers and not move.refused:
                 self.findings.executed.add(move.path)
         self._compare_end(planned.run, planned.end.operations, results[at:])
 

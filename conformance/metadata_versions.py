@@ -10,7 +10,7 @@ from highwater.model.kraft.partition_change import Rules, ShrinkBump
 from highwater.model.kraft.releases import PRESETS, RELEASES
 from highwater.model.language.definition import release_number, up_to
 
-NO_BUMP_LEVEL = 12  # of metadata.version: 3.6-IV0
+NO_BUMP_LEVEL, READ_UNCLEAN_LEVEL = 12, 21  # of metadata.version: 3.6-IV0, 3.9-IV0
 RECORDED_SHRINKS_FROM, KEPT_ELR_FROM = release_number("3.8"), release_number("4.3")
 
 FIRST_LEVELS = {
@@ -45,10 +45,11 @@ def release_of_level(level: int) -> str | None:
 
 def preset_of_level(level: int) -> str:
     """The rules of the last patch release whose metadata.version a level is; the newest rules for a level that nobody
-    knows yet.
+    knows yet, and the oldest for one from before there are rules.
     """
     last = up_to(release_of_level(level) or "3.3")
-    return [name for name, release in RELEASES.items() if release.number <= last][-1]
+    first, *_ = RELEASES
+    return [first, *(name for name, release in RELEASES.items() if release.number <= last)][-1]
 
 
 def rules_of(preset: str, level: int | None, *, elr: bool) -> Rules:
@@ -67,3 +68,12 @@ def directories_clear_elr(preset: str) -> bool:
     Source: org.apache.kafka.controller.ReplicationControlManager#handleAssignReplicasToDirs (4.1.1; mended in 4.3.0).
     """
     return RELEASES[preset].number < KEPT_ELR_FROM
+
+
+def reads_unclean_setting(preset: str, level: int | None) -> bool:
+    """Whether a controller goes by unclean.leader.election.enable: no rule that a preset has tells 3.8 from 3.9.
+
+    Source: org.apache.kafka.controller.ConfigurationControlManager#uncleanLeaderElectionEnabledForTopic (false until
+        3.8.1).
+    """
+    return RELEASES[preset].number >= release_number("3.9") or (level or 0) >= READ_UNCLEAN_LEVEL

@@ -17,14 +17,25 @@ from types import TracebackType
 from typing import Any, Self
 
 from highwater.conformance.distribution import Distribution, KafkaError, advice, java
+from highwater.conformance.jvm import ALIKE, environment
 from highwater.conformance.programs import harness
 
 IN_MEMORY = Path("/dev/shm")
 PREFIX = "highwater-conform-"
 OLD_SECONDS = 600
 ANSWER_SECONDS = 900
+ENDING_SECONDS = 10  # until a process that answers no more is ended
 MOST_NUMBERS = 100_000
-BOTH_COMPILERS = ("-XX:+UseSerialGC", "-Xmx1g", "-Xshare:auto", "-Djava.awt.headless=true")
+CHAFF = ("SLF4J", "Picked up ", "NOTE: Picked up ")  # the last two of JAVA_TOOL_OPTIONS and its like
+NO_START = "Error occurred during initialization of VM\n"  # the reason is on the next line
+# what Java itself says goes to standard error, so that nothing stands between answers
+BOTH_COMPILERS = (
+    "-XX:+UseSerialGC",
+    "-XX:+DisplayVMOutputToStderr",
+    "-Xmx1g",
+    "-Xshare:auto",
+    "-Djava.awt.headless=true",
+)
 # with one compiler: a run is over before the second one pays, unless it is very long
 OPTIONS = (*BOTH_COMPILERS, "-XX:TieredStopAtLevel=1")
 
@@ -94,12 +105,14 @@ class Harness:
             path.write_bytes(jar)
         class_path = os.pathsep.join([*map(str, own), *self.distribution.class_path])
         self._process = subprocess.Popen(
-            [java(), *self.options, "-cp", class_path, self.program, self._folder],
+            [java(), *ALIKE, *self.options, "-cp", class_path, self.program, self._folder],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._log,
-            text=True,
+            encoding="utf-8",
+            errors="replace",  # Kafka's words may have what a folder is called, in whatever encoding
             cwd=self._folder,
+            env=environment(),
         )
         threading.Thread(target=self._read, args=(self._process, self._answers), daemon=True).start()
 
@@ -131,7 +144,8 @@ class Harness:
                 answers.put(line)
         except ValueError:  # closed meanwhile
             pass
-        answers.put(None)
+        finally:
+            answers.put(None)
 
     @property
     def pids(self) -> list[int]:
@@ -226,16 +240,18 @@ class Harness:
 
     def _died(self) -> KafkaError:
         assert self._process is not None
-        code = self._process.wait()
+        try:
+            how = f"ended with code {self._process.wait(ENDING_SECONDS)}"
+        except subprocess.TimeoutExpired:  # who waited for it would wait for ever
+            self._process.kill()
+            self._process.wait()
+            how = "lives, and has closed its input or output"
         self._log.seek(0)
-        lines = [
-            line
-            for line in self._log.read().decode(errors="replace").splitlines()
-            if line.strip() and not line.startswith("SLF4J")
-        ]
+        printed = self._log.read().decode(errors="replace").replace(NO_START, f"{NO_START.strip()}: ")
+        lines = [line for line in printed.splitlines() if line.strip() and not line.startswith(CHAFF)]
         causes = [line for line in lines if "Error" in line or "Exception" in line] or lines
         last = f"; it said last: {causes[-1].strip()}" if causes else ""
-        return KafkaError(f"Kafka {self.distribution.release}: the Java process ended with code {code}{last}")
+        return KafkaError(f"Kafka {self.distribution.release}: the Java process {how}{last}")
 
 
 def _sweep(parent: Path) -> None:

@@ -30,6 +30,7 @@ from highwater.conformance.distribution import (
     keep,
     numbers_of,
 )
+from highwater.conformance.jvm import TOOLS_ALIKE, environment
 from highwater.explorer import kept_files
 
 HARNESS = Path(__file__).parent / "harness"
@@ -115,7 +116,8 @@ def _compile(distribution: Distribution, javac: str, sources: Sequence[Path], be
         jar.write_bytes(beside)
         class_path = os.pathsep.join([*([str(jar)] if beside else []), *distribution.class_path])
         options = ["-nowarn", "-proc:none", "--release", str(OLDEST_JAVA), "-d", str(made), "-cp", class_path]
-        done = subprocess.run([javac, *BRIEFLY, *options, *map(str, sources)], capture_output=True, text=True)
+        command = [javac, *TOOLS_ALIKE, *BRIEFLY, *options, *map(str, sources)]
+        done = subprocess.run(command, capture_output=True, encoding="utf-8", env=environment())
         if done.returncode:
             lines = [line for line in done.stderr.splitlines() if "error:" in line]
             release, first = distribution.release, (lines or [done.stderr])[0]

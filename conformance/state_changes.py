@@ -27,6 +27,7 @@ LONGEST_LINE = 1 << 16
 TELLING = (b"starts at leader epoch", b"Creating")  # any line of interest has one of them
 NUMBER, OFFSET = r"-?\d{1,10}", r"-?\d{1,19}"
 BROKER = r"\[Broker id=(?P<broker>\d{1,10})\] "
+TOPIC_ID = re.compile(r"[\w-]{22}", re.ASCII)
 NAME = r"[a-zA-Z0-9._-]+-\d{1,10}"
 BEGINS = (
     rf"starts at leader epoch (?P<epoch>{NUMBER}) from offset (?P<start>{OFFSET}) with partition epoch "
@@ -35,7 +36,8 @@ BEGINS = (
 MARK = rf"high watermark (?P<mark>{OFFSET})"
 BEFORE = rf"Previous leader(?: (?P<previous>\S+) and previous leader)? epoch was (?P<before>{NUMBER})\."
 LEADER = re.compile(
-    rf"{BROKER}Leader (?P<partition>{NAME}) with topic id \S+ {BEGINS}, {MARK}, ISR \[(?P<isr>[\d,]*)\],.*{BEFORE}",
+    rf"{BROKER}Leader (?P<partition>{NAME}) with topic id (?P<id>\S+) {BEGINS}, {MARK}, "
+    rf"ISR \[(?P<isr>[\d,]*)\],.*{BEFORE}",
     re.ASCII,
 )
 FOLLOWER = re.compile(
@@ -43,7 +45,8 @@ FOLLOWER = re.compile(
     re.ASCII,
 )
 MADE = re.compile(
-    rf"{BROKER}(?:Creating new partition (?P<new>{NAME}) with|Expected partition (?P<lost>{NAME}) with.*Creating)",
+    rf"{BROKER}(?:Creating new partition (?P<new>{NAME}) with(?: topic id (?P<id>\S+))?"
+    rf"|Expected partition (?P<lost>{NAME}) with.*Creating)",
     re.ASCII,
 )
 
@@ -62,6 +65,7 @@ class Learned:
         isr: as the leader has learned it; None if the broker follows.
         previous_leader: whom the leader knew before; None if nobody, or if the line does not say it, as before 3.8.
         previous_leader_epoch: the one that the leader was in before; None if there is none, or if the broker follows.
+        topic_id: of the topic; empty where neither the line says it, nor the one of the start.
         run: the same for what a broker has printed between two starts; also ends if the replica is made anew.
         where: file and line.
         behind: the number of the change in the history that it comes after; -1 if it comes before all.
@@ -78,6 +82,7 @@ class Learned:
     isr: frozenset[int] | None
     previous_leader: int | None
     previous_leader_epoch: int | None
+    topic_id: str = ""
     run: int = 0
     where: str = ""
     behind: int = -1
@@ -153,6 +158,7 @@ class _Reading:
         self._origins: dict[Learned, int] = {}
         self._series = self._runs = 0
         self._run: dict[tuple[int, str], int] = {}
+        self._topic_ids: dict[int, str] = {}
         self._fresh: set[tuple[int, str]] = set()
 
     def begin(self) -> None:
@@ -177,7 +183,7 @@ class _Reading:
     def _take_line(self, line: str, where: str) -> None:
         made = MADE.search(line)
         if made is not None:
-            self._new_run((int(made["broker"]), made["new"] or made["lost"]))
+            self._new_run((int(made["broker"]), made["new"] or made["lost"]), _topic_id(made))
             return
         found = LEADER.search(line) or FOLLOWER.search(line)
         if found is None:
@@ -189,10 +195,13 @@ class _Reading:
         self._fresh.discard(replica)
         content = _learned(found)
         if self._origins.setdefault(content, self._series) == self._series:
-            self.learned.append(attrs.evolve(content, run=self._run[replica], where=where))
+            run = self._run[replica]
+            topic_id = content.topic_id or self._topic_ids.get(run, "")
+            self.learned.append(attrs.evolve(content, topic_id=topic_id, run=run, where=where))
 
-    def _new_run(self, replica: tuple[int, str]) -> None:
+    def _new_run(self, replica: tuple[int, str], topic_id: str = "") -> None:
         self._runs += 1
+        self._topic_ids[self._runs] = topic_id
         self._run[replica] = self._runs
         self._fresh.add(replica)
 
@@ -214,7 +223,14 @@ def _learned(found: re.Match[str]) -> Learned:
         isr=frozenset(_numbers(values["isr"])) if leads else None,
         previous_leader=next((each for each in previous if leads and each >= 0), None),
         previous_leader_epoch=before if leads and before >= 0 else None,
+        topic_id=_topic_id(found),
     )
+
+
+def _topic_id(line: re.Match[str]) -> str:
+    """The id of a topic, as releases print it: `X`, `Some(X)`, `Optional[X]`."""
+    found = TOPIC_ID.search(line.groupdict().get("id") or "")
+    return found[0] if found else ""
 
 
 def _numbers(text: str) -> Iterator[int]:

@@ -175,11 +175,11 @@ def walk(
     raise AssertionError("seeds do not end")
 
 
-def follow(walker: Walker, setting: Setting, schedule: Schedule) -> Schedule | None:
+def follow(walker: Walker, setting: Setting, schedule: Schedule) -> tuple[Schedule | None, list[str]]:
     """Take the steps of a schedule again.
 
     Returns:
-        What is broken now, or None. Steps that have no effect are left out.
+        What is broken now, or None, and the known defects that were met. Steps that have no effect are left out.
 
     Raises:
         ValueError: a step is not one that can be taken, with its text.
@@ -189,7 +189,7 @@ def follow(walker: Walker, setting: Setting, schedule: Schedule) -> Schedule | N
     (answer,) = walker.run([_operation(walker, setting, schedule.seed, do="follow", schedule=steps)])
     if "bad" in answer:
         raise ValueError(answer["bad"])
-    return _schedule(schedule.seed, answer) if "invariant" in answer else None
+    return _schedule(schedule.seed, answer) if "invariant" in answer else None, list(answer["known"])
 
 
 @attrs.frozen

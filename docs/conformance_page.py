@@ -172,7 +172,7 @@ def contradicted(found: dict[str, Found]) -> str:
     )
     lines = ["", "## Which changed rules running code contradicts", "", textwrap.fill(said_how, 100), ""]
     lines += [
-        "| Kafka | contradicted | of those that steps depend on | no effect | not expressible | claims tried |",
+        "| Kafka | contradicted | of those that steps depend on | no effect seen | not expressible | claims tried |",
         "|---|---|---|---|---|---|",
     ]
     for release, judgements in of.items():
@@ -180,7 +180,8 @@ def contradicted(found: dict[str, Found]) -> str:
         count = Counter(Judgement(judgement) for judgement, _ in judgements.values())
         depend = count[Judgement.CONTRADICTED] + count[Judgement.AGREES]
         score = f"{depend}, {100 * count[Judgement.CONTRADICTED] // max(1, depend)}%"
-        others = f"{count[Judgement.NO_EFFECT]} | {count[Judgement.NOT_EXPRESSIBLE]}"
+        unaffected = count[Judgement.NO_EFFECT] + count[Judgement.NO_EFFECT_SEEN]
+        others = f"{unaffected} | {count[Judgement.NOT_EXPRESSIBLE]}"
         lines.append(f"| {release} | {count[Judgement.CONTRADICTED]} | {score} | {others} | {tried} |")
     lines += ["", f"| changed rule | {' | '.join(of)} |", f"|---|{'---|' * len(of)}"]
     keys = sorted({key for judgements in of.values() for key in judgements})
@@ -196,7 +197,7 @@ def contradicted(found: dict[str, Found]) -> str:
 def _cell(found: Found, key: str) -> str:
     """What is known of a changed rule; before all claims are tried, only a contradiction is."""
     judgement: str = found["mutations"].get(key, ["·"])[0]
-    may_change = judgement in (Judgement.AGREES.value, Judgement.NO_EFFECT.value)
+    may_change = judgement in (Judgement.AGREES.value, Judgement.NO_EFFECT_SEEN.value, Judgement.NO_EFFECT.value)
     return "open" if may_change and len(found["tried"]) < len(found["rows"]) else judgement
 
 

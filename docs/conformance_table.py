@@ -94,7 +94,7 @@ def mutations(session: Session, preset: str, before: Found, likely: dict[str, st
     """
     tried, found = [*before.get("tried", [])], dict(before.get("mutations", {}))
     kinds = {
-        claim.rpartition("/")[2]: {(name, refused, frozenset(of)) for name, refused, of in each["divergences"]}
+        claimed(claim, preset).path: {(name, refused, frozenset(of)) for name, refused, of in each["divergences"]}
         for claim, each in before["rows"].items()
     }
     specs = [claimed(claim, preset) for claim in before["rows"] if claim.rpartition("/")[2] not in tried]

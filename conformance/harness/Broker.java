@@ -131,8 +131,7 @@ final class Broker {
     /** Start a process: a log manager that loads what is in the folder, and a metadata cache that has read nothing. */
     private void start() {
         Deque<List<File>> given = new ArrayDeque<>(List.of(folders, List.of()));  // those of logs, and those that failed
-        // until 4.0 the first of two says that logs keep their topic's id
-        boolean[] first = {count(Reflect.longest(LOG_MANAGER), boolean.class) == 2};
+        boolean[] first = {Reflect.has(LOG_MANAGER, "keepPartitionMetadataFile")};  // that logs keep their topic's id: later ones always do
         logManager = Reflect.construct(LOG_MANAGER, type -> {
             if (type == List.class)
                 return given.remove();
@@ -173,13 +172,6 @@ final class Broker {
         partition = null;
         learned = null;
         up = true;
-    }
-
-    private static int count(Constructor<?> constructor, Class<?> type) {
-        int found = 0;
-        for (Class<?> each : Reflect.types(constructor))
-            found += each == type ? 1 : 0;
-        return found;
     }
 
     /** What is to be done at once is done at once; what is to be done later never is. */
@@ -634,13 +626,14 @@ final class Broker {
                 members.add(each);
         int[] ints = {id, leaderEpoch, partitionEpoch};
         int[] used = {0};
-        Object answer = Reflect.construct(sent.getClass(), type -> {
+        Constructor<?> constructor = Reflect.longest(sent.getClass(), "BrokerState");
+        Object answer = Reflect.make(constructor, Reflect.supply(Reflect.types(constructor), type -> {
             if (type == int.class)
                 return ints[used[0]++];
             if (type.getSimpleName().equals("LeaderRecoveryState"))
                 return Reflect.enumOf(type, "RECOVERED");
             return type == List.class ? members : Scala.list(members);
-        });
+        }));
         proposals.removeFirst().future.complete(answer);
     }
 
@@ -659,7 +652,7 @@ final class Broker {
         requests.deleteRecords(replicaManager, all ? DeleteRecordsRequest.HIGH_WATERMARK : offset, offset);
     }
 
-    private static Object records(Object log) {
+    static Object records(Object log) {
         Object isolation = Reflect.enumOf(Reflect.types(Reflect.method(log.getClass(), "read", 4))[2], "LOG_END");
         return Reflect.get(Reflect.call(log, "read", Reflect.call(log, "logStartOffset"), Integer.MAX_VALUE, isolation, true), "records");
     }

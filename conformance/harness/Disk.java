@@ -20,24 +20,19 @@ public final class Disk {
     private static final Class<?> FILE_RECORDS = Reflect.type("org.apache.kafka.common.record.internal.FileRecords", "org.apache.kafka.common.record.FileRecords");
     private static final Class<?> EPOCHS = Reflect.type("org.apache.kafka.storage.internals.checkpoint.LeaderEpochCheckpointFile");
     private static final Class<?> OFFSETS = Reflect.type("org.apache.kafka.storage.internals.checkpoint.OffsetCheckpointFile", "kafka.server.checkpoints.OffsetCheckpointFile");
+    private static final Class<?> TOPIC_IDS = Reflect.type("org.apache.kafka.storage.internals.checkpoint.PartitionMetadataFile");
     private static final Class<?> FAILURES = Reflect.type("org.apache.kafka.storage.internals.log.LogDirFailureChannel");
     private static final Class<?> SERDE = Reflect.type("org.apache.kafka.metadata.MetadataRecordSerde");
     private static final Class<?> JSON = Reflect.type("org.apache.kafka.common.metadata.MetadataJsonConverters");
     private static final Class<?> ACCESSOR = Reflect.type("org.apache.kafka.common.protocol.ByteBufferAccessor");
-    private static final Class<?> LOG = Reflect.type("org.apache.kafka.storage.internals.log.UnifiedLog", "kafka.log.LocalLog");
+    private static final Class<?> LOG = Reflect.type("org.apache.kafka.storage.internals.log.LocalLog", "kafka.log.LocalLog");
     private static final Class<?> CONTROL = Reflect.type("org.apache.kafka.common.record.internal.ControlRecordType", "org.apache.kafka.common.record.ControlRecordType");
     private static final String METADATA = "__cluster_metadata";
 
     private Disk() { }
 
     public static void main(String[] arguments) throws Exception {
-        Harness.serve(batch -> {
-            List<Object> found = new ArrayList<>();
-            for (JsonNode each : batch)
-                found.add(each.has("records") ? records(each) : directory(new File(each.get("folder").asText())));
-            return found;
-        });
-        Runtime.getRuntime().halt(0);
+        Harness.answerEach(each -> each.has("records") ? records(each) : directory(new File(each.get("folder").asText())));
     }
 
     private interface Reading {
@@ -118,6 +113,9 @@ public final class Disk {
         File epochs = new File(folder, "leader-epoch-checkpoint");
         if (epochs.exists())
             put(found, "epochs", () -> epochs(epochs));
+        File id = new File(folder, "partition.metadata");
+        if (id.exists())
+            put(found, "topic_id", () -> topicId(id));
         List<Object> segments = new ArrayList<>();
         File[] logs = folder.listFiles((in, name) -> name.endsWith(".log"));
         if (logs != null) {
@@ -145,6 +143,11 @@ public final class Disk {
         for (Object each : (Iterable<?>) Reflect.call(checkpoint, "read"))
             found.add(List.of(Reflect.get(each, "epoch"), Reflect.get(each, "startOffset")));
         return found;
+    }
+
+    private static String topicId(File file) {
+        Object kept = Reflect.make(Reflect.constructor(TOPIC_IDS, File.class, FAILURES), file, failures());
+        return Reflect.call(Reflect.call(kept, "read"), "topicId").toString();
     }
 
     /** A segment's batches, up to the first that is not whole. */

@@ -90,6 +90,15 @@ final class Follower {
         }
     }
 
+    /** However long that takes: between two claims the process may have nothing to do for an hour, with a fetch in flight. */
+    private static Object answerTo(Travelling mine) {
+        try {
+            return mine.answers.take();
+        } catch (InterruptedException e) {
+            throw new IllegalStateException(e);
+        }
+    }
+
     private static Object take(SynchronousQueue<Object> queue) {
         try {
             Object value = queue.poll(SECONDS, TimeUnit.SECONDS);
@@ -239,7 +248,7 @@ final class Follower {
         } else {
             Travelling mine = current;
             put(mine.events, "asks");
-            found = take(mine.answers);
+            found = answerTo(mine);
         }
         if (found instanceof IOException)
             throw new org.apache.kafka.common.KafkaException(((IOException) found).getMessage());

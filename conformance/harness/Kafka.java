@@ -123,7 +123,7 @@ final class Kafka {
         });
     }
 
-    private static Object deltaWith(Object before, List<Registration> brokers) {
+    static Object deltaWith(Object before, List<Registration> brokers) {
         Class<?> type = Reflect.type("org.apache.kafka.image.MetadataDelta");
         Object delta;
         Constructor<?> plain = Reflect.constructor(type, IMAGE);
@@ -145,12 +145,12 @@ final class Kafka {
         return delta;
     }
 
-    private static Object applied(Object delta) {
+    static Object applied(Object delta) {
         Class<?> provenance = Reflect.type("org.apache.kafka.image.MetadataProvenance");
         return Reflect.call(delta, "apply", Reflect.construct(provenance, p -> p == boolean.class ? (Object) true : p == int.class ? (Object) 1 : (Object) 1L));
     }
 
-    private static Object record(String name, Object... settersAndValues) {
+    static Object record(String name, Object... settersAndValues) {
         Object record = Reflect.make(Reflect.constructor(Reflect.type("org.apache.kafka.common.metadata." + name)));
         set(record, settersAndValues);
         return record;
@@ -161,7 +161,7 @@ final class Kafka {
             Reflect.call(target, (String) settersAndValues[at], settersAndValues[at + 1]);
     }
 
-    private static void replay(Object delta, Object record) {
+    static void replay(Object delta, Object record) {
         Reflect.invoke(delta, REPLAYS.computeIfAbsent(record.getClass(), of -> {
             try {
                 return delta.getClass().getMethod("replay", of);
@@ -184,7 +184,7 @@ final class Kafka {
         throw new Reflect.Missing("no latest in " + METADATA_VERSION.getName());
     }
 
-    private static Object featureLevel() {
+    static Object featureLevel() {
         return Reflect.call(metadataVersion(), "featureLevel");
     }
 
@@ -262,9 +262,13 @@ final class Kafka {
     }
 
     static Object fetchParams(int replica, long brokerEpoch, long maxWaitMs, String isolated) {
+        return fetchParams(replica, brokerEpoch, maxWaitMs, isolated, 1, replica < 0 ? Optional.of(CONSUMER) : Optional.empty());
+    }
+
+    static Object fetchParams(int replica, long brokerEpoch, long maxWaitMs, String isolated, int minBytes, Optional<ClientMetadata> consumer) {
         Class<?> type = Reflect.type("org.apache.kafka.server.storage.log.FetchParams", "org.apache.kafka.storage.internals.log.FetchParams");
         Class<?> isolation = Reflect.type("org.apache.kafka.server.storage.log.FetchIsolation", "org.apache.kafka.storage.internals.log.FetchIsolation");
-        int[] ints = {replica, 1, Integer.MAX_VALUE};
+        int[] ints = {replica, minBytes, Integer.MAX_VALUE};
         long[] longs = {brokerEpoch, maxWaitMs};
         int[] used = {0, 0};
         return Reflect.construct(type, p -> {
@@ -278,7 +282,7 @@ final class Kafka {
                 return Reflect.enumOf(isolation, isolated);
             if (p == boolean.class)
                 return false;
-            return replica < 0 ? Optional.of(CONSUMER) : Optional.empty();
+            return consumer;
         });
     }
 }

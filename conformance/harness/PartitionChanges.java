@@ -36,19 +36,13 @@ public final class PartitionChanges {
     private PartitionChanges() { }
 
     public static void main(String[] arguments) throws Exception {
-        Harness.serve(calls -> {
-            List<Object> answers = new ArrayList<>();
-            for (JsonNode each : calls)
-                answers.add(answer(each));
-            return answers;
-        });
-        Runtime.getRuntime().halt(0);
+        Harness.answerEach(PartitionChanges::answer);
     }
 
     private static Object answer(JsonNode call) {
         switch (call.get("do").asText()) {
             case "change":
-                return change(registration(call.get("partition")), new HashSet<>(ids(call.get("active"))), call);
+                return change(registration(call.get("partition")), new HashSet<>(Harness.ids(call.get("active"))), call);
             case "begin":
                 return begun(call);
             case "cancel":
@@ -66,15 +60,15 @@ public final class PartitionChanges {
 
     private static Object registration(JsonNode partition) {
         Object record = Reflect.make(Reflect.constructor(Reflect.type("org.apache.kafka.common.metadata.PartitionRecord")));
-        Reflect.call(record, "setReplicas", ids(partition.get("replicas")));
-        Reflect.call(record, "setIsr", ids(partition.get("isr")));
-        Reflect.call(record, "setRemovingReplicas", ids(partition.get("removing")));
-        Reflect.call(record, "setAddingReplicas", ids(partition.get("adding")));
+        Reflect.call(record, "setReplicas", Harness.ids(partition.get("replicas")));
+        Reflect.call(record, "setIsr", Harness.ids(partition.get("isr")));
+        Reflect.call(record, "setRemovingReplicas", Harness.ids(partition.get("removing")));
+        Reflect.call(record, "setAddingReplicas", Harness.ids(partition.get("adding")));
         Reflect.call(record, "setLeader", partition.get("leader").asInt());
         Reflect.call(record, "setLeaderRecoveryState", recovery(partition));
         if (Reflect.has(record.getClass(), "setEligibleLeaderReplicas")) {
-            Reflect.call(record, "setEligibleLeaderReplicas", ids(partition.get("elr")));
-            Reflect.call(record, Reflect.has(record.getClass(), "setLastKnownElr") ? "setLastKnownElr" : "setLastKnownELR", ids(partition.get("last_known_elr")));
+            Reflect.call(record, "setEligibleLeaderReplicas", Harness.ids(partition.get("elr")));
+            Reflect.call(record, Reflect.has(record.getClass(), "setLastKnownElr") ? "setLastKnownElr" : "setLastKnownELR", Harness.ids(partition.get("last_known_elr")));
         }
         return Reflect.make(REGISTERED, record);
     }
@@ -107,14 +101,14 @@ public final class PartitionChanges {
         if (Reflect.has(BUILDER, "setUseLastKnownLeaderInBalancedRecovery"))
             Reflect.call(builder, "setUseLastKnownLeaderInBalancedRecovery", call.get("last_known_leader").asBoolean());
         if (Reflect.has(BUILDER, "setUncleanShutdownReplicas"))
-            Reflect.call(builder, "setUncleanShutdownReplicas", ids(call.get("shut_down_uncleanly")));
+            Reflect.call(builder, "setUncleanShutdownReplicas", Harness.ids(call.get("shut_down_uncleanly")));
         Object built = Scala.unwrap(Reflect.call(builder, "build"));
         return built == null ? null : named(((ApiMessageAndVersion) built).message());
     }
 
     private static void give(Object builder, String setter, JsonNode call, String key) {
         if (call.has(key))
-            Reflect.call(builder, setter, ids(call.get(key)));
+            Reflect.call(builder, setter, Harness.ids(call.get(key)));
     }
 
     private static Object version(String name) {
@@ -157,7 +151,7 @@ public final class PartitionChanges {
     private static Object assigned(Class<?> assignment, JsonNode replicas) {
         Constructor<?> longest = Reflect.longest(assignment);
         return Reflect.make(longest, Reflect.supply(Reflect.types(longest), type ->
-            type == List.class ? ids(replicas) : Reflect.proxy(type, (name, arguments) -> Uuid.ZERO_UUID)));
+            type == List.class ? Harness.ids(replicas) : Reflect.proxy(type, (name, arguments) -> Uuid.ZERO_UUID)));
     }
 
     private static Object cancelled(JsonNode call) {
@@ -171,10 +165,10 @@ public final class PartitionChanges {
         for (int broker = 0; broker < epochs.size(); broker++)
             MANAGERS.registered(broker, epochs.get(broker).asLong(), call.get("fenced").get(broker).asBoolean());
         List<Uuid> directories = new ArrayList<>();
-        for (int replica : ids(partition.get("replicas")))
+        for (int replica : Harness.ids(partition.get("replicas")))
             directories.add(lost.get(replica).asBoolean() ? LOST : Managers.directories(replica).get(0));
-        MANAGERS.create(Map.of("setReplicas", ids(partition.get("replicas")), "setIsr", ids(partition.get("isr")), "setDirectories", directories,
-            "setRemovingReplicas", ids(partition.get("removing")), "setAddingReplicas", ids(partition.get("adding")),
+        MANAGERS.create(Map.of("setReplicas", Harness.ids(partition.get("replicas")), "setIsr", Harness.ids(partition.get("isr")), "setDirectories", directories,
+            "setRemovingReplicas", Harness.ids(partition.get("removing")), "setAddingReplicas", Harness.ids(partition.get("adding")),
             "setLeaderRecoveryState", recovery(partition), "setLeader", partition.get("leader").asInt(),
             "setLeaderEpoch", partition.get("leader_epoch").asInt(), "setPartitionEpoch", partition.get("partition_epoch").asInt()));
         MANAGERS.allowUncleanElections(call.get("unclean").asBoolean());
@@ -193,12 +187,5 @@ public final class PartitionChanges {
 
     private static byte recovery(JsonNode of) {
         return (byte) (of.get("recovering").asBoolean() ? 1 : 0);
-    }
-
-    private static List<Integer> ids(JsonNode array) {
-        List<Integer> ids = new ArrayList<>();
-        for (JsonNode each : array)
-            ids.add(each.asInt());
-        return ids;
     }
 }

@@ -1,3 +1,4 @@
+import java.lang.invoke.MethodType;
 import java.lang.reflect.AccessibleObject;
 import java.lang.reflect.Constructor;
 import java.lang.reflect.Executable;
@@ -15,6 +16,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 import java.util.function.BiFunction;
 import java.util.function.Function;
+import java.util.function.IntPredicate;
 import java.util.stream.Collectors;
 
 /** Classes, constructors and methods of Kafka by name, so that one compiled harness serves releases that renamed and moved them. */
@@ -99,20 +101,20 @@ final class Reflect {
 
     /** Call a method by its name and its number of arguments; an exception that it throws is passed on as it is. */
     static Object call(Object target, String name, Object... arguments) {
-        return invoke(target, method(target.getClass(), name, arguments.length), arguments);
+        return invoke(target, called(target.getClass(), name, arguments), arguments);
     }
 
     /** Call the first of these methods without arguments that exists. */
     static Object callFirst(Object target, String... names) {
         for (String name : names)
-            if (known(target.getClass(), name, 0) != null || find(target.getClass(), name, 0) != null)
+            if (known(target.getClass(), name, 0) != null || !all(target.getClass(), name, 0).isEmpty())
                 return call(target, name);
         throw new Missing("no method " + String.join(" or ", names) + " in " + target.getClass().getName());
     }
 
     /** Call a static method. */
     static Object callStatic(Class<?> type, String name, Object... arguments) {
-        return invoke(null, method(type, name, arguments.length), arguments);
+        return invoke(null, called(type, name, arguments), arguments);
     }
 
     static Object invoke(Object target, Method method, Object... arguments) {
@@ -133,12 +135,39 @@ final class Reflect {
     /** A method of a class or of one of its ancestors, private ones included. */
     static Method method(Class<?> type, String name, int arguments) {
         Object known = known(type, name, arguments);
+        return known == null ? keep(type, name, arguments, only(all(type, name, arguments), type, what(name, arguments))) : (Method) known;
+    }
+
+    /** The same for these arguments, which tell it from others of its name. */
+    private static Method called(Class<?> type, String name, Object... arguments) {
+        Object known = known(type, name, arguments.length);
         if (known != null)
             return (Method) known;
-        Method found = find(type, name, arguments);
-        if (found == null)
-            throw new Missing("no method " + name + " with " + arguments + " arguments in " + type.getName());
-        return keep(type, name, arguments, found);
+        List<Method> all = all(type, name, arguments.length);
+        if (all.size() < 2)
+            return keep(type, name, arguments.length, only(all, type, what(name, arguments.length)));
+        all.removeIf(each -> !takes(types(each), arguments));
+        Method found = only(all, type, what(name, arguments.length) + " " + Arrays.toString(arguments));
+        found.setAccessible(true);
+        return found;
+    }
+
+    private static String what(String name, int arguments) {
+        return "method " + name + " with " + arguments + " arguments";
+    }
+
+    private static boolean takes(Class<?>[] types, Object[] arguments) {
+        for (int number = 0; number < types.length; number++)
+            if (arguments[number] == null ? types[number].isPrimitive() : !MethodType.methodType(types[number]).wrap().returnType().isInstance(arguments[number]))
+                return false;
+        return true;
+    }
+
+    /** The only one of these: Java may list them in another order each time it starts. */
+    private static <T extends Executable> T only(List<T> all, Class<?> type, String what) {
+        if (all.size() == 1)
+            return all.get(0);
+        throw new Missing((all.isEmpty() ? "no " : "more than one ") + what + " in " + type.getName());
     }
 
     /** Each name has its place, and few classes have methods of one name: to find one again costs a comparison or two. */
@@ -155,15 +184,17 @@ final class Reflect {
         return found;
     }
 
-    private static Method find(Class<?> type, String name, int arguments) {
-        for (Method each : type.getMethods())
-            if (each.getName().equals(name) && each.getParameterCount() == arguments && !each.isBridge())
-                return each;
-        for (Class<?> at = type; at != null; at = at.getSuperclass())
-            for (Method each : at.getDeclaredMethods())
-                if (each.getName().equals(name) && each.getParameterCount() == arguments && !each.isBridge())
-                    return each;
-        return null;
+    /** The methods of a class or else of the nearest of its ancestors, public ones first. */
+    private static List<Method> all(Class<?> type, String name, int arguments) {
+        List<Method> found = named(type.getMethods(), name, each -> each == arguments);
+        for (Class<?> at = type; at != null && found.isEmpty(); at = at.getSuperclass())
+            found = named(at.getDeclaredMethods(), name, each -> each == arguments);
+        return found;
+    }
+
+    private static List<Method> named(Method[] all, String name, IntPredicate arguments) {
+        return Arrays.stream(all).filter(each -> each.getName().equals(name) && arguments.test(each.getParameterCount()) && !each.isBridge())
+            .collect(Collectors.toList());
     }
 
     /** The public method of this name with the fewest arguments: a release may have added some. */
@@ -171,24 +202,16 @@ final class Reflect {
         Object known = known(type, name, FEWEST);
         if (known != null)
             return (Method) known;
-        Method found = null;
-        for (Method each : type.getMethods())
-            if (each.getName().equals(name) && !each.isBridge() && (found == null || each.getParameterCount() < found.getParameterCount()))
-                found = each;
-        if (found == null)
-            throw new Missing("no method " + name + " in " + type.getName());
-        return keep(type, name, FEWEST, found);
+        List<Method> found = named(type.getMethods(), name, any -> true);
+        int fewest = found.stream().mapToInt(Method::getParameterCount).min().orElse(0);
+        found.removeIf(each -> each.getParameterCount() > fewest);
+        return keep(type, name, FEWEST, only(found, type, "method " + name));
     }
 
     /** The method of this name that a class itself has, with whatever parameters. */
     static Method own(Class<?> type, String name) {
         Object known = known(type, name, OWN);
-        if (known != null)
-            return (Method) known;
-        for (Method each : type.getDeclaredMethods())
-            if (each.getName().equals(name))
-                return keep(type, name, OWN, each);
-        throw new Missing("no " + type.getSimpleName() + "#" + name);
+        return known == null ? keep(type, name, OWN, only(named(type.getDeclaredMethods(), name, any -> true), type, "method " + name)) : (Method) known;
     }
 
     /** The types of the parameters. */
@@ -212,24 +235,24 @@ final class Reflect {
     /** A new instance by the constructor with the most parameters. */
     static Object construct(Class<?> type, Function<Class<?>, Object> by) {
         Constructor<?> longest = longest(type);
-        Object[] arguments = supply(types(longest), by);
-        try {
-            return longest.newInstance(arguments);
-        } catch (InvocationTargetException e) {
-            throw sneak(e.getCause());
-        } catch (ReflectiveOperationException | IllegalArgumentException e) {
-            throw new Missing(longest + " cannot be called with " + Arrays.toString(arguments) + ": " + e.getMessage());
-        }
+        return make(longest, supply(types(longest), by));
     }
 
     static Constructor<?> longest(Class<?> type) {
+        return longest(type, "");
+    }
+
+    /** The constructor with the most parameters; of several, the one that names a type: always the same for a class. */
+    static Constructor<?> longest(Class<?> type, String named) {
         Known known = KNOWN.get(type);
         if (known.longest == null) {
-            Constructor<?> longest = Arrays.stream(type.getDeclaredConstructors())
-                .max((a, b) -> Integer.compare(a.getParameterCount(), b.getParameterCount()))
-                .orElseThrow(() -> new Missing("no constructor of " + type.getName()));
-            longest.setAccessible(true);
-            known.longest = longest;
+            List<Constructor<?>> all = Arrays.stream(type.getDeclaredConstructors()).collect(Collectors.toList());
+            int most = all.stream().mapToInt(Constructor::getParameterCount).max().orElse(0);
+            all.removeIf(each -> each.getParameterCount() < most);
+            if (all.size() > 1)
+                all.removeIf(each -> !String.join(" ", typeNames(each)).contains(named));
+            known.longest = only(all, type, "constructor");
+            known.longest.setAccessible(true);
         }
         return known.longest;
     }

@@ -36,7 +36,8 @@ final class Refusals {
         String[] error = {"waits"};
         Method append = Reflect.byName(replicaManager.getClass(), "appendRecords");
         Object batch = Kafka.batch(List.of(0), 0);
-        Reflect.invoke(replicaManager, append, Requests.ofAppend(replicaManager, append, partition, batch, acks, answered -> error[0] = answered.name()));
+        Reflect.invoke(replicaManager, append, Requests.ofAppend(replicaManager, append, Map.of(partition, batch), acks,
+            answered -> error[0] = answered.values().iterator().next().name()));
         return error[0];
     }
 

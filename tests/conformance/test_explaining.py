@@ -10,6 +10,7 @@ older segments deleted.
 
 from __future__ import annotations
 
+import io
 import json
 import shutil
 from collections.abc import Iterator
@@ -19,13 +20,18 @@ from typing import Any
 import attrs
 import pytest
 from click.testing import CliRunner, Result
+from rich.console import Console
 
 from highwater.cli.main import main
-from highwater.conformance.disk import Batch, Copy, Finding
-from highwater.conformance.distribution import find
+from highwater.conformance import disk_reader
+from highwater.conformance.disk import Batch, Copy, Disk, Finding
+from highwater.conformance.disk_reader import without_undone
+from highwater.conformance.distribution import Distribution, KafkaError, find
 from highwater.conformance.explaining import Explained, explain_directories
 from highwater.conformance.history import History
+from highwater.conformance.metadata_versions import preset_of_level
 from highwater.conformance.on_disk import judge
+from highwater.reports.explaining import show
 from tests.conformance.conftest import NEWEST, harness_of
 
 RECORDED = Path(__file__).parent / "recorded" / "kill_and_return"
@@ -40,7 +46,7 @@ def broker(number: int, fenced: bool = False) -> dict[str, Any]:
     return {"type": "RegisterBrokerRecord", "record": record}
 
 
-def standing(number: int, **change: int) -> dict[str, Any]:
+def standing(number: int, **change: Any) -> dict[str, Any]:
     return {"type": "BrokerRegistrationChangeRecord", "record": {"brokerId": number, "brokerEpoch": number, **change}}
 
 
@@ -91,6 +97,8 @@ def steps(*batches: tuple[dict[str, Any], ...], preset: str = "kafka-4.1") -> li
             (change(isr=[1, 2], leader=1), standing(0, inControlledShutdown=1)),
             ("enter_controlled_shutdown(broker b0)",),
         ),
+        ((change(isr=[0, 2]), standing(1, logDirs=["D"])), ("take_out_failed_directory(broker b1)",)),
+        ((change(isr=[0, 2]), standing(1, cordonedLogDirs=["D"])), ("alter_partition(leader b0)",)),
         ((standing(1, fenced=1), change(isr=[0, 2])), None),  # ISRs are recorded before the broker
         ((standing(1, fenced=1),), None),  # and b1 stays in the ISR
         ((change(replicas=[2, 1, 0]),), ("reassign(replicas b2 b1 b0)",)),
@@ -112,6 +120,90 @@ def test_each_preset_explains_only_the_behaviour_of_its_release() -> None:
     assert steps(fenced, preset="kafka-3.5") == [None]
     assert steps(in_a_new_epoch, preset="kafka-3.5") == [("fence(broker b1)",)]
     assert steps(in_a_new_epoch) == [None]
+
+
+def test_a_history_names_the_rules_that_each_change_was_held_against() -> None:
+    """metadata.version was raised from 3.5 to 4.1 in between."""
+    history = History(None)
+    levels = [
+        {"type": "FeatureLevelRecord", "record": {"name": "metadata.version", "featureLevel": n}} for n in (9, 27)
+    ]
+    for number, records in enumerate(([levels[0], *CREATED], [change(leader=2)], [levels[1]], [change(isr=[1, 2])])):
+        history.take({"base": number, "time": 0, "records": records})
+    assert [event.preset for event in history["t-0"]] == ["kafka-3.5", "kafka-3.5", "kafka-4.1"]
+    found = Explained(history.preset, NEWEST, Disk({}, (), (), None, 0, 3, 0, ()), history, ())
+    console = Console(file=io.StringIO(), width=200)
+    show(console, found)
+    first, *_, last = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
+    assert first == "t-0: kafka-3.5 does not explain the records at offset 1 of the metadata log"
+    assert last.endswith("1 partition not explained by kafka-3.5 and kafka-4.1, 0 findings")
+
+
+@pytest.mark.parametrize(
+    ("level", "elected"),
+    [(9, False), (20, False), (21, True), (25, True)],  # of 3.5, 3.8, 3.9, 4.0
+)
+def test_unclean_elections_are_configured_from_3_9_on(level: int, elected: bool) -> None:
+    """The last member of the ISR is fenced. Until 3.8 controllers ignore unclean.leader.election.enable."""
+    version = {"type": "FeatureLevelRecord", "record": {"name": "metadata.version", "featureLevel": level}}
+    configured = {"resourceType": 2, "resourceName": "t", "name": "unclean.leader.election.enable", "value": "true"}
+    alone = change(isr=[0], **({"leader": 0} if level < 12 else {}))
+    for unclean in (True, False):
+        last = change(leader=1, isr=[1], leaderRecoveryState=1) if unclean else change(leader=-1)
+        history = History(None)
+        batches = [version, *CREATED], [{"type": "ConfigRecord", "record": configured}], [alone]
+        for number, records in enumerate((*batches, [last, standing(0, fenced=1)])):
+            history.take({"base": number, "time": 0, "records": records})
+        explained = history["t-0"][-1].steps == ("fence(broker b0)",)
+        assert explained is (unclean == elected), history["t-0"]
+
+
+@pytest.mark.parametrize("preset", ["kafka-3.5", "kafka-3.6", "kafka-3.8", "kafka-4.1"])
+def test_the_last_member_of_an_isr_stays_in_it_when_it_is_fenced(preset: str) -> None:
+    alone = change(isr=[0], **({"leader": 0} if preset == "kafka-3.5" else {}))
+    fenced = (change(leader=-1), standing(0, fenced=1))
+    assert steps((alone,), fenced, preset=preset)[-1] == ("fence(broker b0)",)
+
+
+def test_a_broker_that_amends_its_registration_stays_in_sync() -> None:
+    """As each does once metadata.version knows directories; one of another incarnation has been away."""
+
+    def registered(incarnation: str) -> tuple[dict[str, Any], ...]:
+        record = broker(1)
+        return ({**record, "record": {**record["record"], "incarnationId": incarnation, "logDirs": ["D"]}},)
+
+    away = (change(isr=[0, 2]), *registered("second"))
+    assert steps(registered("first"), (change(isr=[0, 2]),), (change(isr=[0, 1, 2]),), registered("first"))[2:] == [
+        ("alter_partition(leader b0)",)
+    ]
+    assert steps(away, preset="kafka-4.1") == [("register_again(broker b1)",)]
+    assert steps(registered("second"))[0] is None
+
+
+def test_each_level_of_metadata_version_has_rules() -> None:
+    """Also those from before 3.3, which a cluster may have kept over upgrades, and those to come."""
+    found = [preset_of_level(level) for level in (1, 3, 4, 8, 21, 22, 99)]
+    assert found == ["kafka-3.3", "kafka-3.3", "kafka-3.3.2", "kafka-3.4", "kafka-3.8", "kafka-4.0", "kafka-4.3"]
+
+
+def test_partitions_that_are_taken_over_from_zookeeper_are_explained() -> None:
+    """They begin as they are there, and a controller that finds half of them takes them over again."""
+    taken_over = {**CREATED[-1]["record"], "isr": [2], "leader": 2, "leaderEpoch": 7, "partitionEpoch": 9}
+    batch = {"type": "PartitionRecord", "record": taken_over}
+    state = [{"type": "ZkMigrationStateRecord", "record": {"zkMigrationState": each}} for each in (2, 1)]
+    assert steps((state[0],), (batch,), (batch,)) == [("migrate_from_zookeeper",)] * 2
+    assert steps((state[0],), (state[1],), (batch,)) == [None]
+
+
+def test_records_of_an_aborted_transaction_count_for_nothing() -> None:
+    """So do those of one that has not ended."""
+    kinds = [["A"], ["B", "Begin", "C"], ["D"], ["Abort", "E"], ["Begin", "F"], ["G", "End"], ["Begin", "H"]]
+    named = {each: {"type": f"{each}TransactionRecord"} for each in ("Begin", "Abort", "End")}
+    batches = [{"records": [dict(named.get(each, {"type": each})) for each in batch]} for batch in kinds]
+    left = [
+        each["type"] for batch in without_undone(batches) for each in batch["records"] if len(each.get("type", "")) == 1
+    ]
+    assert left == ["A", "B", "E", "F", "G"]
 
 
 def test_eligible_leader_replicas_follow_the_clusters_feature() -> None:
@@ -139,11 +231,30 @@ def test_a_topic_that_is_created_anew_has_no_configurations_of_the_former_one() 
     compact = {"resourceType": 2, "resourceName": "t", "name": "cleanup.policy", "value": "COMPACT"}
     topic = {"type": "TopicRecord", "record": {"topicId": "A", "name": "t"}}
     history.take({"base": 0, "time": 0, "records": [topic, {"type": "ConfigRecord", "record": compact}]})
-    assert history.compacted == {"t"}
+    assert history.may_be_compacted("t")
     gone = {"type": "RemoveTopicRecord", "record": {"topicId": "A"}}
     again = {"type": "TopicRecord", "record": {"topicId": "B", "name": "t"}}
     history.take({"base": 1, "time": 0, "records": [gone, again]})
-    assert history.compacted == frozenset()
+    assert not history.may_be_compacted("t")
+
+
+@pytest.mark.parametrize(
+    ("policies", "compacted"),
+    [
+        ([(2, "t", "cleanup.policy", "delete")], False),
+        ([(2, "t", "cleanup.policy", "compact,delete"), (2, "t", "cleanup.policy", "delete")], True),  # gaps stay
+        ([(2, "t", "cleanup.policy", "compact"), (2, "t", "cleanup.policy", None)], True),
+        ([(2, "u", "cleanup.policy", "compact")], False),
+        ([(4, "", "log.cleanup.policy", "compact")], True),
+        ([(4, "1", "log.cleanup.policy", "compact")], True),
+    ],
+)
+def test_a_log_that_is_or_was_compacted_may_have_gaps(policies: list[tuple[Any, ...]], compacted: bool) -> None:
+    history = History("kafka-4.1")
+    keys = ("resourceType", "resourceName", "name", "value")
+    records = [{"type": "ConfigRecord", "record": dict(zip(keys, each, strict=True))} for each in policies]
+    history.take({"base": 0, "time": 0, "records": records})
+    assert history.may_be_compacted("t") == compacted
 
 
 def test_a_broker_that_returns_is_unfenced_and_joins_again() -> None:
@@ -334,6 +445,35 @@ def test_a_metadata_log_without_its_beginning_goes_on_from_its_oldest_whole_snap
     assert [each["behind"] for each in learned[25:29]] == [None, 304, 307, 315]
 
 
+@pytest.mark.usefixtures("kafka")
+@pytest.mark.xdist_group("kafka")
+@pytest.mark.parametrize("former", [True, False])
+def test_lines_about_a_topic_that_was_gone_before_the_snapshot_are_not_judged(former: bool, tmp_path: Path) -> None:
+    """The former topic of the name had come to a later leader epoch."""
+    root = tmp_path / "snapshot"
+    shutil.copytree(RECORDED.parent / "snapshot", root)
+    topic_id = FORMER if former else "1PRNIi48QJ2pV43yCYOnMA"
+    begun = f"[Broker id=1] Creating new partition t-0 with topic id {topic_id}.\n"
+    follows = (
+        "starts at leader epoch 70 from offset 5 with partition epoch 90 and high watermark 4. Current leader is 2."
+    )
+    line = f"[Broker id=1] Follower t-0 {follows} Previous leader Some(2) and previous leader epoch was 69.\n"
+    (root / "former.log").write_text(begun + line, encoding="utf-8")
+    found = explain_directories(root, find(NEWEST), None)
+    assert [each.property for each in found.findings] == ([] if former else ["learned_epochs_are_recorded"])
+    (learned,) = (each for each in found.learned["t-0"] if each.leader_epoch == 70)
+    assert (learned.behind == -1) is former
+    assert learned.topic_id == topic_id
+
+
+@pytest.mark.usefixtures("kafka")
+@pytest.mark.xdist_group("kafka")
+@pytest.mark.parametrize("release", ["4.0.0", "4.1.1"])
+def test_older_readers_find_the_same(explained: tuple[Result, dict[str, Any], str], release: str) -> None:
+    harness_of(release)
+    assert run(RECORDED, "--kafka", release).stdout == explained[0].stdout
+
+
 DAMAGES = (
     "cut",
     "flipped",
@@ -434,6 +574,127 @@ def test_the_rest_is_judged_although_something_cannot_be_read(damaged: Explained
     assert shorter in damaged.findings
     assert all(each.steps is not None for each in damaged.history["t-0"])
     assert not [each for each in damaged.findings if each.where.startswith(("b0/", "b1/", "b2/", "controller/"))]
+
+
+def skip_varint(data: bytes, at: int) -> int:
+    """Behind a number of variable length."""
+    while data[at] & 0x80:
+        at += 1
+    return at + 1
+
+
+def crc32c(data: bytes) -> int:
+    checksum = 0xFFFFFFFF
+    for byte in data:
+        checksum ^= byte
+        for _ in range(8):
+            checksum = checksum >> 1 ^ 0x82F63B78 * (checksum & 1)
+    return checksum ^ 0xFFFFFFFF
+
+
+def spoil_last_record(log: Path) -> int:
+    """Give the first record of the last batch of metadata a frame that no release knows, under a right checksum.
+
+    Returns:
+        The batch's first offset.
+    """
+    data, at, end = bytearray(log.read_bytes()), 0, 0
+    while end < len(data):
+        at, end = end, end + 12 + int.from_bytes(data[end + 8 : end + 12])
+    value_length = skip_varint(data, at + 61) + 4  # behind attributes, two deltas, and the length of no key
+    data[skip_varint(data, value_length)] = 99
+    data[at + 17 : at + 21] = crc32c(data[at + 21 :]).to_bytes(4)
+    log.write_bytes(data)
+    return int.from_bytes(data[at : at + 8])
+
+
+@pytest.mark.usefixtures("kafka")
+@pytest.mark.xdist_group("kafka")
+def test_a_record_that_cannot_be_read_is_a_finding(tmp_path: Path) -> None:
+    shutil.copytree(RECORDED / "controller", tmp_path / "controller")
+    (log,) = tmp_path.rglob(f"{0:020}.log")
+    offset = spoil_last_record(log)
+    result = run(tmp_path, "--kafka", NEWEST)
+    assert result.exit_code == 1
+    words = f"the record at offset {offset} cannot be read: MetadataParseException: "
+    assert f"readable  {log.relative_to(tmp_path)}: {words}" in result.output
+    assert "all explained by kafka-4.1, 1 finding" in result.output
+
+
+@pytest.mark.usefixtures("kafka")
+@pytest.mark.xdist_group("kafka")
+def test_a_longer_metadata_log_of_a_deposed_controller_does_not_count(tmp_path: Path) -> None:
+    """The other log ends before the last change of the partition, in a later epoch."""
+    shutil.copytree(RECORDED / "controller", tmp_path / "deposed")
+    shutil.copytree(RECORDED / "controller", tmp_path / "later")
+    (log,) = (tmp_path / "later").rglob(f"{0:020}.log")
+    data, end = bytearray(log.read_bytes()), 0
+    while int.from_bytes(data[end : end + 8]) < 360:
+        at, end = end, end + 12 + int.from_bytes(data[end + 8 : end + 12])
+    epoch = int.from_bytes(data[at + 12 : at + 16])
+    data[at + 12 : at + 16] = (epoch + 1).to_bytes(4)  # the checksum does not cover it
+    log.write_bytes(data[:end])
+    assert [*explain_directories(tmp_path, find(NEWEST), None).history["t-0"]][-1].offset == 358
+
+
+NOW, FORMER = "xcthWwA2RpGfpx8oRQzJJw", "former-topic-of-b1-AAA"
+
+
+def write_other_records(log: Path) -> None:
+    """Have other records in each batch of a log, under right checksums."""
+    data, end = bytearray(log.read_bytes()), 0
+    while end < len(data):
+        at, end = end, end + 12 + int.from_bytes(data[end + 8 : end + 12])
+        data[end - 2] ^= 1  # in the last value
+        data[at + 17 : at + 21] = crc32c(data[at + 21 : end]).to_bytes(4)
+    log.write_bytes(data)
+
+
+@pytest.mark.usefixtures("kafka")
+@pytest.mark.xdist_group("kafka")
+@pytest.mark.parametrize("former", [True, False])
+def test_a_replica_of_a_former_topic_is_not_compared_with_those_of_the_topic_now(former: bool, tmp_path: Path) -> None:
+    """b1 was down while the topic was deleted, and created anew: it puts its replica away when it starts."""
+    root = tmp_path / "cluster"
+    shutil.copytree(RECORDED, root)
+    write_other_records(root / "b1" / "data" / "t-0" / f"{0:020}.log")
+    for number, topic_id in enumerate((NOW, FORMER if former else NOW, NOW)):
+        kept = root / f"b{number}" / "data" / "t-0" / "partition.metadata"
+        kept.write_text(f"version: 0\ntopic_id: {topic_id}\n", encoding="utf-8")
+    found = explain_directories(root, find(NEWEST), None)
+    assert [each.property for each in found.findings] == ([] if former else ["epochs_identify_records"] * 2)
+    words = f"b1's replica is of a former topic of this name, {FORMER}; the topic now is {NOW}"
+    assert [each.words for each in found.remarks] == ([words] if former else [])
+
+
+NEWER = (
+    "Kafka 4.1.1 cannot read the record at offset 24: UnsupportedVersionException: Can't read version 4 of "
+    f"BrokerEndpoint; name a newer release, such as --kafka {NEWEST}"
+)
+
+
+@pytest.mark.usefixtures("kafka")
+@pytest.mark.xdist_group("kafka")
+def test_no_record_is_passed_over_because_it_is_newer_than_the_reader(monkeypatch: pytest.MonkeyPatch) -> None:
+    harness_of("4.1.1")
+    log = RECORDED.parent / "random_operations" / "4.4.0"
+    named = run(log, "--kafka", "4.1.1")
+    assert (named.exit_code, named.stdout) == (2, "")
+    assert named.stderr.endswith(f"{NEWER}\n")
+    monkeypatch.setattr(disk_reader, "kept_releases", lambda: ["4.1.1"])
+    by_itself = run(log)
+    assert by_itself.exit_code == 0, by_itself.output
+    assert "48 changes of 5 partitions, all explained by kafka-4.3, 0 findings" in by_itself.output
+
+    def only_older(where: str) -> Distribution:
+        if where == NEWEST:
+            raise KafkaError("Maven is needed")
+        return find(where)
+
+    monkeypatch.setattr(disk_reader, "find", only_older)
+    alone = run(log)
+    assert (alone.exit_code, alone.stdout) == (2, "")
+    assert alone.stderr.endswith(f"{NEWER}; Maven is needed\n")
 
 
 @pytest.mark.parametrize(

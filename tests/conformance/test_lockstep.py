@@ -5,8 +5,9 @@ wrong.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import attrs
@@ -16,7 +17,7 @@ from click.testing import CliRunner
 from highwater.claims.conformance import Session, Wanted, paths_of
 from highwater.claims.spec import Spec
 from highwater.cli.main import main
-from highwater.conformance import abstraction, controller_side, operations, partition_changes, questions
+from highwater.conformance import abstraction, controller_side, model_side, operations, partition_changes, questions
 from highwater.conformance.distribution import KafkaError, find
 from highwater.conformance.lockstep import LockStep
 from highwater.conformance.process import Harness
@@ -245,12 +246,54 @@ def test_a_claim_has_the_same_answers_alone_and_after_others(claim: Claim, monke
         assert executed(*mine) == alone
 
 
-def test_an_exception_while_looking_at_a_broker_ends_the_process_and_is_named() -> None:
+class Agreeing:
+    """A harness on which every call succeeds, and shows nothing."""
+
+    distribution, at_once = SimpleNamespace(release=NEWEST), 1
+
+    def __init__(self) -> None:
+        self._sent = list[int]()
+
+    def forget(self) -> None:
+        pass
+
+    def send_texts(self, operations: Sequence[str]) -> None:
+        self._sent.append(len(operations))
+
+    def receive(self) -> list[dict[str, Any]]:
+        return [{"brokers": {}} for _ in range(self._sent.pop(0))]
+
+
+@pytest.mark.parametrize("called", [True, False])
+def test_a_step_that_no_call_stands_for_does_not_count_as_executed(
+    claim: Claim, monkeypatch: pytest.MonkeyPatch, called: bool
+) -> None:
+    """A follower that asks where to truncate sends no fetch of Kafka's, whatever the model does with its own."""
+    spec = claim(fetch_steps=3, leader_epoch_max=0)
+    if not called:
+        monkeypatch.setattr(model_side, "MAPPED", {**operations.MAPPED, "serve_fetch": lambda before, follower: None})
+    found = Session(Agreeing()).conform(spec, Wanted())  # type: ignore[arg-type]
+    assert found.agrees
+    assert found.reachable["serve_fetch"] > 0
+    assert found.executed.get("serve_fetch", 0) == (found.reachable["serve_fetch"] if called else 0)
+    assert found.executed["receive_fetch"] == found.reachable["receive_fetch"]
+
+
+def test_where_a_reset_fails_what_follows_fails_and_the_process_goes_on() -> None:
     reset = {"do": "reset", "brokers": 2, "min_insync_replicas": 1, "clock_stands_still": False}
     with harness_of(NEWEST) as harness:
-        harness.run([reset])
+        failed, after = harness.run([{"do": "reset"}, {"do": "restart", "broker": 0, "see": [0]}])
+        assert "NullPointerException" in failed["error"]
+        assert "IndexOutOfBounds" in after["error"] and "0: java.lang.IndexOutOfBounds" in after["unseen"]
+        again, seen = harness.run([reset, {"do": "nothing", "broker": 0, "see": [0]}])
+        assert "error" not in again and "0" in seen["brokers"]
+
+
+def test_an_exception_between_operations_ends_the_process_and_is_named() -> None:
+    with harness_of(NEWEST) as harness:
+        harness.send_texts(["7"])  # the number of no operation
         with pytest.raises(KafkaError, match=r"the Java process ended with code 1; it said last: .*IndexOutOfBounds"):
-            harness.run([{**reset, "see": [2]}])
+            harness.receive()
 
 
 @pytest.mark.parametrize(
@@ -291,7 +334,12 @@ def test_the_command_writes_its_findings(tmp_path: Path) -> None:
     ran = CliRunner().invoke(main, [*command, "--json", str(report), "--html", str(page)])
     assert ran.exit_code == 1, ran.output
     assert "divergence 1" in ran.output
+    assert f"Kafka {NEWEST} has the rules of kafka-4.1 (try --preset kafka-4.1); other than here: " in ran.output
     data = json.loads(report.read_text())
+    assert data["preset_of_kafka"] == "kafka-4.1" and data["other_rules"]["reset_follower_state"] == {
+        "spec": "new-epoch",
+        "kafka": "new-leader",
+    }
     assert {
         "kafka",
         "preset",

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from highwater.conformance import process
-from highwater.conformance.distribution import Distribution
+from highwater.conformance.distribution import Distribution, KafkaError
 from highwater.conformance.process import PREFIX, Harness
 from tests.conformance.conftest import NEWEST, harness_of
 
@@ -75,3 +76,62 @@ def test_an_exit_before_java_starts_leaves_no_folder(
     with pytest.raises(ending), Harness(Distribution("here", "4.1.1", ())):
         pass
     assert not list(tmp_path.glob(f"{PREFIX}*"))
+
+
+@pytest.fixture
+def java_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Harness]:
+    """The harness, with a program of the shell in the place of Java."""
+
+    def made(script: str) -> Harness:
+        program = tmp_path / "java"
+        program.write_text(f"#!/bin/sh\n{script}\n")
+        program.chmod(0o755)
+        return Harness(Distribution("here", "4.1.1", ()))
+
+    monkeypatch.setattr(process, "harness", lambda distribution: b"")
+    monkeypatch.setattr(process, "java", lambda: str(tmp_path / "java"))
+    return made
+
+
+def test_an_answer_in_another_encoding_is_read(java_does: Callable[[str], Harness]) -> None:
+    with java_does(r"""read -r asked; printf '[{"error":"gr\366\337e"}]\n'""") as harness:
+        assert harness.run([]) == [{"error": "gr\ufffd\ufffde"}]
+
+
+def test_a_process_that_lives_and_answers_no_more_is_ended(
+    java_does: Callable[[str], Harness], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process, "ENDING_SECONDS", 0)
+    with java_does("exec >&-; exec sleep 60") as harness:
+        with pytest.raises(KafkaError, match=r"4\.1\.1: the Java process lives, and has closed its input or output"):
+            harness.run([])
+        assert not os.path.exists(f"/proc/{harness.pids[0]}")
+
+
+@pytest.mark.parametrize(
+    ("variable", "options", "said"),
+    [
+        ("JDK_JAVA_OPTIONS", "-XX:+UseG1GC", r".* initialization of VM: \w.* garbage collector.*"),
+        ("JAVA_TOOL_OPTIONS", "-Dhighwater=Error", r".*Harness.*"),
+    ],
+)
+def test_why_java_does_not_start_is_said(
+    monkeypatch: pytest.MonkeyPatch, variable: str, options: str, said: str
+) -> None:
+    monkeypatch.setattr(process, "harness", lambda distribution: b"")
+    if shutil.which("java") is None:
+        pytest.skip("needs Java")
+    monkeypatch.setenv(variable, options)
+    with (
+        pytest.raises(KafkaError, match=rf"ended with code 1; it said last: (?!.*Picked up){said}$"),
+        Harness(Distribution("here", "4.1.1", ())) as started,
+    ):
+        started.receive()
+
+
+def test_a_process_that_was_killed_has_not_said_which_options_it_picked_up(
+    java_does: Callable[[str], Harness],
+) -> None:
+    killed = java_does("echo 'Picked up JAVA_TOOL_OPTIONS: -Dhighwater=Error' >&2\nkill -9 $$")
+    with pytest.raises(KafkaError, match=r"the Java process ended with code -9$"), killed:
+        killed.receive()

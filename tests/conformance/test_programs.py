@@ -22,6 +22,42 @@ SOURCE = """public class Program {
     public static void main(String[] arguments) { System.out.print("of the source" + Library.SAYS); }
 }
 """
+BY_NAME = """import java.util.List;
+
+public class Program {
+    static class Two {
+        Two(int number, List<String> names) { }
+        Two(List<Long> numbers, int number) { }
+        static String of(short each) { return "short"; }
+        static String of(int each) { return "int"; }
+    }
+
+    public static void main(String[] arguments) {
+        say(() -> Reflect.callStatic(Two.class, "of", (short) 1) + " " + Reflect.callStatic(Two.class, "of", 1));
+        say(() -> Reflect.types(Reflect.longest(Two.class, "Long"))[0].getSimpleName());
+        say(() -> Reflect.method(Two.class, "of", 1));
+        say(() -> Reflect.callStatic(Two.class, "of", 1L));
+        say(() -> Reflect.longest(Three.class));
+        say(() -> Reflect.byName(Three.class, "of"));
+        say(() -> Reflect.own(Three.class, "of"));
+    }
+
+    public static class Three {
+        Three(int number) { }
+        Three(long number) { }
+        public static void of(int each) { }
+        public static void of(long each) { }
+    }
+
+    static void say(java.util.function.Supplier<Object> what) {
+        try {
+            System.out.println(what.get());
+        } catch (Reflect.Missing e) {
+            System.out.println(e.getMessage());
+        }
+    }
+}
+"""
 LIBRARY = "public class Library { public static String SAYS = %s; }"
 
 
@@ -140,3 +176,19 @@ def test_a_program_is_of_all_that_it_was_made_from(
             beside = made.getvalue()
     programs.compiled(kafka, [source], beside)
     assert len(compilations) == 2
+
+
+def test_overloads_are_told_apart_by_parameters_and_refused_where_these_leave_it_open(
+    source: Path, kafka: Distribution, compilations: list[list[str]], tmp_path: Path
+) -> None:
+    source.write_text(BY_NAME)
+    jar = programs.compiled(kafka, [source, programs.HARNESS / "Reflect.java"])
+    assert printed(jar, kafka, tmp_path).splitlines() == [
+        "short int",
+        "List",
+        "more than one method of with 1 arguments in Program$Two",
+        "no method of with 1 arguments [1] in Program$Two",
+        "more than one constructor in Program$Three",
+        "more than one method of in Program$Three",
+        "more than one method of in Program$Three",
+    ]

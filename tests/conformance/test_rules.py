@@ -4,7 +4,9 @@ right it does not.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any, cast
 
 import attrs
@@ -15,7 +17,9 @@ from highwater.claims.conformance import Session, Wanted
 from highwater.claims.contradicting import Contradiction, Judgement, judged, mutations
 from highwater.claims.mutation import Change, changes_of
 from highwater.claims.spec import Spec
+from highwater.conformance.lockstep import Findings
 from highwater.conformance.process import Harness
+from highwater.explorer.analysis.paths import Run
 
 Claim = Callable[..., Spec]
 pytestmark = pytest.mark.xdist_group("kafka")
@@ -119,6 +123,46 @@ def test_a_rule_of_clients_has_no_effect_on_mapped_steps(claim: Claim, session: 
     assert [each.judgement for each in mutations(session, spec, [change], Wanted())] == [Judgement.NO_EFFECT]
 
 
+@pytest.mark.parametrize(("most", "judgement"), [(1000, Judgement.NO_EFFECT), (20, Judgement.NO_EFFECT_SEEN)])
+def test_a_rule_has_no_effect_only_if_every_state_was_seen(claim: Claim, most: int, judgement: Judgement) -> None:
+    """Of a rule that no path reads, and of one that paths read and that changes no step."""
+
+    class Agreeing:
+        """Executes runs, all of which agree."""
+
+        def lockstep(self, *_: Any) -> Agreeing:
+            return self
+
+        def execute(self, runs: Iterator[Run], enough: Any) -> Findings:
+            return Findings(runs=len(list(runs)))
+
+    spec = claim(**SHRINKS)
+    changes = [each for each in changes_of(spec) if each.key in ("list_offsets_guard=false", "leader_checks=alive")]
+    found = mutations(cast("Session", Agreeing()), spec, changes, Wanted(max_states=most))
+    assert [each.judgement for each in found] == [judgement] * 2
+
+
+def test_runs_that_end_where_a_spec_diverges_anyhow_say_nothing_about_a_rule(claim: Claim) -> None:
+    class Diverging:
+        """Executes runs, all of which, or all but one, end at one divergence."""
+
+        def __init__(self, but: int) -> None:
+            self._but = but
+
+        def lockstep(self, *_: Any) -> Diverging:
+            return self
+
+        def execute(self, runs: Iterator[Run], enough: Any) -> Findings:
+            count = len(list(runs))
+            return Findings(runs=count, counts=Counter({"known": count - self._but}))
+
+    spec = claim(**SHRINKS)
+    changes = [each for each in changes_of(spec) if each.key == "isr_cas=false"]
+    for but, judgement in ((0, Judgement.NO_EFFECT_SEEN), (1, Judgement.AGREES)):
+        (found,) = mutations(cast("Session", Diverging(but)), spec, changes, Wanted(), known={"known"})
+        assert found.judgement is judgement
+
+
 def test_of_several_claims_one_contradiction_is_enough_and_is_not_looked_for_again(
     claim: Claim, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -135,3 +179,17 @@ def test_of_several_claims_one_contradiction_is_enough_and_is_not_looked_for_aga
     judgement = {each.change.key: each.judgement for each in judged(cast("Any", None), [claim(), claim()], Wanted())}
     assert judgement["isr_cas=false"] is Judgement.AGREES
     assert {key for key, each in judgement.items() if each is Judgement.CONTRADICTED} == set(tried[0]) - set(tried[1])
+
+
+def test_claims_of_one_name_have_divergences_of_their_own(claim: Claim, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What one diverges in anyhow counts as no contradiction there, and as one in the other."""
+    given = list[Any]()
+
+    def found(session: Session, spec: Spec, changes: list[Change], *more: Any) -> Iterator[Contradiction]:
+        given.append((spec.path, more[2]))
+        yield from ()
+
+    monkeypatch.setattr(contradicting, "mutations", found)
+    one, other = (attrs.evolve(claim(), path=Path(folder, "claim.toml")) for folder in ("one", "other"))
+    judged(cast("Any", None), [one, other], Wanted(), known={one.path: {"kind"}, other.path: set()})
+    assert dict(given) == {one.path: {"kind"}, other.path: set()}

@@ -17,7 +17,7 @@ from highwater.conformance.events import Event
 from highwater.conformance.history import History
 from highwater.conformance.learning import judge_learned, place, remarks
 from highwater.conformance.state_changes import Learned, StateChanges, read_lines
-from tests.conformance.test_explaining import CREATED, change
+from tests.conformance.test_explaining import CREATED, TOPIC, change
 
 LOST_RECORD = Path(__file__).parent / "recorded" / "lost_record"
 ELECTIONS = (
@@ -186,6 +186,19 @@ def test_a_leader_of_a_release_that_does_not_name_the_previous_one_is_known_by_t
     text = (leads(0) + leads(2, 4, 0)).replace("Some(0) and previous leader ", "")
     (remark,) = remarks(place(read(tmp_path, text).learned, events), events)
     assert "It led e0, too" in remark.words
+
+
+def test_a_former_topic_of_the_same_name_has_leader_epochs_of_its_own(tmp_path: Path) -> None:
+    """b0 led in epoch 0 and missed epoch 1; then the topic was created anew, and b1 leads in epoch 0."""
+    gone = {"type": "RemoveTopicRecord", "record": {"topicId": TOPIC}}
+    (topic, made) = CREATED[-2:]
+    again = {"type": made["type"], "record": {**made["record"], "leader": 1, "replicas": [1, 0, 2], "isr": [1, 0, 2]}}
+    events = history(*ELECTIONS[:4], gone, topic, again)
+    line = leads(2, 4, before=0).replace("Previous leader Some(0) and previous leader epoch", "Previous leader epoch")
+    other = leads(0).replace("Broker id=0", "Broker id=1")
+    placed = place(read(tmp_path, leads(0) + line + other).learned, events)
+    assert [(each.broker, events[each.behind].offset) for each in placed] == [(0, 0), (0, 4), (1, 7)]
+    assert ["It led e0, too" in each.words for each in remarks(placed, events)] == [True]
 
 
 def test_clocks_do_not_matter(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.Random;
 import java.util.Set;
@@ -456,7 +457,7 @@ final class ControllerRun extends Run {
         seen.put("  active controller", plane.active().id + ", epoch " + plane.epoch + (plane.uncommitted.isEmpty() ? "" : ", " + plane.uncommitted.size() + " batches are not committed"));
         plane.active().topics().forEach((name, partitions) -> partitions.forEach((index, now) -> seen.put(name + "-" + index, ControllerChecks.shown(now))));
         for (WalkedBroker each : plane.brokers)
-            seen.put(" b" + each.id, (each.state() + "; the controller has it " + plane.active().standing(each.id)).replace("_", " ").toLowerCase());
+            seen.put(" b" + each.id, (each.state() + "; the controller has it " + plane.active().standing(each.id)).replace("_", " ").toLowerCase(Locale.ROOT));
         plane.logs.byNumber.values().forEach(topic -> topic.forEach(partition -> {
             for (int id = 0; id < ControlPlane.BROKERS; id++)
                 if (partition.logs[id].length > 0)

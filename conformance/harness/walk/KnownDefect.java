@@ -1,5 +1,6 @@
 import java.util.Arrays;
 import java.util.List;
+import java.util.Locale;
 import java.util.Optional;
 import java.util.function.Predicate;
 import org.apache.kafka.metadata.PartitionRegistration;
@@ -96,7 +97,7 @@ enum KnownDefect {
     }
 
     String slug() {
-        return name().toLowerCase().replace('_', '-');
+        return name().toLowerCase(Locale.ROOT).replace('_', '-');
     }
 
     /** The defect that a violation on a release is of, if it is known. */

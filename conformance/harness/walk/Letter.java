@@ -1,3 +1,4 @@
+import java.util.Locale;
 import org.apache.kafka.common.message.AlterPartitionRequestData;
 import org.apache.kafka.common.message.BrokerRegistrationRequestData;
 import org.apache.kafka.common.protocol.ApiMessage;
@@ -37,7 +38,7 @@ final class Letter {
 
     /** The word by which steps name it; the oldest of a broker's letters with this word is meant. */
     String word() {
-        return about.name().toLowerCase() + (answer ? " answer" : "");
+        return about.name().toLowerCase(Locale.ROOT) + (answer ? " answer" : "");
     }
 
     static Errors error(Throwable thrown) {

@@ -5,6 +5,7 @@ import java.util.Arrays;
 import java.util.IdentityHashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Random;
@@ -76,8 +77,8 @@ final class LogComparison {
 
     private String step() {
         Kind kind = drawn();
-        done.merge(kind.name().toLowerCase(), 1, Integer::sum);
-        String told = kind == Kind.START_AGAIN ? startAgain() : both(kind.name().toLowerCase(), drawn(kind));
+        done.merge(kind.name().toLowerCase(Locale.ROOT), 1, Integer::sum);
+        String told = kind == Kind.START_AGAIN ? startAgain() : both(kind.name().toLowerCase(Locale.ROOT), drawn(kind));
         return told != null ? told : read.entrySet().stream().allMatch(each -> bytes(each.getKey()).equals(each.getValue())) ? both(null, this::state)
             : "what was read in memory is not the same after " + done;
     }

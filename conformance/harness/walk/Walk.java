@@ -10,6 +10,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
@@ -72,7 +73,7 @@ public final class Walk {
                 return LogComparison.compared(o.get("seed").asLong(), o.get("steps").asInt(), KnownDefect.isFrom("4.0", o.get("release").asText()), new File(folder, "logs"));
             case "known":
                 return Map.of("names", Arrays.stream(KnownDefect.values()).map(KnownDefect::slug).collect(Collectors.toList()),
-                    "kinds", Arrays.stream(kinds(o)).map(each -> each.name().toLowerCase()).collect(Collectors.toList()));
+                    "kinds", Arrays.stream(kinds(o)).map(each -> each.name().toLowerCase(Locale.ROOT)).collect(Collectors.toList()));
             default:
                 return replayed(o);
         }
@@ -142,7 +143,7 @@ public final class Walk {
         run.known.forEach((defect, times) -> known.put(defect.slug(), times));
         told.put("known", known);
         Map<String, Integer> taken = new TreeMap<>();
-        run.done.forEach(each -> taken.merge(each.kind.name().toLowerCase(), 1, Integer::sum));
+        run.done.forEach(each -> taken.merge(each.kind.name().toLowerCase(Locale.ROOT), 1, Integer::sum));
         told.put("taken", taken);
         if (run.violation != null) {
             told.put("invariant", run.violation.invariant);

@@ -110,7 +110,7 @@ final class WalkedBroker {
         settings.put("listeners", "PLAINTEXT://b" + id + ":9092");
         settings.put("log.dirs", DIRECTORY);
         settings.put("initial.broker.registration.timeout.ms", "2000000000");
-        CONFIGS[id] = Reflect.construct(Reflect.type("kafka.server.KafkaConfig"), type -> type == Map.class ? (Object) settings : false);
+        CONFIGS[id] = Reflect.make(Reflect.constructor(Reflect.type("kafka.server.KafkaConfig"), Map.class, boolean.class), settings, false);
         return CONFIGS[id];
     }
 

@@ -1,3 +1,4 @@
+import java.lang.reflect.Method;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -222,19 +223,16 @@ final class WalkedController {
     }
 
     /** Ask the controller; `arguments` are those of the newest release, and an older one takes fewer. */
-    CompletableFuture<?> ask(String method, Object... arguments) {
-        for (java.lang.reflect.Method each : real.getClass().getMethods())
-            if (each.getName().equals(method) && !each.isBridge()) {
-                Object[] taken = new Object[each.getParameterCount()];
-                taken[0] = context();
-                System.arraycopy(arguments, 0, taken, 1, taken.length - 1);
-                try {
-                    return (CompletableFuture<?>) Reflect.invoke(real, each, taken);
-                } catch (ApiException e) {  // since 4.0 a standby throws at a heartbeat, and ControllerApis answers with that
-                    return CompletableFuture.failedFuture(e);
-                }
-            }
-        throw new Reflect.Missing("no method " + method + " in QuorumController");
+    CompletableFuture<?> ask(String name, Object... arguments) {
+        Method method = Reflect.byName(real.getClass(), name);
+        Object[] taken = new Object[method.getParameterCount()];
+        taken[0] = context();
+        System.arraycopy(arguments, 0, taken, 1, taken.length - 1);
+        try {
+            return (CompletableFuture<?>) Reflect.invoke(real, method, taken);
+        } catch (ApiException e) {  // since 4.0 a standby throws at a heartbeat, and ControllerApis answers with that
+            return CompletableFuture.failedFuture(e);
+        }
     }
 
     /** Answer a broker as ControllerApis does, when the controller has decided. */

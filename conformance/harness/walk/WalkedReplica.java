@@ -6,6 +6,7 @@ import java.util.Comparator;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalInt;
@@ -59,7 +60,7 @@ final class WalkedReplica {
     private static final ClassValue<String> WORDS = new ClassValue<>() {
         @Override
         protected String computeValue(Class<?> data) {
-            return data.getSimpleName().replaceAll("(Request|Response)Data$", "").replaceAll("(?<=[a-z])(?=[A-Z])", " ").toLowerCase();
+            return data.getSimpleName().replaceAll("(Request|Response)Data$", "").replaceAll("(?<=[a-z])(?=[A-Z])", " ").toLowerCase(Locale.ROOT);
         }
     };
     private static final ClassValue<String> ROLES = new ClassValue<>() {
@@ -576,7 +577,7 @@ final class WalkedReplica {
     }
 
     String shown() {
-        return !runs() ? "down" : role().toLowerCase() + " in epoch " + epoch() + (leader().isPresent() ? ", led by r" + leader().getAsInt() : "") + ", high watermark " + highWatermark()
+        return !runs() ? "down" : role().toLowerCase(Locale.ROOT) + " in epoch " + epoch() + (leader().isPresent() ? ", led by r" + leader().getAsInt() : "") + ", high watermark " + highWatermark()
             + ", log " + logStart() + ".." + end() + (quorum.reconfigurable ? ", voters " + voters() : "");
     }
 }
