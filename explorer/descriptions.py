@@ -37,6 +37,7 @@ import numpy as np
 from highwater.explorer.code_objects import once_for_code, place_of, uses_of
 from highwater.explorer.objects import NOTHING, WRAPPER, Content, Objects, is_of_attrs, resolved, taken
 from highwater.explorer.sources import KNOWN, Origin, noted, origin_of
+from highwater.explorer.values import plain
 from highwater.model.language.domain import ArrayOf, Integers, Limit, Maybe, OneOf, SequenceOf, SetOf
 from highwater.model.language.shape import Domain
 
@@ -56,6 +57,7 @@ MEMBERS = (types.MemberDescriptorType, types.GetSetDescriptorType)
 SLOTS = (types.WrapperDescriptorType, types.MethodDescriptorType, types.ClassMethodDescriptorType)
 UNORDERED = (set, frozenset)
 CONTAINERS = (tuple, list, *UNORDERED)
+MIXED_IN = (object, int, float, complex, str, bytes, tuple)  # what members of an enum may be besides
 HOLD_OTHERS = {tuple, frozenset, range, slice, Integers, Maybe, SetOf, SequenceOf, ArrayOf}
 LEFT_OUT = {
     "__annotate__", "__annotate_func__", "__annotations__", "__annotations_cache__", "__dict__", "__doc__",
@@ -69,7 +71,7 @@ OF_THE_SYSTEM = {
 }  # fmt: skip
 """What of a module depends on where and how it was loaded."""
 
-FIELD = ("default", "validator", "eq", "eq_key", "order", "order_key", "hash", "init", "metadata", "converter",
+FIELD = ("default", "validator", "repr", "eq", "eq_key", "order", "order_key", "hash", "init", "metadata", "converter",
          "kw_only", "alias", "on_setattr")  # fmt: skip
 MADE_BY_ATTRS = "<attrs generated"
 SET = "set"  # all of whose parts but the class are members
@@ -317,6 +319,8 @@ class Descriptions:
         return text if len(text) < 1000 else f"{type(value).__name__} {_hash(text)}"
 
     def _part(self, value: Any, how: str = "holds {}") -> str | Part:
+        if hasattr(type(value), "__plain__"):
+            value = _behind(value)
         text = self._plain_text(value)
         return Part(value, how) if text is None else text
 
@@ -411,6 +415,8 @@ class Descriptions:
         yield f"import {module.__name__}"
         if not taken or origin_of(module.__name__) in KNOWN:
             yield Part(module, "imports {}")
+            if not taken:  # `import a.b` binds a
+                yield Part(sys.modules[module.__name__.partition(".")[0]], "imports {}")
             return
         for each in taken:
             value = getattr(module, each, NOTHING)
@@ -468,9 +474,9 @@ class Descriptions:
         parts: list[str | Part] = ["class", ascii(where)]
         parts += [self._part(each, "is of the class {}") for each in (type(cls), *cls.__bases__)]
         if isinstance(cls, EnumMeta):
-            every: Iterable[Enum] = cls.__members__.values()
-            for member in every:
-                parts += [ascii(member.name), self._part(member, "has the member {}")]
+            every: Mapping[str, Enum] = cls.__members__
+            for name, member in every.items():
+                parts += [ascii(name), self._part(member, "has the member {}")]
         elif is_of_attrs(cls):
             parts += [ascii(field.name) for field in attrs.fields(cls)]
             parts += [] if own else self._fields(cls)
@@ -516,11 +522,15 @@ class Descriptions:
 
     # Values
 
-    def _member(self, member: Enum) -> Iterable[str | Part]:
-        inside = {name: value for name, value in vars(member).items() if not name.startswith("_")}
-        value = member._value_ if hasattr(member, "_value_") else None
-        return ("member", self._part(type(member)), ascii(member._name_), self._part(value),
-                *self._attributes_in(inside))  # fmt: skip
+    def _member(self, member: Enum) -> Iterable[str | Part] | Refused:
+        """A member of an enum: what `Enum` itself notes of it is made of the class."""
+        shape = self._objects.shape(type(member))
+        if not shape.is_whole or shape.base not in MIXED_IN:
+            return Refused(_kind(member))
+        found = shape.attributes_of(member)
+        inside = {name: value for name, value in found.items() if not (name.startswith("_") and name.endswith("_"))}
+        return ("member", self._part(type(member)), ascii(member._name_), self._part(found.get("_value_")),
+                *self._content(shape.base, member), *self._attributes_in(inside))  # fmt: skip
 
     def _items(self, value: Any) -> Iterator[str | Part]:
         return (self._part(each) for item in value.items() for each in item)
@@ -529,7 +539,7 @@ class Descriptions:
         if value.dtype.hasobject:
             return Refused(_kind(value))
         data = hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()
-        return ("array", type(value).__name__, value.dtype.str, str(np.shape(value)), data)
+        return ("array", type(value).__name__, repr(value.dtype.descr), str(np.shape(value)), data)
 
     def _instance(self, value: Any) -> Iterable[str | Part] | Refused:
         """An object of a class that is written in Python, all of which is in its attributes, and in what it has of a
@@ -540,20 +550,24 @@ class Descriptions:
         base = shape.base
         if not shape.is_whole:
             return Refused(_kind(value))
-        parts: list[str | Part] = [SET if base in UNORDERED else "object", self._part(cls, "is of the class {}")]
-        if base is dict:
-            parts += [self._part(each) for item in dict.items(value) for each in item]
-        elif base in CONTAINERS:
-            members = list(map(self._part, base.__iter__(value)))
-            in_no_order = sorted(each for each in members if isinstance(each, str)) if base in UNORDERED else []
-            parts += [f"{len(members)} members", *in_no_order]
-            parts += [each for each in members if base not in UNORDERED or isinstance(each, Part)]
-        elif base is not object:
-            parts.append(str(self._plain_text(bytes(value) if base is bytearray else _as_base(base, value))))
         attributes = shape.attributes_of(value)
         if attributes and base in UNORDERED:
             return Refused(_kind(value))
-        return (*parts, *self._attributes_in(attributes))
+        what = SET if base in UNORDERED else "object"
+        of = self._part(cls, "is of the class {}")
+        return (what, of, *self._content(base, value), *self._attributes_in(attributes))
+
+    def _content(self, base: Any, value: Any) -> Iterator[str | Part]:
+        """What an object has of a built-in type."""
+        if base is dict:
+            yield from (self._part(each) for item in dict.items(value) for each in item)
+        elif base in CONTAINERS:
+            members = list(map(self._part, base.__iter__(value)))
+            in_no_order = sorted(each for each in members if isinstance(each, str)) if base in UNORDERED else []
+            yield from (f"{len(members)} members", *in_no_order)
+            yield from (each for each in members if base not in UNORDERED or isinstance(each, Part))
+        elif base is not object:
+            yield str(self._plain_text(bytes(value) if base is bytearray else _as_base(base, value)))
 
 
 Look = Callable[[Descriptions, Any], Iterable[str | Part] | Refused]
@@ -583,7 +597,7 @@ _LOOKS: dict[type, Look] = {
     functools.cached_property: _of("func", "attrname"),
     functools.partial: _of("func", "args", "keywords", "__dict__"),
     functools._lru_cache_wrapper: lambda all, value: ("cache", *map(all._part, (
-        value.__wrapped__, value.cache_parameters()))),
+        value.__wrapped__, value.cache_parameters())), *all._attributes_in(vars(value), WRAPPER)),
     types.GenericAlias: _of("__origin__", "__args__"),
     types.UnionType: _of("__args__"),
     re.Pattern: _of("pattern", "flags"),
@@ -619,6 +633,14 @@ def _module_of(function: FunctionType) -> tuple[str, Origin]:
     module = sys.modules.get(name)
     is_of = module is not None and vars(module) is function.__globals__
     return name, origin_of(name) if is_of else Origin.ELSEWHERE
+
+
+def _behind(view: Any) -> Any:
+    """The plain value of a part of a state that a run has left in a cache."""
+    try:
+        return plain(view)
+    except Exception:  # it was left without being read
+        return Refused("a part of a state")
 
 
 def _called(value: Any) -> str:

@@ -70,7 +70,7 @@ class Objects:
         if issubclass(kind, type):
             return self._of_class(value)
         if issubclass(kind, Enum):
-            return _items(vars(value))
+            return _items(self.shape(kind).attributes_of(value))
         if is_of_attrs(kind):
             shape = self.shape(kind)
             return _items(shape.attributes_of(value)) if shape.is_whole and shape.base is object else None

@@ -190,8 +190,8 @@ class Called:
         of: the action or property that called it first; actions come before properties.
         name, file, first_line: where it stands, its decorators included.
         lines: for each line of its body, how many paths ran it, 0 for one that none did.
-        spared: lines that leave nothing untested if they never run: in what only properties call, those that only
-            refuse or exempt.
+        spared: lines that leave nothing untested if they never run: in what only properties call, those after which it
+            only exempts, or refuses unless it exempts.
     """
 
     of: str

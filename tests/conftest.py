@@ -14,7 +14,7 @@ import pytest
 from hypothesis import settings
 
 from highwater.__main__ import OBJECTS_BETWEEN_COLLECTIONS
-from highwater.claims import own
+from highwater.claims import own, unreturned
 from highwater.claims.advice import advise
 from highwater.explorer.analysis.shrink import shrink
 from highwater.explorer.kernels.making import entry_points
@@ -35,14 +35,17 @@ settings.load_profile("any machine")
 
 @pytest.hookimpl(tryfirst=True)  # xdist reads the marks in its own
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run what needs Spark in one process, of however many: one session for all of it. All that needs Java or a browser
-    is slow. Of several processes none is to wait for a slow test at the end.
+    """Run what needs Spark in one process, of however many: one session for all of it. A module's tests run in one,
+    too, since they share fixtures and what searches keep. All that needs Java or a browser is slow. Of several
+    processes none is to wait for a slow test at the end.
     """
     for item in items:
         fixtures = set(getattr(item, "fixturenames", ()))
         if {"spark", "master"} & fixtures:
             item.add_marker(pytest.mark.xdist_group("spark"))
         groups = {mark.args[0] for mark in item.iter_markers("xdist_group")}
+        if not groups:
+            item.add_marker(pytest.mark.xdist_group(f"{item.path.parent.name}/{item.path.stem}"))
         if {"spark", "kafka", "zookeeper"} & groups or "chromium" in fixtures:
             item.add_marker(pytest.mark.slow)
     if "PYTEST_XDIST_WORKER" in os.environ:
@@ -94,10 +97,13 @@ def one_folder_for_kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[N
 
 @pytest.fixture(scope="session", autouse=True)
 def what_ends_after_some_seconds_ends_by_itself() -> Iterator[None]:
-    """Advice and shrinking give what they reached in their time. On a slow machine that is less."""
+    """Advice and shrinking give what they reached in their time. On a slow machine that is less. And where a kernel is
+    compiled for long, `checked` below would be named as a function of a model that does not return.
+    """
     with pytest.MonkeyPatch.context() as patch:
         for function in (advise, shrink):
             patch.setitem(function.__kwdefaults__, "seconds", float("inf"))
+        patch.setattr(unreturned, "SECONDS", 1e6)
         yield
 
 

@@ -858,8 +858,8 @@ DEFECTS: tuple[Defect, ...] = (
     Defect(
         "a list is described as a tuple",
         "descriptions.py",
-        'parts: list[str | Part] = [SET if base in UNORDERED else "object", self._part(cls, "is of the class {}")]',
-        'parts: list[str | Part] = [SET if base in UNORDERED else "object"]',
+        "return (what, of, *self._content(base, value)",
+        "return (what, *self._content(base, value)",
         (DIFFER,),
     ),
     Defect(
@@ -872,8 +872,8 @@ DEFECTS: tuple[Defect, ...] = (
     Defect(
         "an enum is described without its values",
         "descriptions.py",
-        "value = member._value_ if",
-        "value = None if",
+        'self._part(found.get("_value_"))',
+        "self._part(None)",
         (REACHED,),
     ),
     Defect(

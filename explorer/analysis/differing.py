@@ -6,40 +6,48 @@ otherwise, or by one system only.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import functools
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 import attrs
+import numpy as np
 
 from highwater.explorer.analysis.paths import Move, Paths, Run, Words
 from highwater.explorer.compiler.permutations import renamed
+from highwater.explorer.compiler.programs import Program
 from highwater.explorer.compiler.settings import NOTING, noting
+from highwater.explorer.encoding import NOTHING
+from highwater.explorer.search.levels.difference import field_of, words_of
+from highwater.explorer.system import Cut
+
+REFUSED = -1  # in place of a path, or of where it ends
 
 
 class Differing:
     """Steps of one system, `theirs`, beside those of another, `ours`."""
 
-    def __init__(self, ours: Paths, theirs: Paths, compared: Callable[[Any], Any]) -> None:
+    def __init__(self, ours: Paths, theirs: Paths, fields: Collection[str] | None = None) -> None:
         """
         Args:
-            compared: the part of a state that counts.
+            fields: those of a state that count; all of them if None.
         """
-        self._ours, self._theirs, self._compared = ours, theirs, compared
+        self._ours, self._theirs, self._fields = ours, theirs, fields
         numbers = {renamed(instance, {}): number for number, instance in enumerate(ours.system.actions)}
         named = [(number, numbers.get(renamed(each, {}))) for number, each in enumerate(theirs.system.actions)]
         self._known = {number: other for number, other in named if other is not None}
         self._back = {other: number for number, other in self._known.items()}
         self._differs: dict[tuple[int, Words], bool] = {}
+        self._cuts_more = False  # whether bounds cut a step of the one system that the other takes
 
     def runs(self) -> Iterator[Run]:
         """Runs of the one system with steps that the other takes otherwise or not at all: first those that end by such
         a step, shortest first, then whatever else takes its paths. They try steps that the one system refuses and the
-        other, after the same steps, takes. There are none if no step differs in any state in which one of the two took
-        a path first.
+        other, after the same steps, takes. There are none if there are no targets.
         """
-        targets, tried = self.targets(), set[int]()
-        yield from self._theirs.runs_to(targets)
-        for run in self._theirs.runs() if targets else ():
+        tried = set[int]()
+        yield from self._theirs.runs_to(self.targets)
+        for run in self._theirs.runs() if self.targets else ():
             found = self._telling(run, tried)
             if found is not None:
                 yield found
@@ -76,13 +84,91 @@ class Differing:
         other = self._known.get(number)
         return None if other is None or mine is None else self._ours.program.evaluate(other, tuple(mine))
 
+    @functools.cached_property
     def targets(self) -> list[tuple[int, Words]]:
-        """Mapped steps that differ, by number and state, of all states in which one of the two took a path first."""
-        back = self._back
-        tried = [each for each in self._theirs.program.examples if each[0] in self._theirs.mapped]
-        tried += [(back[number], words) for number, words in self._ours.program.examples if number in back]
-        mapped = self._theirs.mapped
-        return [each for each in dict.fromkeys(tried) if each[0] in mapped and self.differs(*each)]
+        """Mapped steps that differ, by number and state: for each two paths that steps take in the systems, or one
+        where a system refuses them, the first of all states of the one system in which that makes another step.
+
+        Where the systems have different domains: of all states in which one of the two took a path first, those where
+        the step differs.
+        """
+        if not self._alike:
+            return [each for each in dict.fromkeys(self._examples()) if self.differs(*each)]
+        engine, found = self._theirs.engine, dict[tuple[int, int], tuple[int, int]]()
+        states = words_of(engine.layout, engine.store.cells(0, engine.store.count))
+        for number in sorted(self._theirs.mapped):
+            for row, paths in self._parting(number, states):
+                found[paths] = min(found.get(paths, (row, number)), (row, number))
+        return [(number, tuple(states[row].tolist())) for row, number in sorted(found.values())]
+
+    @property
+    def is_nowhere(self) -> bool:
+        """Whether no mapped step differs in any state of the one system, and the other system takes none that the one
+        lacks, or that bounds cut there; False if that is not known.
+        """
+        ours = self._ours.program
+        gone = (each for each in ours.examples if each[0] in self._ours.mapped and each[0] not in self._back)
+        knows_all = self._alike and not self._theirs.unseen
+        if not knows_all or self.targets or self._cuts_more:  # targets first: they tell what is cut
+            return False
+        return not any(isinstance(ours.evaluate(*each), tuple) for each in gone)
+
+    @property
+    def _alike(self) -> bool:
+        """Whether a state is packed alike in both systems."""
+        return bool(self._ours.engine.layout.domain == self._theirs.engine.layout.domain)
+
+    def _examples(self) -> Iterator[tuple[int, Words]]:
+        """Mapped steps, by number and state, of all states in which one of the two systems took a path first."""
+        mapped, back = self._theirs.mapped, self._back
+        yield from (each for each in self._theirs.program.examples if each[0] in mapped)
+        learned = list(self._ours.program.examples)
+        yield from ((back[number], words) for number, words in learned if back.get(number) in mapped)
+
+    def _parting(self, number: int, states: np.ndarray) -> Iterator[tuple[int, tuple[int, int]]]:
+        """For each two paths of a step, or one where a system refuses it, the first state in which it is another step;
+        and the paths, `REFUSED` for none.
+        """
+        theirs, ours, other = self._theirs.program, self._ours.program, self._known.get(number)
+        there = _ends(theirs, number, states)
+        here = np.full_like(there, REFUSED) if other is None else _ends(ours, other, states)
+        rows = np.flatnonzero(np.maximum(there, here) != REFUSED)
+        rows = rows[np.lexsort((here[rows], there[rows]))]
+        for alike in np.split(rows, np.flatnonzero(np.diff(there[rows]) | np.diff(here[rows])) + 1):
+            if not len(alike):
+                continue
+            columns = list(states[alike].T)
+            after, otherwise = _meant(theirs, there[alike[0]], columns), _meant(ours, here[alike[0]], columns)
+            if isinstance(after, Cut):
+                self._cuts_more |= isinstance(otherwise, tuple)
+                continue  # no step within the bounds
+            if isinstance(after, tuple) and isinstance(otherwise, tuple):
+                alike = alike[self._apart(after, otherwise)]
+            if len(alike):
+                words = tuple(states[alike[0]].tolist())
+                path = REFUSED if after is None else theirs.leaf(number, words)
+                other_path = REFUSED if other is None or otherwise is None else ours.leaf(other, words)
+                yield int(alike[0]), (path, other_path)
+
+    def _apart(self, some: Sequence[np.ndarray], others: Sequence[np.ndarray]) -> np.ndarray:
+        """Which of some packed states, an array for each word, differ from others in what counts."""
+        apart = [(one ^ other) & mask for one, other, mask in zip(some, others, self._masks, strict=True)]
+        return np.asarray(np.bitwise_or.reduce(apart) != 0)
+
+    @functools.cached_property
+    def _masks(self) -> list[int]:
+        """By word of a packed state, the bits that count."""
+        layout = self._theirs.engine.layout
+        masks = [0] * layout.words
+        for leaf in layout.root.leaves():
+            if self._fields is None or field_of(leaf.path).partition(".")[0] in self._fields:
+                masks[leaf.word] |= leaf.mask << leaf.shift
+        return masks
+
+    def _compared(self, state: Any) -> Any:
+        """What counts of a state, or of what a step came to instead of one."""
+        is_state = isinstance(state, self._theirs.system.domain.cls)
+        return state if self._fields is None or not is_state else [getattr(state, name) for name in self._fields]
 
     def differs(self, number: int, words: Words) -> bool:
         """Whether a step of the one system is another one in the other system."""
@@ -92,6 +178,20 @@ class Differing:
             here = self._compared(self._theirs.after(number, state))
             self._differs[key] = other is None or here != self._compared(self._ours.after(other, state))
         return self._differs[key]
+
+
+def _ends(program: Program, number: int, states: np.ndarray) -> np.ndarray:
+    """By state the position of the branch where a step's path ends; `REFUSED` where it is not enabled."""
+    ends = program.ends(number, states)
+    ends[program.branches.array[ends] == NOTHING] = REFUSED
+    return ends
+
+
+def _meant(program: Program, end: int, columns: Sequence[np.ndarray]) -> Any:
+    """What a step's path that ends at a branch makes of packed states, an array for each word; None or a `Cut` of
+    all.
+    """
+    return None if end == REFUSED else program.meant(int(program.branches.array[end]), columns)
 
 
 def settings_read(paths: Paths, settings: Any) -> frozenset[str]:

@@ -25,3 +25,29 @@ def plain(domain: Domain, value: Any) -> Any:
         case Shape.SET | Shape.LIST:
             return parts
     assert_never(domain.shape)
+
+
+def is_long(domain: Domain) -> bool:
+    """Whether some numbers of a domain take more than 32 bits."""
+    return not all(-(2**31) < value < 2**31 for value in domain.values())
+
+
+def plain_type(domain: Domain) -> Any:
+    """The type of what `plain` makes of a domain's values, whichever there are: `int`, `bigint`, `boolean` or `string`,
+    of a record a dictionary of these, and of what becomes a list one in a list.
+    """
+    inside = {name: plain_type(of) for name, of in domain.inside().items()}
+    match domain.shape:
+        case Shape.NUMBER:
+            return "bigint" if is_long(domain) else "int"
+        case Shape.TRUTH:
+            return "boolean"
+        case Shape.NAME:
+            return "string"
+        case Shape.OPTION:
+            return inside[""]
+        case Shape.RECORD:
+            return inside
+        case Shape.SET | Shape.LIST:
+            return [inside[""]]
+    assert_never(domain.shape)

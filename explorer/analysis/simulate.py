@@ -37,7 +37,7 @@ from highwater.explorer.kernels.statuses import (
 from highwater.explorer.kernels.walk_arrays import Walker
 from highwater.explorer.search.counterexamples import not_replayed
 from highwater.explorer.search.engine.compiled import Compiled, as_arrays
-from highwater.explorer.search.levels.coverage import unreached
+from highwater.explorer.search.levels.coverage import look, unreached
 from highwater.explorer.system import System, successor
 from highwater.explorer.trace import violation_at
 from highwater.explorer.verdict import Step, Unreached, Violation, Walking
@@ -263,9 +263,7 @@ class _Walks(Compiled):
             at_rest=at_rest,
             at_bound=at_bound,
             unweighted=unweighted,
-            unreached=tuple(missed for program in programs for missed in unreached(program))
-            if self.coverage and not violated
-            else (),
+            unreached=unreached(map(look, programs)) if self.coverage and not violated else (),
             compiled_paths=self.paths,
             late_paths=self.paths - half if half and not violated else None,
             seconds=self.watch.seconds,

@@ -10,11 +10,12 @@ import dis
 import functools
 import operator
 import sys
+from abc import ABCMeta
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from highwater.explorer.compiler.layout import Elements, Fields, Leaf, Members, Presence
-from highwater.explorer.compiler.views import Ordered, Reader, View, outlived
+from highwater.explorer.compiler.views import LikePlain, Ordered, Reader, TracingError, View, outlived
 from highwater.explorer.values import plain
 
 SLOTS = Leaf | Fields | Elements | Members | Presence
@@ -46,10 +47,21 @@ else:
     AnySet, AnySequence = Set, Sequence
 
 
-class SetView(View, AnySet):
+class _OfContainers(LikePlain, ABCMeta):
+    @property
+    def __attrs_attrs__(cls) -> Any:
+        """Since attrs 26.1 `asdict` and `astuple` ask this of a type, and then whether that is a tuple's or a set's."""
+        raise TracingError(
+            "attrs.asdict and attrs.astuple go by the type of each part, and that of a "
+            f"{cls.__name__} of the state is another: say recurse=False, or name the fields"
+        )
+
+
+class SetView(View, AnySet, metaclass=_OfContainers):
     """A set of the state: each cell is the leaf of a member not looked at yet, or whether it is in."""
 
     __slots__ = ("__cells__", "__kept__", "__recorder__", "__slot__")
+    __stands_for__ = frozenset
     __class__ = property(lambda self: frozenset)  # for isinstance and for what dispatches on types
 
     def __init__(self, recorder: Reader, slot: Members, cells: Sequence[Leaf | bool]) -> None:
@@ -95,7 +107,7 @@ class SetView(View, AnySet):
     def _cells_of(self, other: Iterable[Any]) -> Sequence[Leaf | bool] | None:
         """The other set, cell by cell of this one; None where that is impossible."""
         if (
-            isinstance(other, SetView)
+            type(other) is SetView
             and other.__slot__.members == self.__slot__.members
             and other.__recorder__ is self.__recorder__
         ):
@@ -214,19 +226,20 @@ class SetView(View, AnySet):
 
 def _one_by_one(members: Iterable[Any]) -> Iterable[Any]:
     """The members of any set, where their order cannot matter."""
-    return members.__one_by_one__() if isinstance(members, SetView) else members
+    return members.__one_by_one__() if type(members) is SetView else members
 
 
 def _as_set(members: Iterable[Any]) -> AnySet:
     return members if isinstance(members, Set) else frozenset(members)
 
 
-class TupleView(Ordered, AnySequence):
+class TupleView(Ordered, AnySequence, metaclass=_OfContainers):
     """A tuple of the state: each cell is the slot of an element not looked at yet, or a value. The length is read when
     first needed.
     """
 
     __slots__ = ("__kept__", "__made__", "__recorder__", "__slot__")
+    __stands_for__ = tuple
     __class__ = property(lambda self: tuple)  # for isinstance and for what dispatches on types
 
     def __init__(self, recorder: Reader, slot: Elements, cells: Sequence[Any] | None) -> None:
@@ -287,7 +300,7 @@ class TupleView(Ordered, AnySequence):
 
     @staticmethod
     def _other_cells(other: Any) -> Sequence[Any] | None:
-        if isinstance(other, TupleView):
+        if type(other) is TupleView:
             return other.__cells__
         return other if isinstance(other, tuple) else None
 
@@ -302,3 +315,7 @@ class TupleView(Ordered, AnySequence):
 
     def __read__(self) -> tuple[Any, ...]:
         return tuple(map(plain, self))
+
+
+for _view in (SetView, TupleView):
+    _view.__name__ = _view.__qualname__ = _view.__stands_for__.__name__

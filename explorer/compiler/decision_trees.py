@@ -64,6 +64,28 @@ class DecisionTrees:
             position = first + value
         return tuple(tests), reference
 
+    def walks(self, number: int, states: np.ndarray) -> tuple[np.ndarray, list[tuple[np.ndarray, np.ndarray]]]:
+        """Walk through the tree of an instance from many states at once, as far as it is known.
+
+        Args:
+            states: a row of words each.
+
+        Returns:
+            By state the position of the branch where its walk ends; and on the way there, for each test the numbers of
+            the states that make it and the positions where they do.
+        """
+        branches = self.branches.array
+        position, walking = np.full(len(states), number), np.arange(len(states))
+        passed = []
+        while len(walking):
+            branch = branches[position[walking]]
+            walking, branch = walking[branch >= NODE], branch[branch >= NODE]
+            passed.append((walking, position[walking]))
+            word, shift, width = branch & 63, branch >> WORD_FIELD & 63, branch >> WIDTH_AT & 63
+            value = states[walking, word] >> shift & ((np.uint64(1) << width) - np.uint64(1))
+            position[walking] = ((branch & np.uint64(NODE - 1)) >> BRANCHES_FIELD) + value
+        return position, passed
+
     def _end(self, number: int, words: Any) -> int:
         """The branch where the known path of one instance for a packed state ends."""
         return end_of(self.branches.cells, number, words)

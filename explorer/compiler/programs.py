@@ -10,6 +10,8 @@ import random
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NoReturn, Protocol
 
+import numpy as np
+
 from highwater.explorer.blame import RAISED, ModelError, impure, line_of, said_by, where
 from highwater.explorer.compiler.comparison import PlainStates
 from highwater.explorer.compiler.containers import NeededWhole
@@ -217,6 +219,23 @@ class Program(DecisionTrees):
             (word, shift, width), begin = self.node(branch)
             position = begin + (int(origin[word]) >> shift & ((1 << width) - 1))
         return position
+
+    def ends(self, number: int, states: np.ndarray) -> np.ndarray:
+        """By state the position of the branch where the path of one instance ends, in the instance's own tree, which
+        grows where need be.
+
+        Args:
+            states: a row of words each.
+
+        Raises:
+            ModelError: as `learn` says.
+        """
+        ends, branches = self.walks(number, states)[0], self.branches.array
+        while len(left := np.flatnonzero(np.isin(branches[ends], (UNKNOWN, PENDING)))):
+            for first in np.unique(ends[left], return_index=True)[1].tolist():
+                self.learn(number, tuple(states[left[first]].tolist()))
+            ends[left] = self.walks(number, states[left])[0]
+        return ends
 
     def evaluate(self, number: int, words: Any) -> Any:
         """What one instance's tree says of a packed state, growing it where need be.

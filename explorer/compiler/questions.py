@@ -39,7 +39,8 @@ from highwater.explorer.system import Beside, System
 from highwater.model.language.declarations import Instance, Quantified
 from highwater.model.language.domain import OneOf
 
-TYPE = "write isinstance(...), or type(...) =="
+INSTANCE = "write isinstance(...)"
+TYPE = f"{INSTANCE}, or type(...) =="
 EQUALITY = "write =="
 OF_OBJECTS = (id, type, operator.is_, operator.is_not)
 
@@ -185,6 +186,8 @@ def _hint(node: ast.AST, reader: Reader, parts: Parts) -> str | None:
             return "name the class"
         case ast.Call(func=function, args=[argument]) if stands_for(reader.kind(function), id):
             return None if isinstance(reader.kind(argument), Known | Given) else EQUALITY
+        case ast.Call(func=function, args=[of, among]) if stands_for(reader.kind(function), issubclass):
+            return INSTANCE if _may_be_below(reader, of, among, parts) else None
         case ast.Call(func=function, args=[left, right]) if stands_for(reader.kind(function), *OF_OBJECTS):
             return _hint_for_identity(reader.kind(left), reader.kind(right), parts)
     return None
@@ -203,6 +206,14 @@ def _hint_for_identity(left: Any, right: Any, parts: Parts) -> str | None:
         return EQUALITY if type(known[0]) in parts.kinds else None
     two = all(isinstance(each, Part) for each in sides) and (left.text != right.text or left.text.startswith("each "))
     return EQUALITY if two else None
+
+
+def _may_be_below(reader: Reader, of: ast.expr, among: ast.expr, parts: Parts) -> bool:
+    """Whether the type of a part is asked for being a subclass of what only a plain value's type is one of."""
+    asked = [reader.kind(each) for each in (among.elts if isinstance(among, ast.Tuple) else [among])]
+    of_records = all(isinstance(each, Known | TypeOf) for each in asked)
+    known = {each.value for each in asked if isinstance(each, Known)}
+    return isinstance(reader.kind(of), TypeOf) and not (of_records and known.isdisjoint(parts.kinds - {*parts.classes}))
 
 
 def _has_identity(kind: Any) -> bool:

@@ -272,7 +272,7 @@ class _Writer:
             raise DomainError(f"{value!r} is not a {cls.__name__}")
 
     def _elements(self, slot: Elements, value: Any) -> None:
-        if isinstance(value, TupleView):
+        if type(value) is TupleView:
             if value.__made__ is None and value.__slot__ is slot:
                 return
             cells = value.__cells__
@@ -303,11 +303,11 @@ class _Writer:
             self._constant(cast("Leaf", slot.length), length)
 
     def _members(self, slot: Members, value: Any) -> None:
-        if isinstance(value, SetView) and value.__slot__.members == slot.members:
+        if type(value) is SetView and value.__slot__.members == slot.members:
             for target, cell in zip(slot.bits, value.__cells__, strict=True):
                 self.assign(target, cell)
             return
-        if not isinstance(value, frozenset | SetView):
+        if not isinstance(value, frozenset):
             raise DomainError(f"{value!r} is not a frozenset")
         members = {plain(member) for member in value}
         for member in members:

@@ -175,25 +175,32 @@ def has_rules_of_its_own(cls: type) -> bool:
     return any(field.validator is not None or field.converter is not None for field in attrs.fields(cls))
 
 
-def _alike(cls: type) -> type:
-    """The class of a class of views that equals the class of the plain records, so that `type(a) == type(b)` and tables
+class LikePlain(type):
+    """The class of a class of views: this equals the class of the plain values, so that `type(a) == type(b)` and tables
     by type work.
     """
 
-    class Alike(type(cls)):  # type: ignore[misc]
-        def __eq__(self, other: Any) -> bool:
-            return self is other or other is cls
+    __stands_for__: type
 
-        def __hash__(self) -> int:
-            return hash(cls)
+    def __eq__(cls, other: Any) -> bool:
+        return cls is other or other is cls.__stands_for__
 
-        def __instancecheck__(self, instance: Any) -> bool:
-            return isinstance(instance, cls)
+    def __hash__(cls) -> int:
+        return hash(cls.__stands_for__)
 
-        def __subclasscheck__(self, subclass: type) -> bool:
-            return issubclass(subclass, cls)
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return isinstance(instance, cls.__stands_for__)
 
-    return Alike
+    def __subclasscheck__(cls, subclass: type) -> bool:
+        return subclass is cls or issubclass(subclass, cls.__stands_for__)
+
+    def __repr__(cls) -> str:
+        return repr(cls.__stands_for__)
+
+
+def _alike(cls: type) -> type:
+    """The same for the views of a class of records, which are instances of a subclass."""
+    return type("Alike", (LikePlain, type(cls)), {})
 
 
 @functools.cache
@@ -220,6 +227,7 @@ def record_view(cls: type) -> Callable[[Reader, Fields, dict[str, Any]], Any]:
     namespace |= {
         "__slots__": ("__recorder__", "__slot__", "__changes__", "__kept__"),
         "__new__": create,
+        "__stands_for__": cls,
         "__module__": cls.__module__,
         "__qualname__": cls.__qualname__,
         "__doc__": cls.__doc__,

@@ -19,15 +19,12 @@ import numpy as np
 from highwater.explorer.compiler.decision_trees import DecisionTrees
 from highwater.explorer.compiler.prefilter import Field, fits, gathering
 from highwater.explorer.encoding import (
-    BRANCHES_FIELD,
     FIRST_EFFECT,
     JUMPS,
     NODE,
     PENDING,
     UNKNOWN,
     WIDENS,
-    WIDTH_AT,
-    WORD_FIELD,
 )
 
 MOST_ENTRIES = 1 << 20
@@ -67,17 +64,8 @@ def _visits(program: DecisionTrees, states: np.ndarray) -> Counter[int]:
     branches = program.branches.array
     found: Counter[int] = Counter()
     for tree in range(len(program.instances)):
-        position = np.full(len(states), tree)
-        passed = []
-        walking = np.arange(len(states))
-        while len(walking):
-            branch = branches[position[walking]]
-            walking, branch = walking[branch >= NODE], branch[branch >= NODE]
-            passed.append((walking, position[walking]))
-            word, shift, width = branch & 63, branch >> WORD_FIELD & 63, branch >> WIDTH_AT & 63
-            value = states[walking, word] >> shift & ((np.uint64(1) << width) - np.uint64(1))
-            position[walking] = ((branch & np.uint64(NODE - 1)) >> BRANCHES_FIELD) + value
-        leads = branches[position] >= FIRST_EFFECT
+        ends, passed = program.walks(tree, states)
+        leads = branches[ends] >= FIRST_EFFECT
         for walking, positions in passed:
             found.update(positions[leads[walking]].tolist())
     return found

@@ -130,7 +130,7 @@ def functions_behind(begin: Iterable[Any]) -> Iterator[tuple[FunctionType, Quant
     ahead: list[tuple[Any, Quantified | None]] = [(each, None) for each in begin]
     while ahead:
         found, of = ahead.pop()
-        if id(found) in seen or type(found) in PLAIN:
+        if id(found) in seen or type(found) in PLAIN or hasattr(type(found), "__plain__"):  # a view in a cache
             continue
         seen[id(found)] = found
         if isinstance(found, Quantified):

@@ -86,10 +86,15 @@ def _whole(instance: Any, attribute: Any, value: Any) -> None:
         raise TypeError(f"{type(instance).__name__}: {attribute.name} is {value!r}, which is no whole number")
 
 
+def _without_key(given: Any) -> Any:
+    """A value that states may have, which no bound is."""
+    return int(given) if type(given) is Limit else given
+
+
 def _members(given: Any) -> tuple[Any, ...]:
     if isinstance(given, str) or not hasattr(given, "__iter__"):
         raise TypeError(f"OneOf takes all its values together: OneOf(({given!r}, ...))")
-    return tuple(given)
+    return tuple(map(_without_key, given))
 
 
 @attrs.frozen
@@ -106,7 +111,7 @@ class Integers(Atom):
             epoch", and keep their place.
     """
 
-    low: int = attrs.field(validator=_whole)
+    low: int = attrs.field(converter=_without_key, validator=_whole)
     high: int = attrs.field(validator=_whole)
     label: str = ""
     names: str = ""
@@ -346,12 +351,14 @@ class ArrayOf(Tuples):
     Attributes:
         label: names an element in traces (`b` makes b1).
         by: the set of names that the positions are from, such as `brokers`; empty if positions are no names.
+        first: whether no array of records before it, in the same record, has the label, so that b1 is one of this one.
     """
 
     of: Any = attrs.field(converter=as_domain)
     length: int = attrs.field(validator=_whole)
     label: str = ""
     by: str = ""
+    first: bool = attrs.field(default=True, eq=False, repr=False)
 
     @property
     def count(self) -> int:
@@ -372,12 +379,24 @@ class ArrayOf(Tuples):
         return [element_path(self, path, position) for position in range(self.length)]
 
 
+def _by_one_label(fields: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The domains of a record's fields, where of arrays with the same label only the first is called by it."""
+    known: set[str] = set()
+    found = {}
+    for name, of in fields.items():
+        if isinstance(of, ArrayOf) and of.of.shape is Shape.RECORD:
+            of = of if of.first is (of.label not in known) else attrs.evolve(of, first=not of.first)
+            known.add(of.label)
+        found[name] = of
+    return found
+
+
 @attrs.frozen
 class Struct(Domain):
     """The instances of a frozen attrs class, each field in its own domain."""
 
     cls: type
-    fields: Mapping[str, Any] = attrs.field(hash=False)
+    fields: Mapping[str, Any] = attrs.field(hash=False, converter=_by_one_label)
     has_places = True
 
     @property
@@ -449,8 +468,10 @@ def build(cls: type, fields: Mapping[str, Any]) -> Any:
 
 
 def element_path(domain: ArrayOf, path: str, position: int) -> str:
-    """What an element of an array is called: b1 says enough of replicas[b1], but not of b0.followers[b1]."""
-    alone = domain.label and domain.of.shape is Shape.RECORD and "." not in path
+    """What an element of an array is called: b1 says enough of replicas[b1], but not of b0.followers[b1], nor of an
+    element of a second array with that label.
+    """
+    alone = domain.label and domain.first and domain.of.shape is Shape.RECORD and path.isidentifier()
     return f"{domain.label}{position}" if alone else f"{path}[{domain.label}{position}]"
 
 

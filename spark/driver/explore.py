@@ -23,7 +23,7 @@ from highwater.explorer.compiler.programs import Program
 from highwater.explorer.partitioned.worker import Example, PartitionWorker
 from highwater.explorer.search.keeping.durable import CheckpointError
 from highwater.explorer.search.keeping.snapshots import deeper_than
-from highwater.explorer.search.levels.coverage import functions_run, unreached
+from highwater.explorer.search.levels.coverage import functions_run, look, unreached
 from highwater.explorer.search.states.counts import Counts, by_bound, by_bound_alone
 from highwater.explorer.system import System
 from highwater.explorer.verdict import (
@@ -348,7 +348,7 @@ class _Search:
     def _outcome(self, reason: str) -> Outcome:
         violations, ranks = (*self.violations.all, *self.of_graph), self.system.ranks
         verdict = Verdict.after(reason, violated=bool(violations))
-        programs, holds = self._covered(), verdict is Verdict.HOLDS
+        looks, holds = [*map(look, self._covered())], verdict is Verdict.HOLDS
         enabled: Counter[str] = Counter()
         for instance, count in zip(self.system.actions, self.counts.enabled, strict=True):
             enabled[instance.of.name] += count
@@ -361,8 +361,8 @@ class _Search:
             warnings=self.warnings,
             by_order=tuple(ranks.groups) if ranks else (),
             any_number_of=ranks.unlimited(by_bound(self.counts.cut_steps)) if ranks and not reason else (),
-            unreached=tuple(missed for each in programs for missed in unreached(each)) if holds else (),
-            functions=functions_run(programs),
+            unreached=unreached(looks) if holds else (),
+            functions=functions_run(looks),
             audit=self.audit,
             work=tuple(self.work),
             levels=tuple(level.states for level in self.levels),

@@ -14,7 +14,7 @@ from typing import Any, assert_never
 
 from pyspark.sql import DataFrame, SparkSession
 
-from highwater.explorer.analysis.plain_values import plain
+from highwater.explorer.analysis.plain_values import is_long, plain, plain_type
 from highwater.explorer.blame import ModelError
 from highwater.explorer.compiler.layout import Elements, Fields, Layout, Leaf, Members, Presence, Slot
 from highwater.model.language.domain import Integers, Maybe
@@ -37,8 +37,22 @@ def states(spark: SparkSession, levels: Levels, layout: Layout) -> DataFrame:
     words = ", ".join(f"w{number} bigint" for number in range(layout.words))
     reader = spark.read.schema(f"{words}, depth int, orbit int").option("parquet.page.verify-checksum.enabled", True)
     stored = reader.parquet(*levels.locations(levels.read()))
-    columns = [f"{decoded(slot)} AS {quoted(name)}" for name, slot in fields.items()]
-    return stored.selectExpr(*columns, *RESERVED)
+    return stored.selectExpr(*columns(layout), *RESERVED)
+
+
+def columns(layout: Layout) -> list[str]:
+    """The SQL expression for each field of the state, with its type and name."""
+    return [
+        f"CAST({decoded(slot)} AS {_sql_type(plain_type(slot.domain))}) AS {quoted(name)}"
+        for name, slot in layout.root.slots.items()
+    ]
+
+
+def _sql_type(of: Any) -> str:
+    """The SQL type for what `highwater.explorer.analysis.plain_values.plain_type` says."""
+    if isinstance(of, dict):
+        return f"STRUCT<{', '.join(f'{quoted(name)}: {_sql_type(inner)}' for name, inner in of.items())}>"
+    return f"ARRAY<{_sql_type(of[0])}>" if isinstance(of, list) else str(of)
 
 
 def decoded(slot: Slot) -> str:
@@ -70,6 +84,8 @@ def decoded(slot: Slot) -> str:
 def _scalar(domain: Any, raw: str) -> str:
     """The SQL expression for the value of a scalar's domain at an index."""
     if isinstance(domain, Integers):
+        if is_long(domain):
+            return f"(CAST({raw} AS BIGINT) + {domain.low}L)"
         return raw if domain.low == 0 else f"({raw} + {domain.low})"
     if isinstance(domain, Maybe):
         return f"IF({raw} = 0, NULL, {_scalar(domain.of, f'({raw} - 1)')})"
@@ -98,4 +114,5 @@ def quoted(name: str) -> str:
 
 
 def _text(text: str) -> str:
-    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+    """A text in SQL, with no `$`: Spark puts settings in place of `${name}`, also inside of quotes."""
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'").replace("$", "\\u0024") + "'"

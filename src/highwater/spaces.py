@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, assert_never
+from typing import Any
 
 from highwater.claims.spec import Spec, SpecError
 from highwater.distribution import installing
@@ -10,7 +10,7 @@ from highwater.explorer.blame import blaming_the_model
 from highwater.explorer.search.engine.engine import Engine
 from highwater.explorer.search.levels import breadth_first
 from highwater.explorer.verdict import Budget, lines_by_file
-from highwater.model.language.shape import Domain, Shape
+from highwater.model.language.shape import Domain
 
 RESERVED = ("depth", "orbit")
 
@@ -40,45 +40,52 @@ def table_of(spec: Spec, max_states: int, *, symmetry: bool) -> Any:
         raise SpecError(f"{spec.name}: the state has a field {taken[0]}, which is the name of a column of its own")
     engine = _reached(spec, max_states, ", or use `highwater states` with Spark", symmetry=symmetry)
     states = [plain(system.domain, engine.layout.unpack(engine.store.words(row))) for row in range(engine.store.count)]
-    types = {name: column_type(of) for name, of in system.domain.fields.items()}
-    types |= dict.fromkeys(RESERVED, pyarrow.int32())
+    schema = column_schema(system.domain)
+    for name in RESERVED:
+        schema = schema.append(pyarrow.field(name, pyarrow.int32()))
     columns: dict[str, Any] = {name: [state[name] for state in states] for name in system.domain.fields}
     ends = engine.store.level_ends
     columns["depth"] = [depth for depth in range(len(ends) - 1) for _ in range(ends[depth], ends[depth + 1])]
     alone = len(engine.permutations) <= 1
     columns["orbit"] = [1 if alone else engine.states_in(row, row + 1) for row in range(engine.store.count)]
-    return pyarrow.table(columns, pyarrow.schema(list(types.items())))
+    return pyarrow.table(columns, schema)
+
+
+def column_schema(domain: Domain) -> Any:
+    """The Arrow schema of a record's fields."""
+    import pyarrow
+
+    return pyarrow.schema([(name, column_type(of)) for name, of in domain.inside().items()])
 
 
 def column_type(domain: Domain) -> Any:
     """The Arrow type of a domain's values as `highwater.explorer.analysis.plain_values.plain` has them, whichever are
     reached.
     """
+    from highwater.explorer.analysis.plain_values import plain_type
+
+    return _arrow_type(plain_type(domain))
+
+
+def _arrow_type(of: Any) -> Any:
+    """The Arrow type for what `highwater.explorer.analysis.plain_values.plain_type` says."""
     import pyarrow
 
-    inside = [(name, column_type(of)) for name, of in domain.inside().items()]
-    match domain.shape:
-        case Shape.NUMBER:
-            return pyarrow.int32()  # no field of a state has more than 20 bits
-        case Shape.TRUTH:
-            return pyarrow.bool_()
-        case Shape.NAME:
-            return pyarrow.string()
-        case Shape.OPTION:
-            return inside[0][1]
-        case Shape.RECORD:
-            return pyarrow.struct(inside)
-        case Shape.SET | Shape.LIST:
-            return pyarrow.list_(inside[0][1])
-    assert_never(domain.shape)
+    if isinstance(of, dict):
+        return pyarrow.struct([(name, _arrow_type(inner)) for name, inner in of.items()])
+    if isinstance(of, list):
+        return pyarrow.list_(_arrow_type(of[0]))
+    return {"int": pyarrow.int32(), "bigint": pyarrow.int64(), "boolean": pyarrow.bool_(), "string": pyarrow.string()}[
+        of
+    ]
 
 
 def lines_of(spec: Spec, max_states: int) -> dict[str, dict[int, int]]:
     """By file of the model, for each line of a function that was looked at, in how many paths it ran."""
-    from highwater.explorer.search.levels.coverage import functions_run
+    from highwater.explorer.search.levels.coverage import functions_run, look
 
     engine = _reached(spec, max_states)
-    return lines_by_file(functions_run(engine.programs))
+    return lines_by_file(functions_run(map(look, engine.programs)))
 
 
 def _reached(spec: Spec, max_states: int, otherwise: str = "", *, symmetry: bool = True) -> Engine:

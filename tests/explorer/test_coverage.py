@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gc
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import attrs
@@ -11,7 +13,7 @@ import pytest
 
 from highwater.explorer.search.levels.breadth_first import explore
 from highwater.explorer.system import System
-from highwater.explorer.verdict import Budget, SearchOptions, Unreached, Verdict
+from highwater.explorer.verdict import Budget, Outcome, SearchOptions, Unreached, Verdict
 from highwater.model.language.declarations import Witness, action, invariant, step_property
 from highwater.model.language.domain import Integers
 from highwater.model.language.records import domain_of, within
@@ -88,6 +90,39 @@ def _holds_for(value: int) -> bool:
     return True
 
 
+@invariant()
+def has_a_small_divisor(state: Counter) -> bool | Witness:
+    if state.value <= TOP:
+        return True
+    for divisor in range(2, state.value):
+        if state.value % divisor == 0:
+            return Witness("{divisor} divides it", divisor=divisor)
+    return True
+
+
+@invariant()
+def large_halves_are_small(state: Counter) -> bool:
+    half: int
+    if state.value > TOP:
+        half = state.value // 2
+        return half < TOP
+    return _is_not_huge(state.value)
+
+
+def _is_not_huge(value: int) -> bool: return value < 9  # fmt: skip
+
+
+@invariant()
+def none_of_it_is_looked_at(state: Counter) -> bool | Witness:
+    if state.value <= TOP:
+        return True
+    for divisor in range(2, state.value):
+        if state.value % divisor == 0:
+            return Witness("{divisor} divides it", divisor=divisor)
+    why = "it is too large"
+    return Witness(why)
+
+
 @step_property()
 def goes_up_slowly(before: Counter, after: Counter) -> bool:
     if after.value < before.value:
@@ -96,17 +131,45 @@ def goes_up_slowly(before: Counter, after: Counter) -> bool:
     return after.value <= before.value + 1
 
 
+FAR = 90
+
+
+@attrs.frozen
+class Odometer:
+    """Counts far."""
+
+    value: int = within(Integers(0, FAR))
+
+
+@action(actor="car")
+def go_on(state: Odometer) -> Odometer | None:
+    return Odometer(state.value + 1) if state.value < FAR else None
+
+
+@invariant()
+def rarely_helped(state: Odometer) -> bool:
+    return any(state.value == each for each in range(FAR)) or _is_far(state.value)
+
+
+def _is_far(value: int) -> bool:
+    if value > FAR:
+        return value % 2 == 0
+    return True
+
+
 def of(system_parts: tuple, budget: Budget | None = None, **options: Any) -> list[tuple[str, str]]:
-    actions, invariants, steps = system_parts
-    system = System(
-        domain=domain_of(Counter, None),
-        initial=(Counter(0),),
+    outcome = explore(system_of(Counter, *system_parts), budget or Budget(), SearchOptions(workers=1, **options))
+    return [(missed.of, missed.text) for missed in outcome.unreached]
+
+
+def system_of(state: type, actions: tuple, invariants: tuple, steps: tuple = ()) -> System:
+    return System(
+        domain=domain_of(state, None),
+        initial=(state(0),),
         actions=tuple(instance for each in actions for instance in each.instances(None)),
         invariants=tuple(instance for each in invariants for instance in each.instances(None)),
         step_properties=tuple(instance for each in steps for instance in each.instances(None)),
     )
-    outcome = explore(system, budget or Budget(), SearchOptions(workers=1, **options))
-    return [(missed.of, missed.text) for missed in outcome.unreached]
 
 
 def test_a_property_that_was_put_to_the_test_misses_nothing() -> None:
@@ -117,8 +180,46 @@ def test_an_antecedent_that_is_never_true_is_named() -> None:
     assert of(((count,), (large_ones_are_even,), ())) == [("large_ones_are_even", "return state.value % 2 == 0")]
 
 
+def test_a_test_in_front_of_what_exempts_or_refuses_is_named() -> None:
+    assert of(((count,), (has_a_small_divisor,), ())) == [
+        ("has_a_small_divisor", "for divisor in range(2, state.value):")
+    ]
+    assert of(((count,), (none_of_it_is_looked_at,), ())) == []
+
+
+def test_what_compiles_to_nothing_is_not_missed_and_hides_nothing() -> None:
+    assert of(((count,), (large_halves_are_small,), ())) == [("large_halves_are_small", "half = state.value // 2")]
+
+
+def test_equal_functions_of_two_files_are_two(tmp_path: Path) -> None:
+    text = "def helps(value, low):\n    if low:\n        return value < 9\n    return value >= 0\n"
+    here, there = (loaded(tmp_path / f"{name}.py", text) for name in ("here", "there"))
+
+    @invariant()
+    def asks_both(state: Counter) -> bool:
+        return here.helps(state.value, True) and there.helps(state.value, False)
+
+    assert of(((count,), (asks_both,), ())) == [("asks_both", "return value >= 0"), ("asks_both", "return value < 9")]
+
+
+def loaded(path: Path, text: str) -> ModuleType:
+    """A module of its own, of this text."""
+    path.write_text(text)
+    spec = spec_from_file_location(path.stem, path)
+    assert spec is not None and spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
 def test_functions_that_a_property_calls_are_looked_into() -> None:
     assert of(((count,), (helped,), ())) == [("helped", "if value % divisor == 0:"), ("helped", "return value > 0")]
+
+
+def test_functions_that_only_the_last_of_many_paths_calls_are_looked_into() -> None:
+    outcome = explore(system_of(Odometer, (go_on,), (rarely_helped,)), options=SearchOptions(workers=1))
+    assert outcome.compiled_paths > FAR
+    assert [missed.text for missed in outcome.unreached] == ["return value % 2 == 0"]
 
 
 def test_step_properties_are_looked_into() -> None:
@@ -152,15 +253,7 @@ def test_an_unreached_line_has_the_right_file_and_number() -> None:
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_threads_miss_the_same(workers: int) -> None:
-    parts = ((count, jump), (is_small, large_ones_are_even, helped), (goes_up_slowly,))
-    actions, invariants, steps = parts
-    system = System(
-        domain=domain_of(Counter, None),
-        initial=(Counter(0),),
-        actions=tuple(instance for each in actions for instance in each.instances(None)),
-        invariants=tuple(instance for each in invariants for instance in each.instances(None)),
-        step_properties=tuple(instance for each in steps for instance in each.instances(None)),
-    )
+    system = system_of(Counter, (count, jump), (is_small, large_ones_are_even, helped), (goes_up_slowly,))
     assert [u.line for u in explore(system, options=SearchOptions(workers=workers)).unreached] == [
         u.line for u in explore(system, options=SearchOptions(workers=1)).unreached
     ]
@@ -190,12 +283,7 @@ def is_below_two(state: Counter) -> bool | Witness:
 
 
 def test_lines_that_ran_before_a_violation_are_counted() -> None:
-    system = System(
-        domain=domain_of(Counter, None),
-        initial=(Counter(0),),
-        actions=tuple(count.instances(None)),
-        invariants=tuple(is_below_two.instances(None)),
-    )
+    system = system_of(Counter, (count,), (is_below_two,))
     outcome = explore(system, options=SearchOptions(workers=1, coverage=True))
     assert outcome.verdict is Verdict.VIOLATED
     texts = Path(__file__).read_text(encoding="utf-8").splitlines()
@@ -203,3 +291,22 @@ def test_lines_that_ran_before_a_violation_are_counted() -> None:
     assert paths["return too_large(state.value)"] and paths["return Counter(state.value + 1)"]
     assert not paths["return Counter(value)"]
     assert not explore(system, options=SearchOptions(workers=1)).lines
+
+
+def test_lines_that_ran_before_a_checkpoint_are_not_called_unreached(tmp_path: Path) -> None:
+    def covered(budget: Budget, **options: Any) -> Outcome:
+        options = {"workers": 1, "coverage": True, "checkpoint": tmp_path, **options}
+        return explore(system_of(Odometer, (go_on,), (is_not_nine,)), budget, SearchOptions(**options))
+
+    assert covered(Budget(max_depth=4)).functions
+    later = covered(Budget(), resume=True)
+    assert later.verdict is Verdict.VIOLATED
+    assert later.functions == () and later.settings_read is None
+
+
+@invariant()
+def is_not_nine(state: Odometer) -> bool:
+    if state.value < 2:
+        low = state.value + 1
+        return low < 9
+    return state.value != 9

@@ -185,6 +185,9 @@ def test_descriptions_are_the_same_in_every_process() -> None:
         "def make(x):\n def f(s): return x\n return f\nf = make(X)",
         "def make(x):\n def f(s): return (lambda: x)()\n return f\nf = make([{'a': X}])",
         "import functools\n@functools.cache\ndef g(): return X\ndef f(s): return g()",
+        "import functools\n@functools.cache\ndef g(): return g.x\ng.x = X\ndef f(s): return g()",
+        "import numpy\nA = numpy.zeros(1, [(repr(X), int)])\ndef f(s): return A.dtype.names",
+        "import attrs\n@attrs.frozen\nclass C:\n x: int = attrs.field(repr=lambda x: X)\ndef f(s): return f'{C(0)}'",
         "import functools\nclass C:\n @functools.cached_property\n def m(self): return X\n"
         "def f(s): return C().m",
         "import attrs\n@attrs.frozen\nclass C:\n x: int = X\ndef f(s): return C()",
@@ -195,6 +198,12 @@ def test_descriptions_are_the_same_in_every_process() -> None:
         "import dataclasses\n@dataclasses.dataclass\nclass C:\n x: int = X\ndef f(s): return C()",
         "import enum\nclass E(enum.Enum):\n A = X\ndef f(s): return E.A.value",
         "import enum\nclass E(enum.Enum):\n A = 5\n def m(self): return X\ndef f(s): return E.A.m()",
+        "import enum\nclass E(enum.Enum):\n A = 5\n def __init__(self, _): self._x = X\n"
+        "X = None\ndef f(s): return E.A._x",
+        "import enum\nclass B:\n __slots__ = ('x',)\nclass E(B, enum.Enum):\n A = 5\nE.A.x = X\ndef f(s): return E.A.x",
+        "import enum\nclass E(str, enum.Enum):\n def __new__(cls, value):\n  made = str.__new__(cls, repr(X))\n"
+        "  made._value_ = value\n  return made\n A = 5\nX = None\ndef f(s): return E.A + ''",
+        "import enum\nE = enum.Enum('E', {'A': 1, repr(X): 1})\ndef f(s): return E[s]",
         "import collections\nN = collections.namedtuple('N', 'a', defaults=[X])\ndef f(s): return N()",
         "import types\nm = types.ModuleType('m')\nm.x = X\ndef f(s): return m.x",
         "import types\nm = types.ModuleType('m')\nm.x = X\ndef f(s): return getattr(m, 'x')",
@@ -209,6 +218,18 @@ def test_whatever_a_function_reaches_is_part_of_it(text: str) -> None:
     assert described(made(text, X=1)) == described(made(text, X=1))
     others = {described(made(text, X=other)) for other in (1, 2, True, "1", (1,), frozenset({1}))}
     assert len(others) == 6
+
+
+def test_an_import_of_a_module_in_a_package_reaches_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    package, module = types.ModuleType("some_package"), types.ModuleType("some_package.module")
+    monkeypatch.setitem(sys.modules, "some_package", package)
+    monkeypatch.setitem(sys.modules, "some_package.module", module)
+    f = made("def f(s):\n import some_package.module\n return some_package.limit")
+    found = []
+    for limit in (1, 1, 2):
+        vars(package)["limit"] = limit
+        found.append(described(f))
+    assert found[0] == found[1] != found[2]
 
 
 def test_names_that_a_function_does_not_reach_are_not_described() -> None:

@@ -31,6 +31,8 @@ from highwater.explorer.search.states.store import Store
 from highwater.explorer.system import System
 from highwater.explorer.verdict import Budget, Outcome, SearchOptions
 from highwater.model.language.declarations import action, invariant
+from highwater.model.language.domain import Integers, SequenceOf, SetOf
+from highwater.model.language.records import domain_of, within
 from tests.outcomes import timeless
 
 SPECS = Path(__file__).parents[2] / "specs"
@@ -277,6 +279,8 @@ _COUNTERS = """
 import attrs
 from highwater.explorer.system import System
 from highwater.model.language.declarations import action, invariant
+from highwater.model.language.domain import Integers, SequenceOf, SetOf
+from highwater.model.language.records import domain_of, within
 from highwater.model.language.domain import Integers
 from highwater.model.language.records import domain_of, within
 from steps_of_counters import ahead
@@ -356,7 +360,9 @@ def test_a_module_that_may_have_changed_since_its_import_keeps_no_trees(
     before = trees(folder)
     explored(old, workers=1)
     assert trees(folder) == before
-    assert breadth_first.explore(old, options=SearchOptions(checkpoint=tmp_path / "snapshots")).distinct_states == 7
+    for resume in (False, True, True):
+        options = SearchOptions(checkpoint=tmp_path / "snapshots", resume=resume)
+        assert breadth_first.explore(old, options=options).distinct_states == 7
     said = (tmp_path / "snapshots" / "manifest.json").read_text(encoding="utf-8")
     assert f"written after process {os.getpid()} had imported it" in said
 
@@ -735,3 +741,50 @@ def test_the_least_recently_used_file_is_removed_first(tmp_path: Path) -> None:
         os.utime(tmp_path / name, (1000 - age, 1000 - age))
     kept_files.forget_files(tmp_path, 25)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "b"]
+
+
+@attrs.frozen
+class Held:
+    number: int = within(Integers(0, 5))
+
+
+@attrs.frozen
+class Holder:
+    held: Held = within(Held)
+    line: tuple[int, ...] = within(SequenceOf(Integers(0, 1), 2))
+    marks: frozenset[int] = within(SetOf(Integers(0, 1)))
+
+
+HELD = Held(5)
+LENGTHS: dict[Any, int] = {}
+LEFT: list[Any] = []
+
+
+def length_of(part: Any) -> int:
+    if part not in LENGTHS:
+        LENGTHS[part] = len(str(part))
+    return LENGTHS[part]
+
+
+def left(part: Any) -> int:
+    LEFT.append(part)
+    return 1
+
+
+@pytest.mark.parametrize(("kept", "warnings"), [(length_of, []), (left, ["not kept: `step` reaches `left`"])])
+def test_parts_of_states_in_a_cache_of_a_models_own_are_described_as_what_they_are(
+    kept: Callable[[Any], int], warnings: list[str]
+) -> None:
+    LENGTHS.clear()
+    LEFT.clear()
+
+    @action(actor="test")
+    def step(state: Holder) -> Holder | None:
+        of_all = kept(state.held) + kept(state.line) + kept(state.marks)
+        return None if state.held == HELD or not of_all else Holder(Held(state.held.number + 1), (1,), frozenset({1}))
+
+    first = Holder(Held(0), (), frozenset())
+    system = System(domain_of(Holder, None), (first,), tuple(step.instances(None)))
+    outcomes = [explored(system, workers=1) for _ in range(2)]
+    assert [each.distinct_states for each in outcomes] == [6, 6]
+    assert [each.partition(", which")[0] for each in outcomes[1].warnings] == warnings

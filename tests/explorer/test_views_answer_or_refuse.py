@@ -153,8 +153,15 @@ ANSWERED: dict[str, Callable[[State], Any]] = {
     "a pattern of a tuple": lambda s: as_tuple(s.log) and s.number == 40,
     "equal types": lambda s: type(s.point) == Point and s.number == 40,  # noqa: E721
     "equal types of two parts": lambda s: type(s.point) == type(s.pair[0]) and s.number == 40,  # noqa: E721
+    "an equal type of a tuple": lambda s: type(s.log) == tuple and s.log == (0,),  # noqa: E721
+    "a type of a set among others": lambda s: type(s.marks) in (set, frozenset) and 1 not in s.marks,
+    "a table by types of tuples": lambda s: {tuple: len, list: sum}[type(s.log)](s.log) == 1,
+    "a name of a tuple's type": lambda s: f"{type(s.log).__name__} {type(s.marks)}" == f"tuple {frozenset}",
     "a table by type": lambda s: {Point: s.number == 40}.get(type(s.point), True),
     "an instance of the type of another": lambda s: isinstance(HERE, type(s.point)) and s.number == 40,
+    "an instance of a tuple's type": lambda s: isinstance(NONE, type(s.log)) and s.log == (0,),
+    "a subclass of the type of another tuple": lambda s: issubclass(type(s.log), type(s.pair)) and s.number == 40,
+    "a subclass of a set's type": lambda s: issubclass(frozenset, type(s.marks)) and 1 not in s.marks,
     "a subclass of the type of another": lambda s: issubclass(Point, type(s.point)) and s.number == 40,
     "a name of a type": lambda s: type(s.point).__qualname__ == "Point" and s.number == 40,
     "a scalar is another": lambda s: s.point.up is s.other.up and s.number == 40,
@@ -289,6 +296,9 @@ REFUSED: dict[str, tuple[Callable[[State], Any], str]] = {
     "an exact type in a table of functions": (lambda s: TABLE["exact"](s.point) and s.number == 40, "write isinstance"),
     "an exact type in a default": (lambda s, f=of_exact_type: f(s.point) and s.number == 40, "write isinstance"),
     "an exact type in an object's method": (lambda s: JUDGE.is_point(s.point) and s.number == 40, "write isinstance"),
+    "a subclass of a tuple": (lambda s: issubclass(type(s.log), tuple) and s.log == (0,), "write isinstance"),
+    "a subclass of one of two": (lambda s: issubclass(type(s.marks), (set, frozenset)) and s.flag, "write isinstance"),
+    "all of a record by its types": (lambda s: attrs.asdict(s)["log"] == (0,), "recurse=False"),
     "the bases of a type": (lambda s: type(s.point).__mro__[0] in [Point] and s.number == 40, "name the class"),
     "a constant record": (lambda s: s.point is HERE or s.number == 40, "write =="),
     "a constant tuple": (lambda s: s.log is NONE or s.number == 40, "write =="),

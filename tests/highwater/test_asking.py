@@ -16,7 +16,8 @@ from click.testing import Result
 
 import highwater as front
 from highwater.asking import answering, asked
-from highwater.asking.answering import answer, releases_of
+from highwater.asking.answering import _pairs, answer, releases_of
+from highwater.asking.answers import Answer
 from highwater.asking.asked import Part, Says, ask_claim, claims_for, spec_of, together
 from highwater.asking.questions import Claim, catalogue, findings, question_named
 from highwater.asking.settings import Settings, can_ask, others, settings_for
@@ -256,6 +257,31 @@ def test_an_answer_names_which_of_several_harms_are_known() -> None:
     assert found.sentences[1].startswith("But not that a record that was acknowledged is lost, within 1 record,")
 
 
+@pytest.mark.parametrize(
+    ("cut", "first"),
+    [
+        ([{"crashes": 9}, {"partition_epoch_max": 1}], "more than 4 changes of leader or ISR"),
+        ([{"leader_epoch_max": 1}, {"crashes": 9}], "more than 3 new leader epochs"),
+        (
+            [{"partition_epoch_max": 1}, {"partition_epoch_max": 1}],
+            "more than 6 changes of leader or ISR, or more than 4 changes of leader or ISR",
+        ),
+        ([{"leader_epoch_max": 1}, {"leader_epoch_max": 1}], "more than 3 new leader epochs"),
+        ([{"crashes": 9}, {}], ""),
+    ],
+)
+def test_a_no_names_the_first_size_to_raise_of_each_harm(cut: list[dict[str, int]], first: str) -> None:
+    question, settings = question_named("reassignment-cancelled"), Settings(release="4.4.0")
+    outcomes = [SimpleNamespace(bounds_cut=each, cut_alone=each) for each in cut]
+    results: list[Any] = [
+        SimpleNamespace(spec=spec_of(claim, settings), outcome=outcome)
+        for claim, outcome in zip(question.claims, outcomes, strict=True)
+    ]
+    parts = [Part(*each) for each in zip(question.claims, itertools.repeat(Says.NO), results, strict=False)]
+    found = [each for each in Answer(question, settings, tuple(parts)).sentences if each.startswith("Beyond them")]
+    assert found == ([f"Beyond them nothing is known; first allow {first}."] if first else [])
+
+
 def test_other_settings_are_those_that_an_operator_has() -> None:
     settings = Settings(release="4.1.1", min_isr=1, replication_factor=2, acks="1", unclean=True)
     assert [words.partition(" (")[0] for words, _ in others(settings)] == [
@@ -466,13 +492,34 @@ def test_other_releases_are_asked_first_about_the_harm_found_here(monkeypatch: p
     assert found.says is Says.YES and {*elsewhere} == {last}, "it decides, so that the rest is not asked"
 
 
-def test_searches_of_other_settings_do_not_use_up_the_budget_of_releases(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_searches_of_one_setting_do_not_use_up_the_budget_of_others_nor_of_releases(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     question = question_named("reassignment-source-dies")
-    searched = answers_that(lambda claim, settings: Says.YES, answering.MOST_STATES_MORE // 2, monkeypatch)
-    found = answering.answer(question, Settings(release="4.4.0"))
+    settings = Settings(release="4.4.0", min_isr=1)
+    searched = answers_that(lambda claim, settings: Says.YES, answering.MOST_STATES_MORE, monkeypatch)
+    found = answering.answer(question, settings)
+    assert found.not_prevented_by == tuple(words for words, _ in others(settings)) and len(found.not_prevented_by) > 2
     here = [release for release, _ in searched if release == "4.4.0"]
-    assert len(here) == len(question.claims) + 2, "two of the other settings"
-    assert len(searched) - len(here) == 2 and found.compared is not None and found.compared[0] != "4.4.0"
+    assert len(here) == len(question.claims) + len(found.not_prevented_by) + 1, "and one pair"
+    assert len(searched) - len(here) == 1 and found.compared is not None and found.compared[0] != "4.4.0"
+
+
+def test_an_answer_names_what_was_not_searched_far_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    unknown = "min.insync.replicas=2"
+    known = "min.insync.replicas=3 (which refuses producers while any replica is away)"
+    answers_that(lambda _, settings: Says.NOT_KNOWN if settings.min_isr == 2 else Says.YES, 0, monkeypatch)
+    found = answering.answer(question_named("broker-killed"), Settings(release="4.4.0", min_isr=1))
+    elr = "eligible leader replicas off"
+    assert (found.prevented_by, found.not_prevented_by) == ((), (known, elr))
+    assert found.not_known_of == (unknown, f"{unknown} together with {elr}")
+    assert f"nor by {elr}. Not known whether by {unknown}, or by {unknown} together with {elr}. " in str(found)
+
+
+def test_two_values_of_one_setting_are_no_pair() -> None:
+    settings = Settings(release="3.6", min_isr=1, acks="1")
+    words = [[each.partition(" (")[0] for each in words.split(" together with ")] for words, *_ in _pairs(settings)]
+    assert words == [["acks=all", "min.insync.replicas=2"], ["acks=all", "min.insync.replicas=3"]]
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
-from highwater.asking import metadata
 from highwater.asking.asked import Says
 from highwater.asking.facts import Facts
 from highwater.asking.metadata import take
@@ -17,6 +16,7 @@ from highwater.asking.questions import question_named
 from highwater.asking.reading import TopicClass, read
 from highwater.asking.tables import rows_of
 from highwater.claims.tables import Wrong
+from highwater.conformance import disk_reader
 from tests.conformance.conftest import NEWEST, harness_of
 
 Run = Callable[..., Result]
@@ -107,7 +107,7 @@ def test_log_directories_and_a_snapshot_of_the_metadata_are_read(
 ) -> None:
     with harness_of(NEWEST):
         pass
-    monkeypatch.setattr(metadata, "reader_release", lambda: NEWEST)
+    monkeypatch.setattr(disk_reader, "reader_release", lambda: NEWEST)
     for path in (RECORDED / "snapshot", next(RECORDED.glob("snapshot/controller/data/*/*.checkpoint"))):
         found = read(path)
         (alike,) = found.classes

@@ -20,6 +20,7 @@ from highwater.claims.checking import check_spec
 from highwater.claims.positions import line_of_key
 from highwater.claims.spec import load_spec
 from highwater.reports import github, junit, sarif
+from highwater.reports.terminal import goes_on
 
 SCHEMAS = Path(__file__).parents[1] / "schemas"
 SPECS = Path(__file__).parents[2] / "specs"
@@ -182,6 +183,19 @@ def test_a_trace_in_sarif_names_the_function_of_each_step() -> None:
     assert "elect_leader" in "".join(source[place["region"]["startLine"] - 1 : place["region"]["startLine"] + 2])
 
 
+def test_a_lasso_in_sarif_says_how_it_goes_on() -> None:
+    spec = load_spec(SPECS / "partition" / "liveness" / "a_committed_shrink_leaves_the_high_watermark_where_it_is.toml")
+    result = check_spec(attrs.evolve(spec, file=attrs.evolve(spec.file, expect=type(spec.file.expect)())))
+    found = result.violation
+    assert found is not None
+    assert found.back_to is not None
+    log = json.loads(json.dumps(sarif.sarif([result])))
+    jsonschema.Draft4Validator(SARIF).validate(log)
+    steps = log["runs"][0]["results"][0]["codeFlows"][0]["threadFlows"][0]["locations"]
+    assert len(steps) == found.trace_length + 2
+    assert steps[-1]["location"]["message"]["text"] == f"↺: {goes_on(found.trace_length, found.back_to)}"
+
+
 def test_files_inside_the_checkout_are_named_relative_to_it(
     monkeypatch: pytest.MonkeyPatch, unmet: list[ClaimResult]
 ) -> None:
@@ -244,6 +258,25 @@ def test_one_run_writes_all_reports(
     assert json.loads(files["json"].read_text())["summary"]["unmet"] == 1
     assert len(json.loads(files["sarif"].read_text())["runs"][0]["results"]) == 1
     assert ElementTree.parse(files["junit"]).getroot().find("testsuite") is not None
+
+
+def test_a_claim_asked_twice_is_two_in_every_report(highwater: Run, write_spec: Write, tmp_path: Path) -> None:
+    spec = write_spec(
+        "asked.toml", model="partition", preset="repaired", protocol={}, check=["exposed_records_survive"]
+    )
+    written = ["--junit", tmp_path / "junit.xml", "--sarif", tmp_path / "sarif.json", "--github"]
+    asked = ["--preset", "kafka-3.9.1", "--preset", "kafka-4.1", "--max-states", "2"]
+    ran = highwater("check", spec, *asked, *written)
+    cases = [each.get("name") for each in ElementTree.parse(tmp_path / "junit.xml").iter("testcase")]
+    assert cases == ["asked, preset kafka-3.9.1", "asked, preset kafka-4.1"]
+    (run,) = json.loads((tmp_path / "sarif.json").read_text(encoding="utf-8"))["runs"]
+    assert len({each["partialFingerprints"]["claim/v1"] for each in run["results"]}) == 2
+    assert len(set(re.findall("::warning .*title=([^:]*)::", ran.output))) == 2
+
+
+def test_a_step_summary_shows_text_that_looks_like_html_as_it_is(unmet: list[ClaimResult]) -> None:
+    results = [attrs.evolve(each, spec=attrs.evolve(each.spec, name="&lt;b&gt;")) for each in unmet]
+    assert "&lt;" not in github.summary(results).replace("\\&", "")
 
 
 def test_outside_of_github_the_missing_summary_is_reported(

@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable, Iterator
+from enum import Enum
 from pathlib import Path
 from typing import Any
 
+import attrs
 import pytest
 from click.testing import Result
 
-from highwater.claims import own
+from highwater import Definition, Integers, Model, NoToggles, action, bound, claim, evolve, within
+from highwater.claims import log_search, own
 from highwater.claims.log_search import Finding, follow_log
 from highwater.claims.observed import Observer, value_of
 from highwater.claims.possible import Tracker
@@ -19,6 +22,8 @@ from highwater.claims.spec import Spec, load_spec
 from highwater.claims.tables import Wrong
 from highwater.cli.init import write_scaffold
 from highwater.explorer.system import System, successor
+from highwater.model.language.domain import Maybe, OneOf, SetOf
+from highwater.reports import following
 from highwater.reports.results import as_data
 
 Run = Callable[..., Result]
@@ -87,16 +92,16 @@ def explained_by_trying(system: System, lines: list[dict[str, Any]], hidden: tup
 
     def behaviours(state: Any, at: int, left: int) -> Iterator[int]:
         yield at
-        for action in system.actions:
-            after = successor(action, state, system.domain)
+        for taken in system.actions:
+            after = successor(taken, state, system.domain)
             if not isinstance(after, system.domain.cls):
                 continue
-            if action.of.name in hidden and left:
+            if taken.of.name in hidden and left:
                 yield from behaviours(after, at, left - 1)
-            if at < len(lines) and action.of.name == lines[at].get("action", action.of.name):
+            if at < len(lines) and taken.of.name == lines[at].get("action", taken.of.name):
                 given = lines[at].get("arguments", {})
                 seen = observer.read(lines[at]["state"])
-                if all(action.shown[name] == value for name, value in given.items()) and all(
+                if all(taken.shown[name] == value for name, value in given.items()) and all(
                     e.fits(after) for e in seen
                 ):
                     yield from behaviours(after, at + 1, 3)
@@ -166,6 +171,21 @@ def test_the_first_line_that_nothing_explains_is_shown_with_what_the_model_allow
         assert highwater("trace", locks / file, "--replay").exit_code == 0
 
 
+def test_of_what_the_model_allows_the_nearest_is_kept(
+    highwater: Run, fenced: Spec, locks: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = log_of(locks, STORY)
+    whole = follow_log(fenced, log, ("expire",)).refused
+    for module in (log_search, following):
+        monkeypatch.setattr(module, "MOST_ALLOWED", 1)
+    found = follow_log(fenced, log, ("expire",)).refused
+    assert whole is not None and found is not None and found.allowed == whole.allowed[:1]
+    assert len(whole.allowed) > 3 and str(found.allowed[0].action) == "write(client c1)"
+    monkeypatch.setattr(following, "MOST_SHOWN", 0)
+    spec = locks / "specs" / "fencing_keeps_late_writers_out.toml"
+    assert "and at least 1 more" in highwater("follow", spec, log, "--unlogged", "expire").stdout
+
+
 def test_without_the_rule_the_same_log_is_explained_and_what_it_breaks_is_named(highwater: Run, locks: Path) -> None:
     spec = locks / "specs" / "without_fencing_a_late_writer_gets_through.toml"
     result = highwater("follow", spec, log_of(locks, STORY), "--unlogged", "expire")
@@ -204,7 +224,43 @@ def test_a_bound_that_cuts_what_may_explain_a_line_refutes_nothing(highwater: Ru
     late = [*again * 3, again[0], {}, {}, {"action": "acquire"}]
     result = highwater("follow", spec, log_of(locks, late))
     assert result.exit_code == 3
-    assert "cuts a step that may explain line 9" in result.stdout
+    assert "token_max cuts a step that fits it; raise it in the spec" in result.stdout
+
+
+@attrs.frozen
+class Bounds:
+    left: int = bound(0, 9, "steps to the left", 0)
+    right: int = bound(0, 9, "steps to the right", 1)
+
+
+@attrs.frozen
+class Steps:
+    left: int = within(lambda bounds: Integers(0, bounds.left))
+    right: int = within(lambda bounds: Integers(0, bounds.right))
+
+
+@action(actor="walker")
+def go_left(steps: Steps) -> Steps | None:
+    return evolve(steps, left=steps.left + 1)
+
+
+@action(actor="walker")
+def go_right(steps: Steps) -> Steps | None:
+    return evolve(steps, right=steps.right + 1)
+
+
+def test_the_bound_that_cuts_the_unexplained_line_is_named_before_those_of_other_lines(tmp_path: Path) -> None:
+    actions = (go_left, go_right)
+    model = Model("steps", "", NoToggles, lambda protocol: Definition(Bounds, Steps, lambda _: [Steps(0, 0)], actions))
+    spec = claim(name="steps", model=model, bounds={}, check=["no_deadlock"])
+    log = log_of(tmp_path, [{}, {"action": "go_right"}])
+    found = follow_log(spec, log)
+    assert (found.finding, found.cut) == (Finding.UNKNOWN, {"left": 1, "right": 2})
+    assert following.in_words(found) == (
+        "not known: line 2 is not explained, but right cuts a step that fits it, and left cuts a step that may explain "
+        "line 1; raise them in the spec"
+    )
+    assert follow_log(spec.within(right=2), log).finding is Finding.EXPLAINED
 
 
 def test_a_log_that_leaves_too_much_open_is_given_up(highwater: Run, locks: Path) -> None:
@@ -268,6 +324,15 @@ def test_logs_and_options_that_cannot_be_are_refused(highwater: Run, locks: Path
         assert result.exit_code == 2, result.output
         assert problem in result.stderr, result.stderr
         assert result.stderr.count("\n") == 1
+
+
+def test_a_member_of_an_enum_is_read_by_its_value_also_where_that_is_a_number() -> None:
+    level = Enum("level", {"OFF": 0, "LOW": 1, "WORD": "word"})
+    domain = SetOf(Maybe(OneOf(level)))
+    assert value_of(domain, [0, 1, "word", None]) == frozenset((*level, None))
+    for wrong in (False, 1.0, 2, "1"):
+        with pytest.raises(Wrong):
+            value_of(domain, [wrong])
 
 
 @pytest.mark.parametrize("folder", ["partition/promises", "kraft", "controller"])

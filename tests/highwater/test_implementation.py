@@ -24,6 +24,7 @@ from highwater import (
     Maybe,
     Model,
     NoToggles,
+    OneOf,
     action,
     bound,
     evolve,
@@ -378,6 +379,70 @@ def test_a_path_that_is_left_out_is_noticed(monkeypatch: pytest.MonkeyPatch) -> 
     depths = nearest(plan.paths)
     assert len(depths) == len(plan.goals) + 1
     assert len(set(depths.values())) > 1
+
+
+@attrs.frozen
+class Lease:
+    expired: bool = within(bool)
+    last: str = within(OneOf(("nothing", "in time", "late")))
+
+
+@action(actor="timer")
+def expire(lease: Lease) -> Lease | None:
+    return None if lease.expired else evolve(lease, expired=True)
+
+
+@action(actor="client")
+def write(lease: Lease) -> Lease | None:
+    if lease.last != "nothing":
+        return None
+    return evolve(lease, last="late") if lease.expired else evolve(lease, last="in time")
+
+
+def fresh(bounds: Any) -> list[Lease]:
+    return [Lease(False, "nothing")]
+
+
+LEASE = Model("lease", "", NoToggles, lambda protocol: Definition(Bounds, Lease, fresh, (expire, write)))
+
+
+class Writer:
+    """A lease that runs out unseen."""
+
+    by_itself = ("expire",)
+    last = "nothing"
+
+    def write(self) -> None:
+        self.last = "in time"
+
+    def observe(self) -> dict[str, Any]:
+        return {"last": self.last}
+
+
+class Late(Writer):
+    """One that has run out."""
+
+    def observe(self) -> dict[str, Any]:
+        return {"last": self.last, "expired": True}
+
+
+class Careful(Late):
+    def write(self) -> None:
+        self.last = "late"
+
+
+def test_a_path_behind_what_happens_by_itself_is_known_and_is_run_where_that_has_happened() -> None:
+    spec = highwater.claim(name="lease", model=LEASE, bounds={"clients": 1, "turns": 1}, check=["no_deadlock"])
+    late = "write after expire"
+    unseen = "skipped: expire happens by itself, which the implementation does not show"
+    assert ran(spec, Writer) == {"write": "", late: unseen}
+    machine = walked(spec, Writer)
+    assert machine.paths.missed == [f"{late} (expire happens by itself)"]
+    assert "1 of 2 paths of lease run" in machine.paths.lines()[0]
+    otherwise = "skipped: the implementation chose otherwise in step 0, as the model allows"
+    assert ran(spec, Careful) == {"write": otherwise, late: ""}
+    assert walked(spec, Careful).paths.missed == ["write"]
+    assert "the implementation is not where the model may be" in ran(spec, Late)[late]
 
 
 def test_walks_take_paths_that_were_not_run_yet_sooner_than_chance_does(

@@ -21,7 +21,7 @@ from highwater.model.catalogue import MODELS
 from highwater.model.kraft import serving, topics
 from highwater.model.partition import leadership
 
-FOUND = Further(("a", "b"), (), ("3.3.0", Says.YES), None, ("3.3.0", "4.4"))
+FOUND = Further(("a", "b"), (), ("c",), ("3.3.0", Says.YES), None, ("3.3.0", "4.4"))
 QUESTION = question_named("shutdown-gives-up")
 SETTINGS = settings_for(QUESTION, release="3.9.2", replication_factor=2)
 

@@ -86,6 +86,43 @@ def fates(**keys: object) -> list[Mutation]:
     return list(mutate(spec, workers=1)[1])
 
 
+@attrs.frozen
+class Lagging:
+    """`lags`: what is read is what the step before has written."""
+
+    lags: bool = False
+
+
+@attrs.frozen
+class Written:
+    value: int = within(Integers(0, 3))
+    read: int = within(Integers(0, 3))
+
+
+@action(actor="writer")
+def write(state: Written, protocol: Lagging) -> Written | None:
+    if state.value == 3:
+        return None
+    return evolve(state, value=state.value + 1, read=state.value if protocol.lags else state.value + 1)
+
+
+@invariant()
+def what_is_read_was_written(state: Written) -> bool:
+    return state.read <= state.value
+
+
+def lagging(protocol: Lagging) -> Definition:
+    return Definition(
+        NoBounds, Written, lambda bounds: [Written(0, 0)], (write,), properties=(what_is_read_was_written,)
+    )
+
+
+def test_as_many_other_states_are_an_effect() -> None:
+    (found,) = fates(model=Model("lag", "Reads.", Lagging, lagging), check=["what_is_read_was_written"])
+    assert found.fate is Fate.UNDEFENDED
+    assert found.why.startswith("as many states and steps, but not the same ones")
+
+
 def test_each_other_value_of_each_toggle_is_a_mutation_with_its_fate() -> None:
     found = {each.key: (each.fate, each.ok) for each in fates()}
     assert found == {

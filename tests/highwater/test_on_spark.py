@@ -383,5 +383,19 @@ def test_the_states_of_a_small_spec_can_be_asked_without_a_checkpoint(
     assert int(result.stdout.split()[-1]) >= 1
 
 
+@pytest.mark.slow
+def test_the_states_of_a_claim_by_order_are_those_of_the_local_table(
+    highwater: Callable[..., Result], write_spec: Callable[..., Path], spark: Any
+) -> None:
+    bounds = {"brokers": 2, "replication_factor": 2, "leader_epoch_max": 2, "partition_epoch_max": 3, "elections": 1}
+    keys = {"model": "kraft", "preset": "kafka-4.3", "protocol": {}, "bounds": bounds, "by_order": ["leader_epochs"]}
+    spec = write_spec(**keys, check=["leaders_are_in_the_isr"])
+    query = "SELECT sum(orbit), sum(partitions[0].leader_epoch) FROM states"
+    result = highwater("states", spec, "--sql", query)
+    here = table_of(load_spec(spec), 10_000, symmetry=True).to_pylist()
+    epochs = sum(row["partitions"][0]["leader_epoch"] for row in here)
+    assert result.stdout.split()[-2:] == [f"{sum(row['orbit'] for row in here):,}", f"{epochs:,}"]
+
+
 def test_the_help_of_states_shows_a_query(highwater: Callable[..., Result]) -> None:
     assert "SELECT depth, sum(orbit) FROM states" in highwater("states", "--help").output

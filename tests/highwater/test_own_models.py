@@ -16,7 +16,9 @@ from click.testing import Result
 
 from highwater import SpecError, Status, Verdict, api
 from highwater.claims import own
+from highwater.claims.on_spark import recipe
 from highwater.claims.positions import line_of_key
+from highwater.claims.spec import load_spec
 from highwater.cli.init import SCAFFOLD, scaffold_files, write_scaffold
 from highwater.explorer.search.levels import breadth_first
 from highwater.model.language.declarations import Witness, invariant
@@ -127,6 +129,23 @@ def test_a_model_beside_one_spec_does_not_serve_another(highwater: Run, lock: Pa
     result = highwater("check", spec, other)
     theirs, ours = lock / "lock_service.py", other.parent / "lock_service.py"
     assert f"Python imports lock_service from {theirs}, which hides {ours}; rename the latter" in result.stderr
+
+
+def test_a_model_beside_a_spec_is_not_replaced_by_one_of_a_folder(
+    highwater: Run, lock: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither where the folder is named, nor where executors have found a model that lies beside another spec."""
+    theirs, ours = lock / "claim.toml", tmp_path / "elsewhere" / "claim.toml"
+    ours.parent.mkdir()
+    (lock / "specs" / "fencing_keeps_late_writers_out.toml").rename(theirs)
+    for each in (theirs, lock / "lock_service.py"):
+        (ours.parent / each.name).write_bytes(each.read_bytes())
+    message = f"Python imports lock_service from {lock / 'lock_service.py'}, which hides"
+    assert message in highwater("check", ours, "--model-path", lock).stderr
+    monkeypatch.setattr(own, "_FOLDERS", {})
+    recipe(load_spec(theirs))()
+    with pytest.raises(SpecError, match=re.escape(message)):
+        load_spec(ours)
 
 
 EXECUTE = [

@@ -7,6 +7,7 @@ import functools
 import json
 import random
 from collections.abc import Callable, Iterator
+from enum import Enum
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -22,12 +23,14 @@ from highwater.files import ReportError
 from highwater.model.catalogue import MODELS
 from highwater.model.language.declarations import Invariant, Witness, invariant
 from highwater.model.language.definition import Definition
+from highwater.model.language.domain import ArrayOf, Integers, Maybe, OneOf, SequenceOf, SetOf
+from highwater.model.language.records import domain_of, within
 from highwater.model.reference.async_isr import Agreement, AlterIsr
 from highwater.model.reference.state import Cluster
 from highwater.reports import github
 from highwater.reports.junit import write_junit
 from highwater.reports.replaying import read_report, replay
-from highwater.reports.results import FORMAT, VERSION, as_data, report, write_json
+from highwater.reports.results import FORMAT, VERSION, as_data, from_data, report, write_json
 from highwater.viewer.index import write_pages
 from highwater.viewer.wording import title_of
 
@@ -232,6 +235,39 @@ def test_two_runs_give_the_same_trace(entry: Entry) -> None:
 
 def test_sets_of_numbers_are_sorted_as_numbers() -> None:
     assert as_data(frozenset({10, 9, 2, 33})) == [2, 9, 10, 33]
+
+
+def test_sets_of_an_enum_whose_values_are_of_several_kinds_can_be_written() -> None:
+    mixed = Enum("mixed", {"WORD": "a", "NUMBER": 1, "PAIR": (2, "b"), "ABSENT": None})
+    assert as_data(frozenset(mixed)) == as_data(frozenset(reversed(mixed)))
+    assert sorted(map(str, as_data(frozenset(mixed)))) == sorted(str(as_data(each)) for each in mixed)
+
+
+class Mood(Enum):
+    WELL = "well"
+    SICK = 2
+
+
+@attrs.frozen
+class Loose:
+    """Types that say less than the domains beside them, or something else."""
+
+    mood: str = within(Mood)
+    pair: tuple[int] = within(SequenceOf(Integers(-1, 0), 2))
+    grid: tuple = within(ArrayOf(ArrayOf(Integers(0, 1), 1), 2))  # type: ignore[type-arg]
+    moods: frozenset = within(SetOf(SetOf(Maybe(Mood))))  # type: ignore[type-arg]
+    other: Any = within(Maybe(OneOf((True, 5, "five"))))
+
+
+def test_a_state_is_written_and_read_by_its_domain_whatever_its_class_says_of_types() -> None:
+    domain, chance = domain_of(Loose, None), random.Random(1)
+    for state in chance.sample(list(domain.values()), 300):
+        written = json.loads(json.dumps(as_data(state)))
+        assert from_data(domain, written) == state
+        assert (len(written["pair"]), len(written["moods"])) == (len(state.pair), len(state.moods))
+    for part, wrong in (("pair", [0.0]), ("mood", "WELL"), ("other", 1), ("grid", [[0], 1]), ("moods", None)):
+        with pytest.raises(ValueError, match=rf"^state\.{part}"):
+            from_data(domain, {**written, part: wrong})
 
 
 def test_sets_of_records_are_sorted_by_their_fields_as_numbers() -> None:

@@ -65,6 +65,11 @@ def test_a_violating_walk_is_shrunk_shown_written_and_replays(
     [
         ({}, 0, "no violation met; random walks may have missed one"),
         ({"check": ["leader_in_isr"]}, 1, "FAILED  claim"),
+        (
+            {"check": ["no_deadlock"], "max_depth": 2, "expect": {"verdict": "holds-to-depth"}},
+            0,
+            "300 at depth 2;",  # what is deeper says nothing against the claim
+        ),
         ({"expect": {"verdict": "violated"}}, 3, "undecided  claim"),
         ({"check": [HOPE]}, 3, "not judged: can_write; it needs the graph of all states: use check"),
         ({"check": ["weak_isr", HOPE]}, 0, "not judged: can_write"),

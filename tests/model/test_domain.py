@@ -11,6 +11,9 @@ from typing import Any
 import attrs
 import pytest
 
+from highwater.explorer.analysis.causes import part_names
+from highwater.explorer.compiler.layout import Layout
+from highwater.explorer.trace import changes
 from highwater.model.language.declarations import Action, Invariant, Witness, action, invariant
 from highwater.model.language.domain import (
     BOOLEAN,
@@ -472,3 +475,40 @@ def test_a_limit_survives_copies_with_its_key(again: Any) -> None:
 def test_two_values_that_are_equal_are_refused() -> None:
     with pytest.raises(TypeError, match="OneOf: of 1, True two are equal, as True and 1 are"):
         OneOf((1, True))
+
+
+@attrs.frozen
+class Shared:
+    """Two arrays of records by the same names, one in a record, and one of arrays."""
+
+    replicas: tuple[Point, ...] = within(lambda bounds: ArrayOf(records(Point)(bounds), 2, label="b"))
+    registrations: tuple[Point, ...] = within(lambda bounds: ArrayOf(records(Point)(bounds), 2, label="b"))
+    grid: tuple[tuple[Point, ...], ...] = within(
+        lambda bounds: ArrayOf(ArrayOf(records(Point)(bounds), 2, label="r"), 2, label="b")
+    )
+
+
+def test_two_parts_of_a_state_never_have_the_same_name() -> None:
+    domain = domain_of(Shared, Bounds(1, 1))
+    points = [(Point(number, up=bool(number)),) * 2 for number in (0, 1)]
+    before, after = (Shared(each, each, (each, each)) for each in points)
+    names = [change.path for change in changes(domain, before, after)]
+    assert len(set(names)) == len(names) == 16
+    assert {"b1.x", "registrations[b1].x", "grid[b1][r0].up"} <= set(names)
+    assert set(part_names(Layout(domain)).values()) == set(names)
+
+
+@pytest.mark.parametrize(
+    "domain",
+    [
+        Integers(Limit(2, "least"), Limit(4, "most")),
+        OneOf((2, Limit(4, "most"))),
+        Maybe(Integers(Limit(2, "least"), 4)),
+    ],
+)
+def test_a_value_that_a_bound_is_one_of_is_a_plain_number(domain: Any) -> None:
+    """Only the greatest one says which bound cuts a step to what is beyond."""
+    assert domain.exceeded(2) == domain.exceeded(4) == frozenset()
+    for index in range(domain.size):
+        assert type(domain.decode(index)) in (int, type(None))
+        assert domain.exceeded(domain.decode(index)) == frozenset()

@@ -16,6 +16,7 @@ import pytest
 import toys
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from highwater.explorer.analysis.plain_values import plain
 from highwater.explorer.blame import ModelError
@@ -24,8 +25,9 @@ from highwater.explorer.system import successor
 from highwater.explorer.verdict import SearchOptions
 from highwater.model.language.domain import BOOLEAN, ArrayOf, Integers, Maybe, OneOf, SequenceOf, SetOf
 from highwater.model.language.records import domain_of, within
+from highwater.spaces import column_schema
 from highwater.spark.driver.explore import explore
-from highwater.spark.driver.states import decoded, quoted, states
+from highwater.spark.driver.states import columns, quoted, states
 from highwater.spark.levels import Levels
 from tests.multiset import BagOf
 
@@ -51,7 +53,11 @@ class Everything:
     only_one: int = within(Integers(7, 7))
     is_true: bool = within(BOOLEAN)
     colour: Colour = within(OneOf(tuple(Colour)))
-    word: str = within(OneOf(("it's", "back\\slash", "")))
+    word: str = within(OneOf(("it's", "back\\slash", "", "${spark.app.name}")))
+    date: int = within(Integers(2**40, 2**40 + 9))
+    end: int = within(OneOf((-(2**31), 2**50)))
+    nobody: tuple = within(ArrayOf(Integers(0, 1), 0))
+    nothing: frozenset = within(SetOf(SequenceOf(OneOf(("x",)), 0)))
     power: int = within(OneOf((1, 2, 4)))
     perhaps: Colour | None = within(Maybe(OneOf(tuple(Colour))))
     members: frozenset = within(SetOf(Integers(1, 4)))
@@ -97,10 +103,11 @@ def test_every_kind_of_domain_is_decoded_as_it_was_packed(spark: Any, tmp_path: 
     packed = np.array([layout.pack(state) for state in some], np.uint64).view(np.int64)
     table = pa.table({f"w{word}": packed[:, word] for word in range(layout.words)} | {"at": np.arange(len(some))})
     pq.write_table(table, tmp_path / "some.parquet")
-    columns = [f"{decoded(slot)} AS {quoted(name)}" for name, slot in layout.root.slots.items()]
-    found = spark.read.parquet(str(tmp_path / "some.parquet")).orderBy("at").selectExpr(*columns).collect()
-    for row, state in zip(found, some, strict=True):
+    found = spark.read.parquet(str(tmp_path / "some.parquet")).orderBy("at").selectExpr(*columns(layout))
+    for row, state in zip(found.collect(), some, strict=True):
         assert row.asDict(recursive=True) == plain(DOMAIN, state)
+    here = pa.Table.from_pylist([plain(DOMAIN, state) for state in some], column_schema(DOMAIN))
+    assert found.schema.simpleString() == from_arrow_schema(here.schema).simpleString()
 
 
 @pytest.fixture(scope="module")

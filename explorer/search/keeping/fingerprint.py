@@ -131,7 +131,7 @@ def code_of(system: System, instances: Iterable[Instance]) -> Fingerprint:
         sources = sources_of(modules)
     except SourceError as error:
         raise ModelError(str(error)) from None
-    return {"modules": sources.modules, "distributions": sources.distributions}
+    return {"modules": dict(sources.modules), "distributions": dict(sources.distributions)}  # those are kept
 
 
 def differences(there: Fingerprint, here: Fingerprint, *, states_only: bool = False) -> list[str]:

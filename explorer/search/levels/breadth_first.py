@@ -25,7 +25,7 @@ from highwater.explorer.search.engine.stand_ins import StandIns
 from highwater.explorer.search.keeping.checkpoint import Snapshot
 from highwater.explorer.search.keeping.kept_trees import ACTIONS, KeptTrees
 from highwater.explorer.search.keeping.snapshots import Snapshots
-from highwater.explorer.search.levels.coverage import functions_run, holds_for_nothing, unreached
+from highwater.explorer.search.levels.coverage import functions_run, holds_for_nothing, look, unreached
 from highwater.explorer.search.levels.expansion import Expansion
 from highwater.explorer.search.levels.progress import Pace
 from highwater.explorer.search.states.counts import by_bound, by_bound_alone
@@ -39,7 +39,6 @@ from highwater.explorer.verdict import (
     Found,
     Outcome,
     SearchOptions,
-    Unreached,
     Verdict,
     Violation,
 )
@@ -317,10 +316,9 @@ class _Search:
                     return f"depth {self.budget.max_depth}"
                 self.expansion.run(self._snapshot_inside, resumed.inside if resumed else None)
                 resumed = None
-                self._look_for_broken_steps()
-                self._look_for_deadlocks()
+                self._look_behind()
         except Stopped as stopped:
-            self._look_for_broken_steps()
+            self._look_behind()
             self._end_level()
             return str(stopped)
         return ""
@@ -342,16 +340,11 @@ class _Search:
         for level in range(len(self.level_sizes), self.store.depth + 1):
             self.level_sizes.append(self.engine.states_in(*self.store.level(level)))
 
-    def _look_for_broken_steps(self) -> None:
-        """Look for violated step properties in the level that was expanded last."""
-        self.violations += broken_steps_in(
-            self.engine, self.store.depth, {violation.property for violation in self.violations}
-        )
-
-    def _look_for_deadlocks(self) -> None:
-        """Look for a state at rest in the level that was expanded last."""
-        known = any(violation.property == DEADLOCK for violation in self.violations)
-        if self.check_deadlock and not known and self.engine.total(arrays.AT_REST):
+    def _look_behind(self) -> None:
+        """Look for violated step properties and a state at rest in the level that was expanded last, be it in part."""
+        known = {violation.property for violation in self.violations}
+        self.violations += broken_steps_in(self.engine, self.store.depth, known)
+        if self.check_deadlock and DEADLOCK not in known and self.engine.total(arrays.AT_REST):
             self.violations.append(deadlock_in(self.engine, self.store.depth))
 
     # Snapshots
@@ -378,8 +371,10 @@ class _Search:
     def _outcome(self, reason: str) -> Outcome:
         engine = self.engine
         verdict = Verdict.after(reason, violated=bool(self.violations))
-        looks = verdict is Verdict.HOLDS and self.saw_everything
-        covers = self.options.coverage and (self.saw_everything or bool(self.violations))
+        saw_all = verdict is Verdict.HOLDS and self.saw_everything
+        covers = self.options.coverage and self.saw_everything
+        programs = [each for each in engine.programs if covers or (saw_all and each is not engine.actions)]
+        looks = [look(program) for program in programs]
         enabled: Counter[str] = Counter()
         cut_steps, ranks = (self.snapshots or engine).cut_steps(), engine.system.ranks
         for number, instance in enumerate(engine.system.actions):
@@ -405,14 +400,9 @@ class _Search:
             by_order=tuple(ranks.groups) if ranks else (),
             any_number_of=ranks.unlimited(by_bound(cut_steps)) if ranks and not reason else (),
             vacuous=holds_for_nothing(engine) if self.judges_graph and verdict is Verdict.HOLDS else {},
-            unreached=self._unreached() if looks else (),
-            functions=functions_run(engine.programs) if covers else (),
+            unreached=unreached(looks) if saw_all else (),
+            functions=functions_run(looks) if covers else (),
             warnings=tuple(filter(None, [self.snapshots.warning if self.snapshots else "", self.cut_short])),
             audit=self.audit,
-            settings_read=None if self.resumed else engine.settings_read,
+            settings_read=engine.settings_read if self.saw_everything else None,
         )
-
-    def _unreached(self) -> tuple[Unreached, ...]:
-        engine = self.engine
-        programs = (each for each in engine.programs if self.options.coverage or each is not engine.actions)
-        return tuple(missed for program in programs for missed in unreached(program))

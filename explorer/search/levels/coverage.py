@@ -3,8 +3,9 @@ that never do.
 
 Every path that a reached state takes through a function was run in Python once, and the program keeps the state it was
 learned on. These states are run again here, one line at a time, on the plain functions. So what never ran here does not
-run on any reached state; nothing is sampled. In a property, what only refuses is not missed: it returns False, a
-`Witness`, or what a function returns that is declared to return one. Nor is what only exempts: it returns True.
+run on any reached state; nothing is sampled. In a property two ends of a block are not missed: one that only exempts,
+so that it returns True; and one that refuses unless it exempts. To refuse is to return False, a `Witness`, or what a
+function returns that is declared to return one.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import ast
 import functools
 import gc
+import itertools
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -23,52 +25,73 @@ import attrs
 
 from highwater.explorer.blame import is_machinery
 from highwater.explorer.code_objects import once_for_code
-from highwater.explorer.compiler.layout import Layout
 from highwater.explorer.compiler.programs import Program
 from highwater.explorer.search.engine.compiled import Compiled
 from highwater.explorer.verdict import NO_GOAL, NO_PREMISE, Called, Unreached
 from highwater.model.language.declarations import Action, Instance, Witness
 
-RUNS_BETWEEN_LOOKS = 64
-
-Run = tuple[Instance, Any]
-"""An instance, and the packed state to run it on."""
+Functions = dict[int, "Seen"]
+"""By the identity of their code, as code of two files may be equal."""
 
 
 @attrs.define
 class Seen:
-    """What was seen of one function of the model: during which action or property first, its module's names, and the
-    lines that ran.
+    """What was seen of one function of the model: its code, during which action or property first, its module's names,
+    and how many paths ran each line.
     """
 
+    code: CodeType
     of: Any
     names: Mapping[str, Any]
-    ran: set[int]
+    ran: Counter[int] = attrs.field(factory=Counter)
 
 
-def unreached(program: Program) -> list[Unreached]:
-    """What never ran of a program's functions and of the model's functions that they call.
+@attrs.frozen
+class Looked:
+    """What was seen of a program's functions, and of the model's functions that they call.
+
+    Attributes:
+        apart: for all actions together and for each property, also what was not called.
+        called: what was called in any of them.
+    """
+
+    apart: Mapping[Any, Functions]
+    called: Functions
+
+
+def look(program: Program) -> Looked:
+    """Run a program's instances on the plain states of all its paths, and note which lines of the model's functions
+    run.
+    """
+    ofs = dict.fromkeys(instance.of for instance in program.instances)
+    apart: dict[Any, Functions] = {_together(of): {} for of in ofs}
+    for of in ofs:
+        code = of.function.__code__
+        if not _is_machinery(code.co_filename):  # as that of a refinement is
+            apart[_together(of)][id(code)] = Seen(code, of, of.function.__globals__)
+    called: Functions = {}
+    unpacked = functools.cache(program.layout.unpack)  # many paths were learned on one state
+    for number, words in program.examples:
+        instance = program.instances[number]
+        for code, names, lines in _lines_run(instance, unpacked(tuple(map(int, words)))):
+            for functions in (apart[_together(instance.of)], called):
+                functions.setdefault(id(code), Seen(code, instance.of, names)).ran.update(lines)
+    return Looked(apart, called)
+
+
+def unreached(looks: Iterable[Looked]) -> tuple[Unreached, ...]:
+    """What never ran, program by program.
 
     Of actions, what ran in none of them; of properties, what did not run in each, as what one leaves untested no other
     makes up for.
     """
-    runs: dict[Any, list[Run]] = {}
-    for instance in program.instances:
-        runs.setdefault(_together(instance), [])
-    for number, words in program.examples:
-        instance = program.instances[number]
-        runs[_together(instance)].append((instance, words))
-    ofs = dict.fromkeys(instance.of for instance in program.instances)
-    found = []
-    for group, examples in runs.items():
-        codes = {of.function.__code__: of for of in ofs if group in (Action, of)}
-        seen = {
-            code: Seen(of, of.function.__globals__, set())
-            for code, of in codes.items()
-            if not _is_machinery(code.co_filename)  # as that of a refinement is
-        }
-        found += _unreached_in(seen, examples, program.layout)
-    return found
+    return tuple(
+        missed
+        for looked in looks
+        for functions in looked.apart.values()
+        for seen in functions.values()
+        for missed in never_ran(_called(seen))
+    )
 
 
 def holds_for_nothing(engine: Compiled) -> dict[str, str]:
@@ -92,27 +115,19 @@ def _unless_true(found: dict[str, str], instance: Instance, name: str, state: An
         del found[name]
 
 
-def functions_run(programs: Iterable[Program]) -> tuple[Called, ...]:
+def functions_run(looks: Iterable[Looked]) -> tuple[Called, ...]:
     """The model's functions that were called, each with how many paths ran each of its lines.
 
     A path is one way through a function, which any number of states take.
 
     Args:
-        programs: those of actions first.
+        looks: at actions first.
     """
-    paths: dict[CodeType, Counter[int]] = {}
-    first: dict[CodeType, Seen] = {}
-    for program in programs:
-        for number, words in program.examples:
-            seen: dict[CodeType, Seen] = {}
-            _note_lines([(program.instances[number], words)], program.layout, seen)
-            for code, function in seen.items():
-                first.setdefault(code, function)
-                paths.setdefault(code, Counter()).update(function.ran)
-    return tuple(
-        _called(code, seen, {line: paths[code][line] for line in sorted(_lines_of(code))})
-        for code, seen in first.items()
-    )
+    found: Functions = {}
+    for looked in looks:
+        for code, seen in looked.called.items():
+            found.setdefault(code, attrs.evolve(seen, ran=Counter())).ran.update(seen.ran)
+    return tuple(map(_called, found.values()))
 
 
 def together(found: Iterable[Called]) -> list[Called]:
@@ -132,9 +147,8 @@ def together(found: Iterable[Called]) -> list[Called]:
 def never_ran(function: Called) -> list[Unreached]:
     """The statements of a function that never ran, and are not spared; of a block, the first one."""
     functions, texts = _functions_in(function.file)
-    ran = {line for line, paths in function.lines.items() if paths}
     body = functions.get((function.name, function.first_line), [])
-    missed = (each.lineno for each in _missed_in(body, ran) if each.lineno not in function.spared)
+    missed = (each.lineno for each in _missed_in(body, function.lines) if each.lineno not in function.spared)
     return [Unreached(function.of, function.file, line, texts[line - 1].strip()) for line in missed]
 
 
@@ -144,48 +158,36 @@ def _lines_of(code: CodeType) -> set[int]:
     return {line for _, _, line in code.co_lines() if line is not None and line > code.co_firstlineno}
 
 
-def _together(instance: Instance) -> Any:
-    return Action if isinstance(instance.of, Action) else instance.of
+def _together(of: Any) -> Any:
+    return Action if isinstance(of, Action) else of
 
 
-def _unreached_in(seen: dict[CodeType, Seen], runs: Sequence[Run], layout: Layout) -> list[Unreached]:
-    left: list[Unreached] = []
-    for first in range(0, max(1, len(runs)), RUNS_BETWEEN_LOOKS):
-        _note_lines(runs[first : first + RUNS_BETWEEN_LOOKS], layout, seen)
-        left = [missed for code, function in seen.items() for missed in _missed(code, function)]
-        if not left:
-            break
-    return left
-
-
-def _note_lines(runs: Iterable[Run], layout: Layout, seen: dict[CodeType, Seen]) -> None:
-    """Run instances on plain states, and note which lines of the model's functions run."""
-    on_plain_states = [(instance, layout.unpack(words)) for instance, words in runs]
-    of: Any = None
-
-    def in_function(frame: FrameType, event: str, argument: Any) -> Any:
-        if event == "line":
-            seen[frame.f_code].ran.add(frame.f_lineno)
-        return in_function
+def _lines_run(instance: Instance, state: Any) -> Iterable[tuple[CodeType, Mapping[str, Any], set[int]]]:
+    """The functions of the model that an instance runs on a plain state: code, names of the module, lines that ran."""
+    ran: dict[int, tuple[CodeType, Mapping[str, Any], set[int]]] = {}
 
     def at_call(frame: FrameType, event: str, argument: Any) -> Any:
         if _is_machinery(frame.f_code.co_filename):
             return None
-        if frame.f_code not in seen:
-            seen[frame.f_code] = Seen(of, frame.f_globals, set())
+        lines = ran.setdefault(id(frame.f_code), (frame.f_code, frame.f_globals, set()))[2]
+
+        def in_function(frame: FrameType, event: str, argument: Any) -> Any:
+            if event == "line":
+                lines.add(frame.f_lineno)
+            return in_function
+
         return in_function
 
     before, collects = sys.gettrace(), gc.isenabled()
     gc.disable()  # it may call any function of the process, which would pass for one of the model's
     sys.settrace(at_call)
     try:
-        for instance, state in on_plain_states:
-            of = instance.of
-            instance.apply(state)
+        instance.apply(state)
     finally:
         sys.settrace(before)
         if collects:
             gc.enable()
+    return ran.values()
 
 
 @functools.cache
@@ -193,34 +195,51 @@ def _is_machinery(file: str) -> bool:
     return is_machinery(Path(file))
 
 
-def _missed(code: CodeType, seen: Seen) -> list[Unreached]:
-    lines = {line: int(line in seen.ran) for line in _lines_of(code)}
-    return never_ran(_called(code, seen, lines))
-
-
-def _called(code: CodeType, seen: Seen, lines: dict[int, int]) -> Called:
+def _called(seen: Seen) -> Called:
+    code = seen.code
+    lines = {line: seen.ran[line] for line in sorted(_lines_of(code))}
     spared = frozenset() if isinstance(seen.of, Action) else frozenset(_spared_in(_body(code), seen.names))
     return Called(seen.of.name, code.co_name, code.co_filename, code.co_firstlineno, lines, spared)
 
 
-def _missed_in(block: Sequence[ast.stmt], ran: set[int]) -> Iterator[ast.stmt]:
-    """The first statement of a block that never ran, or else those of the blocks inside."""
+def _missed_in(block: Sequence[ast.stmt], paths: Mapping[int, int]) -> Iterator[ast.stmt]:
+    """The first statement of a block that never ran, or else those of the blocks inside. What compiles to nothing, such
+    as a declaration, has no line.
+    """
     for statement in block:
         inner = list(_blocks(statement))
         ends_at = min((each[0].lineno - 1 for each in inner), default=statement.end_lineno or statement.lineno)
-        if ran.isdisjoint(range(statement.lineno, max(statement.lineno, ends_at) + 1)) and not _makes_no_line(
-            statement
-        ):
+        own = paths.keys() & range(statement.lineno, max(statement.lineno, ends_at) + 1)
+        if own and not any(paths[line] for line in own):
             yield statement
             return
         for each in inner:
-            yield from _missed_in(each, ran)
+            yield from _missed_in(each, paths)
 
 
 def _spared_in(block: Sequence[ast.stmt], names: Mapping[str, Any]) -> set[int]:
-    """The lines where statements begin whose block only refuses, or exempts. Names are those of a property's module."""
-    found = {statement.lineno for statement in block} if _only_refuses_or_exempts(block, names) else set()
+    """The lines where statements begin after which a block only exempts, or refuses unless it exempts. To exempt tests
+    nothing, and a property that holds never refuses. Names are those of the property's module.
+    """
+    end = _verdict(block[-1].value, names) if block and isinstance(block[-1], ast.Return) else None
+    ends: set[bool | None] = set() if end is None else {True, end}
+    last = itertools.takewhile(lambda each: ends and _verdicts(each, names) <= ends, reversed(block))
+    found = {statement.lineno for statement in last}
     return found.union(*(_spared_in(inner, names) for statement in block for inner in _blocks(statement)))
+
+
+def _verdicts(statement: ast.stmt, names: Mapping[str, Any]) -> set[bool | None]:
+    """What a statement may return: True if it exempts, False if it refuses, None where neither is certain."""
+    inside = (_verdicts(each, names) for block in _blocks(statement) for each in block)
+    return {_verdict(statement.value, names)} if isinstance(statement, ast.Return) else set().union(*inside)
+
+
+def _verdict(value: ast.expr | None, names: Mapping[str, Any]) -> bool | None:
+    if isinstance(value, ast.Constant) and isinstance(value.value, bool):
+        return value.value
+    called = names.get(value.func.id) if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) else None
+    refuses = called is Witness or getattr(called, "__annotations__", {}).get("return") in (Witness, "Witness")
+    return False if refuses else None
 
 
 def _blocks(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
@@ -231,23 +250,6 @@ def _blocks(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
             yield block
     for part in (*getattr(statement, "handlers", ()), *getattr(statement, "cases", ())):
         yield part.body
-
-
-def _makes_no_line(statement: ast.stmt) -> bool:
-    """Whether a statement compiles to nothing: a docstring, or a declaration."""
-    constant = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
-    return constant or isinstance(statement, ast.Pass | ast.Global | ast.Nonlocal)
-
-
-def _only_refuses_or_exempts(block: Sequence[ast.stmt], names: Mapping[str, Any]) -> bool:
-    """Whether a block of a property refuses, which it never does where the property holds, or exempts, which tests
-    nothing.
-    """
-    value = block[-1].value if block and isinstance(block[-1], ast.Return) else None
-    if isinstance(value, ast.Constant):
-        return isinstance(value.value, bool)
-    called = names.get(value.func.id) if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) else None
-    return called is Witness or getattr(called, "__annotations__", {}).get("return") in (Witness, "Witness")
 
 
 def _body(code: CodeType) -> list[ast.stmt]:

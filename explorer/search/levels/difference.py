@@ -23,7 +23,7 @@ from highwater.explorer.compiler.layout import Layout
 from highwater.explorer.compiler.programs import Program
 from highwater.explorer.search.engine.engine import Engine, mask_of
 from highwater.explorer.search.graph_properties.edges import Edges, Rows
-from highwater.explorer.search.levels.coverage import unreached
+from highwater.explorer.search.levels.coverage import look, unreached
 from highwater.explorer.verdict import Unreached
 
 MOST_ACTIONS = 20  # bits of a step's key
@@ -156,9 +156,14 @@ def _steps(engine: Engine, ids: np.ndarray, numbers: dict[str, int], expanded: i
 
 
 def _changing(engine: Engine) -> set[str]:
-    room = np.zeros((engine.store.count, 2 * engine.layout.words), np.uint32)
-    room[:, : engine.store.units] = engine.store.cells(0, engine.store.count)
-    return changing_fields(engine.layout, room.view(np.uint64))
+    return changing_fields(engine.layout, words_of(engine.layout, engine.store.cells(0, engine.store.count)))
+
+
+def words_of(layout: Layout, cells: np.ndarray) -> np.ndarray:
+    """Packed states, a row of words each, from their units."""
+    room = np.zeros((len(cells), 2 * layout.words), np.uint32)
+    room[:, : cells.shape[1]] = cells
+    return room.view(np.uint64)
 
 
 def changing_fields(layout: Layout, words: np.ndarray) -> set[str]:
@@ -192,7 +197,7 @@ def _never_run(engine: Engine) -> list[Unreached]:
     on_states = (engine.invariants, engine.prospects, engine.liveness, engine.premises)
     for program in on_states:
         _false_in(engine, program)
-    return [each for program in (*on_states, engine.steps) for each in unreached(program)]
+    return list(unreached(map(look, (*on_states, engine.steps))))
 
 
 def _false_in(engine: Engine, program: Program) -> np.ndarray:

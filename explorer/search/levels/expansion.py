@@ -65,7 +65,7 @@ class Expansion:
             if all(status == DONE for status in statuses):
                 return
             if ROWS_FULL in statuses:
-                self._fill_up(works, end)
+                self._fill_up(works, statuses, end)
             if PARTS_FULL in statuses:
                 self._store.grow_parts()
             if TABLE_FULL in statuses:
@@ -137,10 +137,17 @@ class Expansion:
             store.shared[arrays.STOP] = 1
             raise
 
-    def _fill_up(self, works: list[Work], end: int) -> None:
-        """Use the rows that threads left over, one thread after the other, and stop."""
-        for work in works:
+    def _fill_up(self, works: list[Work], statuses: list[int], end: int) -> None:
+        """Use the rows that threads left over, one thread after the other, and stop. A batch for which there were too
+        few rows is counted already.
+        """
+        for work, status in zip(works, statuses, strict=True):
             self._store.resume()
-            self._run_one(work, end, end)
+            if status == ROWS_FULL:
+                counted = work.enabled.copy(), work.steps.copy()
+                status = self._run_one(work, end, 0)
+                work.enabled[:], work.steps[:] = counted
+            if status != ROWS_FULL:
+                self._run_one(work, end, end)
             self._store.close_holes(self._engine.works)
         raise Stopped(self._store.what_is_full)

@@ -114,7 +114,7 @@ class _Search:
                     break
                 if number % STATES_BETWEEN_REPORTS == 0:
                     self._report(level_ended=False)
-            if self.check_deadlock and self.at_rest and not self.reason:
+            if self.check_deadlock and self.at_rest:
                 self.violated.setdefault(DEADLOCK, (_path(self.parents, self.at_rest[0]), None))
 
     def _check(self, states: list[Any]) -> None:

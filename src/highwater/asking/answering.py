@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import combinations
 
 import attrs
@@ -20,10 +20,14 @@ from highwater.explorer.verdict import Progress
 from highwater.model.catalogue import MODELS
 from highwater.model.language.definition import release_number
 
-MOST_STATES_MORE = 120_000
-"""How many states all searches under other settings may store together, and again all those of other releases."""
+MOST_STATES_MORE = 300_000
+"""How many states the searches under one other setting may store together. So may those under two, all pairs together,
+and those of all other releases.
+"""
 
 Report = Callable[[str, Progress | None], None]
+Change = tuple[str, Settings, Mapping[str, int | str]]
+"""What might prevent it, in words; the settings with it, and bounds in place of a claim's."""
 
 
 def answer(
@@ -54,8 +58,8 @@ def answer(
 def _further(found: Answer, report: Report) -> tuple[Further, bool]:
     """What prevents a "yes", and which releases do otherwise; and whether any machine finds the same."""
     more = _More(found, report)
-    prevented, not_prevented = more.prevention() if found.says is Says.YES else ((), ())
-    return Further(prevented, not_prevented, *more.releases()), not more.lacked_memory
+    prevention = more.prevention() if found.says is Says.YES else ((), (), ())
+    return Further(*prevention, *more.releases()), not more.lacked_memory
 
 
 def _seen(found: Answer) -> Iterator[Seen]:
@@ -98,7 +102,7 @@ class _More:
     def __init__(self, found: Answer, report: Report) -> None:
         self._found, self._report = found, report
         self.lacked_memory = False
-        self._left = MOST_STATES_MORE
+        self._left = 0
         self._known: dict[tuple[str, str], KnownCounterexamples] = defaultdict(KnownCounterexamples)
         self._asked: list[Part] = []
         for part in found.parts:
@@ -111,27 +115,29 @@ class _More:
         if part.result and part.violation is not None and is_all_that_is_asked:
             self._known[part.claim.model, part.claim.check].add(part.result.spec, [part.violation])
 
-    def prevention(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """What prevents it, and what does not: single changes first, then two at a time."""
+    def prevention(self) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+        """What prevents it, what does not, and of what it is not known: single changes first, then two at a time."""
         settings, ways = self._found.settings, self._found.question.ways
-        single: list[tuple[str, Settings, Mapping[str, int | str]]] = [
-            (way.words, settings, way.bounds) for way in ways
-        ]
+        single: list[Change] = [(way.words, settings, way.bounds) for way in ways]
         single += [(words, other, {}) for words, other in others(settings)]
-        prevented, not_prevented = self._tried(single)
-        if not prevented:
-            prevented, _ = self._tried(_pairs(settings))
-        return prevented, not_prevented
+        says = {}
+        for change in single:
+            self._left = MOST_STATES_MORE
+            says[change[0]] = self._tried(change)
+        if Says.NO not in says.values():
+            self._left = MOST_STATES_MORE
+            pairs = {change[0]: self._tried(change) for change in _pairs(settings)}
+            says |= {words: each for words, each in pairs.items() if each is not Says.YES}
+        prevents, does_not, not_known = (
+            tuple(words for words, each in says.items() if each is of) for of in (Says.NO, Says.YES, Says.NOT_KNOWN)
+        )
+        return prevents, does_not, not_known
 
-    def _tried(
-        self, changes: Iterable[tuple[str, Settings, Mapping[str, int | str]]]
-    ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        found: dict[Says, list[str]] = {each: [] for each in Says}
+    def _tried(self, change: Change) -> Says:
+        """Whether any of what came about still does."""
+        words, settings, bounds = change
         harms = [part.claim for part in self._found.parts if part.says is Says.YES]
-        for words, settings, bounds in changes:
-            says = together(self._ask(claim, f"with {words}", settings, bounds) for claim in harms)
-            found[says].append(words)
-        return tuple(found[Says.NO]), tuple(found[Says.YES])
+        return together(self._ask(claim, f"with {words}", settings, bounds) for claim in harms)
 
     def _ask(self, claim: Claim, words: str, settings: Settings, more: Mapping[str, int | str]) -> Says:
         """A claim under other settings: a counterexample that is known, or a search that may store what is left."""
@@ -198,11 +204,11 @@ def _holds_for(part: Part, spec: Spec) -> bool:
     return not part.claim.against and part.result.stands_for(spec)
 
 
-def _pairs(settings: Settings) -> Iterator[tuple[str, Settings, Mapping[str, int | str]]]:
+def _pairs(settings: Settings) -> Iterator[Change]:
     """Two settings that are both other than they are."""
-    for (words, first), (more, _) in combinations(others(settings), 2):
+    for (words, first), (more, second) in combinations(others(settings), 2):
         for again, both in others(first):
-            if again == more:
+            if again == more and both != second:  # else they are two values of one setting
                 yield f"{words} together with {more}", both, {}
 
 

@@ -21,7 +21,8 @@ class Answer:
         parts: what came out of each claim. None if no model could be asked.
         prevented_by: settings, or what an operator does otherwise, each of which prevents it; of pairs only if none
             does alone.
-        not_prevented_by: those that do not. Where it is not known, they are in neither.
+        not_prevented_by: those that do not.
+        not_known_of: those of which it is not known.
         older, newer: the nearest release on each side that answers otherwise, with its answer.
         compared: the oldest and the newest release that were asked.
         seen: the findings that it rests on.
@@ -32,6 +33,7 @@ class Answer:
     parts: tuple[Part, ...]
     prevented_by: tuple[str, ...] = ()
     not_prevented_by: tuple[str, ...] = ()
+    not_known_of: tuple[str, ...] = ()
     older: tuple[str, Says] | None = None
     newer: tuple[str, Says] | None = None
     compared: tuple[str, str] | None = None
@@ -111,9 +113,14 @@ class Answer:
 
     @property
     def _prevention(self) -> str:
+        found = []
         if self.prevented_by:
-            return f"Prevented by {', or by '.join(self.prevented_by)}."
-        return f"Not prevented by {', nor by '.join(self.not_prevented_by)}." if self.not_prevented_by else ""
+            found.append(f"Prevented by {', or by '.join(self.prevented_by)}.")
+        elif self.not_prevented_by:
+            found.append(f"Not prevented by {', nor by '.join(self.not_prevented_by)}.")
+        if self.not_known_of:
+            found.append(f"Not known whether by {', or by '.join(self.not_known_of)}.")
+        return " ".join(found)
 
     @property
     def _releases(self) -> str:
@@ -133,14 +140,11 @@ class Answer:
 
     @property
     def _first_to_raise(self) -> str:
-        """Which size may hide something: one that cut the story short, rather than how often something may happen."""
-        part = self.decisive
-        assert part is not None and part.result is not None
-        spec, outcome = part.result.spec, part.result.outcome
-        first = next((each for each in may_hide(spec, outcome) if each in COUNTED and is_size(spec, each)), None)
-        if first is None:
-            return ""
-        return f"Beyond them nothing is known; first allow more than {counted_by(first, spec.file.bounds[first])}."
+        """By harm, which size may hide something: one that cut the story short, rather than how often something may
+        happen.
+        """
+        found = ", or ".join(dict.fromkeys(f"more than {each}" for each in map(_size_to_raise, self.parts) if each))
+        return f"Beyond them nothing is known; first allow {found}." if found else ""
 
     @property
     def judged_on(self) -> str:
@@ -157,3 +161,11 @@ class Answer:
             found.append(f"Kafka's classes of {self.judged_on} agree at each step of the model `{MODEL}`.")
         only = "Seen in the model only." if self.says is Says.YES else "Judged by the model only."
         return " ".join(found) or only
+
+
+def _size_to_raise(part: Part) -> str:
+    """The size that cut most steps of a search; nothing where none did."""
+    assert part.result is not None
+    spec, outcome = part.result.spec, part.result.outcome
+    first = next((each for each in may_hide(spec, outcome) if each in COUNTED and is_size(spec, each)), "")
+    return first and counted_by(first, getattr(spec.bounds, first))

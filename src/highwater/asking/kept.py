@@ -40,6 +40,7 @@ class Further:
 
     prevented_by: tuple[str, ...] = ()
     not_prevented_by: tuple[str, ...] = ()
+    not_known_of: tuple[str, ...] = ()
     older: tuple[str, Says] | None = None
     newer: tuple[str, Says] | None = None
     compared: tuple[str, str] | None = None

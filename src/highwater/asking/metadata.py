@@ -13,9 +13,9 @@ from typing import Any
 from highwater.asking.facts import Facts
 from highwater.claims.tables import Wrong
 from highwater.conformance.controller_image import BROKER, METADATA_VERSION, TOPIC
-from highwater.conformance.disk import MARK, read_snapshot, reading
-from highwater.conformance.disk_reader import reader_release
-from highwater.conformance.distribution import KafkaError, find
+from highwater.conformance.disk import MARK, read_snapshot, reading, unread
+from highwater.conformance.disk_reader import read_by
+from highwater.conformance.distribution import Distribution, KafkaError
 from highwater.conformance.metadata_versions import release_of_level
 
 SUFFIXES = (".checkpoint", ".log")
@@ -35,18 +35,21 @@ def read_metadata(path: Path, facts: Facts) -> None:
         Wrong: they cannot be read, or there are none.
     """
     try:
-        kafka = find(reader_release())
-        if not path.is_dir():
-            take(read_snapshot(path, kafka), facts)
-            return
-        with reading(path, kafka) as (disk, reader):
-            if disk.snapshot is None and disk.metadata_start is None:
-                raise Wrong(f"{path}: there are log directories, and none of them has a metadata log")
-            snapshot = () if disk.snapshot is None else (disk.snapshot,)
-            take(itertools.chain(reader.batches(*snapshot), disk.history(reader)), facts)
+        read_by(None, lambda kafka: _read(path, kafka, facts))
     except KafkaError as error:
         raise Wrong(str(error)) from None
-    facts.not_understood += [f"{path / each.where}: {each.words}" for each in disk.findings]
+
+
+def _read(path: Path, kafka: Distribution, facts: Facts) -> None:
+    if not path.is_dir():
+        take(read_snapshot(path, kafka), facts)
+        return
+    with reading(path, kafka) as (disk, reader):
+        if disk.snapshot is None and disk.metadata_start is None:
+            raise Wrong(f"{path}: there are log directories, and none of them has a metadata log")
+        snapshot = () if disk.snapshot is None else (disk.snapshot,)
+        take(itertools.chain(reader.batches(*snapshot), disk.history(reader)), facts)
+    facts.not_understood += [f"{path / each.where}: {each.words}" for each in (*disk.findings, *unread(path, reader))]
 
 
 def take(batches: Iterable[dict[str, Any]], facts: Facts) -> None:

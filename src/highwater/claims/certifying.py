@@ -193,7 +193,7 @@ def closed_set_of(data: bytes, *, trust_symmetry: bool, folders: tuple[str, ...]
         folders: folders with models of one's own, to be searched where they exist.
     """
     certificate = read(io.BytesIO(data), "a certificate")
-    own.search(path for path in map(Path, folders) if path.is_dir())
+    own.find_in(folders)
     with own.trusting():
         spec = make_spec(certificate.claim, certificate.spec)
     system = spec.system()

@@ -10,7 +10,7 @@ from typing import Any
 
 import attrs
 
-from highwater.claims.resolving import with_preset
+from highwater.claims.resolving import preset_named, spelt, toggles_of, with_preset
 from highwater.claims.spec import Spec, SpecError
 from highwater.claims.tables import Wrong, structure
 from highwater.conformance.controller_side import without_delayed_elections
@@ -71,6 +71,29 @@ class Conformance:
         """The spec's actions that no call on the brokers stands for, and why."""
         names = dict.fromkeys(action.name for action in self.spec.definition.actions)
         return {name: UNMAPPED[name] for name in names if name in UNMAPPED}
+
+    @property
+    def preset(self) -> str:
+        """The preset that speaks for the release; empty if none does."""
+        try:
+            return preset_named(self.spec.model, self.kafka)
+        except Wrong:
+            return ""
+
+    @property
+    def other_rules(self) -> dict[str, tuple[Any, Any]]:
+        """The rules that this preset has otherwise than the spec, by name: the spec's value and the preset's."""
+        if not self.preset:
+            return {}
+        ours, theirs = toggles_of(self.spec.protocol), toggles_of(self.spec.model.presets[self.preset])
+        return {rule: (value, theirs[rule]) for rule, value in ours.items() if value != theirs[rule]}
+
+    @property
+    def rules_in_words(self) -> str:
+        """These rules, and the preset to compare with where the spec has another one."""
+        otherwise = (f"{rule} {spelt(ours)} → {spelt(theirs)}" for rule, (ours, theirs) in self.other_rules.items())
+        try_it = f" (try --preset {self.preset})" if self.preset != self.spec.file.preset else ""
+        return f"Kafka {self.kafka} has the rules of {self.preset}{try_it}; other than here: {', '.join(otherwise)}"
 
     @property
     def complete(self) -> bool:

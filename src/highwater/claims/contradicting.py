@@ -11,6 +11,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from enum import Enum
+from pathlib import Path
 from typing import Any
 
 import attrs
@@ -23,18 +24,20 @@ from highwater.conformance.lockstep import Divergence, Findings
 from highwater.explorer.analysis.differing import Differing, settings_read
 from highwater.explorer.analysis.paths import Paths
 from highwater.explorer.compiler.permutations import renamed
-from highwater.model.partition.state import Partition
 
 Kinds = Collection[Any]
+EXECUTED = ("replicas", "quorum", "elections")  # what running code has of a partition's state
 
 
 class Judgement(Enum):
     """What running code says to a changed rule. `NO_EFFECT`: no mapped step within the bounds depends on it.
-    `NOT_EXPRESSIBLE`: no release with KRaft has it.
+    `NO_EFFECT_SEEN`: none that can be executed was seen to; but not every state was seen, or there are such steps, of
+    which none can be tried, or no run went on to its end. `NOT_EXPRESSIBLE`: no release with KRaft has it.
     """
 
     CONTRADICTED = "contradicted"
     AGREES = "not contradicted"
+    NO_EFFECT_SEEN = "no effect seen"
     NO_EFFECT = "no effect"
     NOT_EXPRESSIBLE = "not expressible"
 
@@ -61,7 +64,7 @@ def judged(
     specs: Sequence[Spec],
     wanted: Wanted,
     on_progress: Callable[[str], None] = lambda line: None,
-    known: Mapping[str, Kinds] | None = None,
+    known: Mapping[Path, Kinds] | None = None,
 ) -> list[Contradiction]:
     """Each change of a toggle, and what the running code says to it under several specs together; see `judging`.
 
@@ -79,7 +82,7 @@ def judging(
     specs: Sequence[Spec],
     wanted: Wanted,
     on_progress: Callable[[str], None] = lambda line: None,
-    known: Mapping[str, Kinds] | None = None,
+    known: Mapping[Path, Kinds] | None = None,
     likely: Mapping[str, str] | None = None,
     settled: Collection[str] = (),
 ) -> Iterator[tuple[str, list[Contradiction]]]:
@@ -87,7 +90,7 @@ def judging(
     that one spec has contradicted is not tried under the next. Specs with few paths come first.
 
     Args:
-        known: by the name of a spec, the kinds of divergences that it has with its own protocol. They are none of a
+        known: by the file of a spec, the kinds of divergences that it has with its own protocol. They are none of a
             change.
         likely: by a change, the name of the spec that is likely to contradict it, to be tried before any other.
         settled: changes that are not to be tried.
@@ -107,7 +110,7 @@ def judging(
         named = [each for each in changes_of(spec) if (spec.name, each.key) in now]
         changes = [each for each in named if found[each.key].judgement is not Judgement.CONTRADICTED]
         if changes:
-            kinds = (known or {}).get(spec.name, ())
+            kinds = (known or {}).get(spec.path, ())
             for each in mutations(session, spec, changes, wanted, on_progress, kinds, paths):
                 found[each.change.key] = min(found[each.change.key], each, key=_rank)
         yield "" if now is first else spec.name, list(found.values())
@@ -155,13 +158,18 @@ def mutations(
             yield Contradiction(change, Judgement.NOT_EXPRESSIBLE, spec.name)
             continue
         if theirs is None:
-            yield Contradiction(change, Judgement.NO_EFFECT, spec.name)
+            yield Contradiction(change, Judgement.NO_EFFECT_SEEN if ours.unseen else Judgement.NO_EFFECT, spec.name)
             continue
         lockstep = session.lockstep(changed, theirs, spec.protocol)
-        runs = Differing(ours, theirs, _executed_part).runs()
-        found = lockstep.execute(runs, enough=lambda so_far: not keep_going and bool(_parted(so_far, known)))
+        differing = Differing(ours, theirs, EXECUTED)
+        found = lockstep.execute(
+            differing.runs(), enough=lambda so_far: not keep_going and bool(_parted(so_far, known))
+        )
         parted = _parted(found, known)
-        judgement = Judgement.CONTRADICTED if parted else Judgement.AGREES if found.runs else Judgement.NO_EFFECT
+        unexecuted = Judgement.NO_EFFECT if differing.is_nowhere else Judgement.NO_EFFECT_SEEN
+        to_their_ends = found.runs - found.counts.total()  # others ended at what the spec diverges in anyhow
+        agrees = Judgement.AGREES if to_their_ends else Judgement.NO_EFFECT_SEEN if found.runs else unexecuted
+        judgement = Judgement.CONTRADICTED if parted else agrees
         yield Contradiction(change, judgement, spec.name, parted)
 
 
@@ -173,7 +181,3 @@ def _begins_alike(ours: Any, theirs: Any) -> bool:
     """Whether two systems have the same initial states, the same domain and the same actions by name."""
     named = [[renamed(instance, {}) for instance in each.actions] for each in (ours, theirs)]
     return (*ours.initial,) == (*theirs.initial,) and ours.domain == theirs.domain and named[0] == named[1]
-
-
-def _executed_part(state: Any) -> Any:
-    return (state.replicas, state.quorum, state.elections) if isinstance(state, Partition) else state

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import heapq
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from enum import Enum
 from pathlib import Path
@@ -18,7 +19,10 @@ from highwater.claims.tables import did_you_mean, shown
 from highwater.explorer.analysis.refusals import Refusal, refusal
 from highwater.model.language.declarations import Instance
 
-MOST_ALLOWED = 1_000  # steps that are looked through for the nearest
+MOST_ALLOWED = 1_000  # steps that are kept, the nearest of all
+
+_Key = tuple[str, tuple[str, ...]]
+"""A step and the values that it would have, as they are shown."""
 
 
 class Finding(Enum):
@@ -51,7 +55,7 @@ class Refused:
     Attributes:
         line: the line.
         states: how many states were possible before it.
-        allowed: what the model allows there, the nearest first.
+        allowed: what the model allows there, the nearest first; no more than `MOST_ALLOWED` of it.
         guard: of a line that names a step which is not enabled in any of these states, what refuses it in one.
     """
 
@@ -71,7 +75,7 @@ class Explanation:
         way: the behaviour that explains these, with the fewest steps that are in no line.
         states: how many states are possible at its end.
         refused: the line after these, unless all are explained.
-        cut: the bounds that have cut what may explain more, and at which line first.
+        cut: by bound that has cut what may explain more, the last line where it did.
         gave_up: why the search ended early; empty if it did not.
     """
 
@@ -82,7 +86,7 @@ class Explanation:
     way: tuple[Reached, ...]
     states: int
     refused: Refused | None = None
-    cut: tuple[tuple[str, ...], int] | None = None
+    cut: Mapping[str, int] = attrs.field(factory=dict)
     gave_up: str = ""
 
     @property
@@ -115,7 +119,7 @@ def follow_log(spec: Spec, path: Path, unlogged: Collection[str] = (), most: int
 
 def _search(spec: Spec, path: Path, lines: Sequence[Line], tracker: Tracker) -> Explanation:
     possible, explained = tracker.begin(), 0
-    cut: tuple[tuple[str, ...], int] | None = None
+    cut: dict[str, int] = {}
     found = functools.partial(Explanation, spec, path, len(lines))
     for line in lines:
         try:
@@ -127,8 +131,8 @@ def _search(spec: Spec, path: Path, lines: Sequence[Line], tracker: Tracker) -> 
         except TooMany as error:
             why = f"after line {line.number} more than {error} states are possible"
             return found(explained, _way(possible), len(possible), None, cut, why)
-        if tracker.cut and cut is None:
-            cut = tuple(sorted(tracker.cut)), line.number
+        cut |= dict.fromkeys(tracker.cut, line.number)
+        tracker.cut.clear()
         if not after:
             refused = _refused(tracker, line, before)
             return found(explained, _way(possible), len(possible), refused, cut)
@@ -142,20 +146,26 @@ def _way(possible: Possible) -> tuple[Reached, ...]:
 
 def _refused(tracker: Tracker, line: Line, before: Possible) -> Refused:
     """What the model allows in some states, of which a line allows none."""
-    found: dict[tuple[str, tuple[str, ...]], Allowed] = {}
+    found: dict[_Key, Allowed] = {}
     enabled = False
     for reached in before.values():
         for action, after in _steps(tracker, reached.state) if line.actions else [(None, reached.state)]:
             enabled = enabled or action in line.actions
             values = {each.part.text: each.part.shown(after) for each in line.observed}
             key = (str(action), tuple(values.values()))
-            if key not in found and len(found) < MOST_ALLOWED:
+            if key not in found:
                 found[key] = Allowed(action, values, _apart(line, action, after))
+        if len(found) > 2 * MOST_ALLOWED:  # there may be millions
+            found = dict(_nearest(found))
     guard = None
     if line.action and not enabled:
         state = next(iter(before))
         guard = next((refusal(each, state) for each in line.actions if each.apply(state) is None), None)
-    return Refused(line, len(before), tuple(sorted(found.values(), key=lambda each: each.apart)), guard)
+    return Refused(line, len(before), tuple(each for _, each in _nearest(found)), guard)
+
+
+def _nearest(found: Mapping[_Key, Allowed]) -> list[tuple[_Key, Allowed]]:
+    return heapq.nsmallest(MOST_ALLOWED, found.items(), key=lambda each: each[1].apart)
 
 
 def _steps(tracker: Tracker, state: Any) -> Iterator[tuple[Instance, Any]]:

@@ -19,7 +19,9 @@ from highwater.claims.checking import Result, check_spec
 from highwater.claims.keys import Expectation
 from highwater.claims.spec import AnotherModel, Spec, SpecError
 from highwater.claims.tables import Wrong, did_you_mean, shown
-from highwater.explorer.blame import RAISED
+from highwater.explorer.analysis.differing import Differing
+from highwater.explorer.analysis.paths import Paths
+from highwater.explorer.blame import RAISED, ModelError
 from highwater.explorer.verdict import Auditing, Budget, Outcome, Progress, Verdict, Violation
 from highwater.visible import counted
 
@@ -175,7 +177,8 @@ def mutate(
         raise SpecError(f"{spec.path}: rules are switched off in a spec that holds; its verdict is violated")
     if base.verdict not in _COMPLETE:
         return base, iter(())
-    return base, (_explored(spec, base, change, search) for change in changes)
+    beside = _Beside(spec, workers)
+    return base, (_explored(spec, base, change, search, beside) for change in changes)
 
 
 def unjudged(spec: Spec, **options: Any) -> Result:
@@ -209,7 +212,7 @@ def _with_every_property(spec: Spec, search: Callable[..., Result]) -> Spec:
     return attrs.evolve(spec, properties=tuple(of for of in every.properties if of.name not in violated))
 
 
-def _explored(spec: Spec, base: Result, change: Change, search: Callable[..., Result]) -> Mutation:
+def _explored(spec: Spec, base: Result, change: Change, search: Callable[..., Result], beside: _Beside) -> Mutation:
     became = functools.partial(
         Mutation, change.rule, change.before, change.after, declared=change.key in spec.file.mutate.undefended
     )
@@ -232,9 +235,41 @@ def _explored(spec: Spec, base: Result, change: Change, search: Callable[..., Re
     if outcome.verdict not in _COMPLETE:
         return became(Fate.UNKNOWN, f"ran out of {outcome.reason}", outcome=outcome)
     if _same(base.outcome, outcome):
-        return became(Fate.NO_EFFECT, "the same number of states and steps at every depth", outcome=outcome)
+        if beside.steps_alike(mutant):
+            return became(Fate.NO_EFFECT, "the same states and steps", outcome=outcome)
+        why = "as many states and steps, but not the same ones, and no property is violated"
+        return became(Fate.UNDEFENDED, why, outcome=outcome)
     why = f"{outcome.distinct_states:,} states instead of {base.outcome.distinct_states:,}, and no property is violated"
     return became(Fate.UNDEFENDED, why, outcome=outcome)
+
+
+class _Beside:
+    """The states and steps of a spec as it is, known once they are asked for; others are held beside them."""
+
+    def __init__(self, spec: Spec, workers: int | None) -> None:
+        self._spec, self._workers = spec, workers
+
+    def steps_alike(self, mutant: Spec) -> bool:
+        """Whether a mutant with as many states and steps has the same ones."""
+        if (*self._spec.system().initial,) != (*mutant.system().initial,):
+            return False
+        try:
+            return not Differing(self._ours, self._reached(mutant)).targets
+        except ModelError:
+            return False  # only in a state that it lacks can the spec as it is be wrong
+
+    @functools.cached_property
+    def _ours(self) -> Paths:
+        return self._reached(self._spec)
+
+    def _reached(self, spec: Spec) -> Paths:
+        """All states from which steps were explored."""
+        depth, system = spec.file.max_depth, spec.system()
+        budget = Budget(max_depth=None if depth is None else max(depth - 1, 0))
+        found = Paths(system, {each.of.name for each in system.actions}, (), budget, workers=self._workers)
+        if found.unseen == "interrupted":
+            raise KeyboardInterrupt
+        return found
 
 
 def _same(base: Outcome, outcome: Outcome) -> bool:

@@ -146,13 +146,16 @@ def _within(domain: Domain, value: Any) -> Any:
 
 
 def _atom(domain: Domain, given: Any) -> Any:
-    """A scalar by its name, if it is given by one."""
-    if not isinstance(given, str):
+    """A scalar by its name, if it is given by one, or by the value of a member of an enum."""
+    if isinstance(given, str) and domain.shape is Shape.NUMBER:
+        number = given.removeprefix(domain.label)
+        if number.isdecimal() and given.startswith(domain.label):
+            return int(number)
+    elif not isinstance(given, str) and domain.shape is not Shape.NAME:
         return given
-    if domain.shape is Shape.NUMBER and given[len(domain.label) :].isdecimal() and given.startswith(domain.label):
-        return int(given[len(domain.label) :])
     for value in domain.values() if domain.count <= MOST_COMPARED else ():
-        if given in (domain.show(value), value.value if isinstance(value, Enum) else value):
+        written = value.value if isinstance(value, Enum) else value
+        if given == domain.show(value) or (type(given) is type(written) and given == written):
             return value
     return given
 

@@ -8,7 +8,6 @@ import atexit
 import functools
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 from highwater.claims import own
@@ -49,7 +48,7 @@ def system_of(
     Raises:
         ModelError: the model is not to be had on this machine.
     """
-    own.search(path for path in map(Path, model_path) if path.is_dir())
+    own.find_in(model_path)
     if files:
         own.unpack(files, _named(model, check, refines or {}))
     try:
@@ -201,8 +200,8 @@ def states(spec: Spec, checkpoint: str, with_spark: Any = None) -> Any:
     from highwater.spark.driver.states import states as decoded_states
     from highwater.spark.levels import Levels
 
-    levels, system = Levels(checkpoint), build_system(spec.definition, spec.protocol, spec.bounds, ())
-    layout = Layout(system.domain)
+    system = build_system(spec.definition, spec.protocol, spec.bounds, (), spec.file.by_order)
+    levels, layout = Levels(checkpoint), Layout(system.class_domain)
     try:
         levels.refuse_unless_of(fingerprint(system, layout, 0, {}), states_only=True)
     except Indescribable as error:

@@ -64,6 +64,14 @@ def search(folders: Iterable[Path]) -> None:
         _add_to_path(folder.resolve())
 
 
+def find_in(folders: Iterable[str]) -> None:
+    """Let Python find what another process has found in these folders, where they exist. Specs may name nothing for
+    that.
+    """
+    for folder in filter(Path.is_dir, map(Path, folders)):
+        _add_to_path(folder.resolve())
+
+
 def offer(places: Iterable[Path]) -> None:
     """Let specs name modules in these folders and archives, which are on Python's path already."""
     _FOLDERS.update(dict.fromkeys(str(place.resolve()) for place in places))
@@ -252,12 +260,15 @@ def _refuse_unless_offered(name: str, key: str) -> None:
         for each in executed
         if not (each.has_location and _is_in(str(each.origin), folders, parts[0]))
     ]
-    if not outside or _is_offered(name):
+    if outside and _is_offered(name):
         return
     here = _here.get()
     same = PathFinder.find_spec(parts[0], [str(here)]) if here is not None else None
-    if same is not None and same.origin is not None:
-        raise Wrong(f"{key}: Python imports {parts[0]} from {outside[0]}, which hides {same.origin}; rename the latter")
+    theirs = executed[0].origin if executed else None
+    if theirs and same is not None and same.origin and Path(same.origin).resolve() != Path(theirs).resolve():
+        raise Wrong(f"{key}: Python imports {parts[0]} from {theirs}, which hides {same.origin}; rename the latter")
+    if not outside:
+        return
     how = (
         "name its folder with --model-path, "
         f'or have its distribution declare it by an entry point of the group "{GROUP}"'

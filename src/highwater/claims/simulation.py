@@ -64,8 +64,8 @@ def simulate_spec(
     on_progress: Callable[[int, int, float], None] = lambda walks, steps, seconds: None,
     on_shrinking: Callable[[int], None] = lambda length: None,
 ) -> Simulated:
-    """Walk at random through what a spec speaks of; see `highwater.explorer.analysis.simulate.simulate` for what the
-    arguments mean.
+    """Walk at random through what a spec speaks of; if it holds to a depth, no deeper than that. See
+    `highwater.explorer.analysis.simulate.simulate` for what the arguments mean.
 
     `on_shrinking` is called now and then with the length to which a violating walk was shrunk.
 
@@ -75,6 +75,9 @@ def simulate_spec(
     from highwater.explorer.analysis.shrink import shrink as make_short  # both import llvmlite
     from highwater.explorer.analysis.simulate import simulate
 
+    depth = spec.file.max_depth if spec.file.expect.verdict is Verdict.HOLDS_TO_DEPTH else None
+    if depth is not None:
+        walking = attrs.evolve(walking, depth=min(walking.depth, depth))
     try:
         with blaming_the_model():
             system = spec.system()

@@ -99,6 +99,11 @@ class Spec:
         """What is checked, by name as the file has it."""
         return (*self.file.check, *(each.name for each in self.properties if isinstance(each, Refines)))
 
+    @property
+    def asked(self) -> str:
+        """The claim's name, with what is asked otherwise than the file says."""
+        return ", ".join((self.name, *self.changes))
+
     def system(self) -> System:
         """The transition system of the spec. It is built once."""
         return self._system

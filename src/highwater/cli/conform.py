@@ -133,7 +133,7 @@ def conform(
                 else [session.replay(*traced)]
             )
             measured = harness.coverage(covered) if isinstance(harness, Measured) else None
-            known = {each.spec.name: {of.kind for of in each.divergences} for each in found}
+            known = {each.spec.path: {of.kind for of in each.divergences} for each in found}
             scores = judged(session, specs, wanted, live.show, known) if mutate else []
         for each in found:
             show(console, each)

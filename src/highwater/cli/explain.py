@@ -46,13 +46,13 @@ def explain(
     controller, and what is wrong with logs, epoch caches and checkpoints. Changes nothing there.
 
     Exit codes: 0 every change is explained, and nothing is wrong; 1 some are not, or something is wrong; 2 there are no
-    log directories, or the usage is wrong; 130 interrupted.
+    log directories, a record is newer than the classes that read it, or the usage is wrong; 130 interrupted.
     """
     from highwater.claims.resolving import preset_named
     from highwater.claims.tables import Wrong, did_you_mean
     from highwater.cli.outputs import try_out
-    from highwater.conformance.disk_reader import reader_release
-    from highwater.conformance.distribution import KafkaError, find
+    from highwater.conformance.disk_reader import read_by
+    from highwater.conformance.distribution import KafkaError
     from highwater.conformance.explaining import explain_directories
     from highwater.files import ReportError, write_text
     from highwater.model.catalogue import MODELS
@@ -67,9 +67,11 @@ def explain(
             raise ReportError(f"{path}: {'is no folder' if path.exists() else 'no such folder'}")
         try_out({"json": json_path, "html": html_path})
         with Live(make_console(stderr=True), str(path)) as live:
-            found = explain_directories(
-                path, find(where or reader_release()), rules, lambda done, of: live.show(f"offset {done:,} of {of:,}")
-            )
+
+            def show_offset(done: int, of: int) -> None:
+                live.show(f"offset {done:,} of {of:,}")
+
+            found = read_by(where, lambda kafka: explain_directories(path, kafka, rules, show_offset))
         unknown = sorted({*partitions} - {*found.partitions})
         if unknown:
             raise Wrong(f"--partition: there is no {unknown[0]}{did_you_mean(unknown[0], found.partitions)}")

@@ -96,7 +96,7 @@ def trace(
     """
     from highwater.explorer.blame import ModelError
     from highwater.files import ReportError
-    from highwater.reports.replaying import read_report
+    from highwater.reports.replaying import entries_with_traces
 
     files = {kind.replace("_", "-"): out for kind, out in outputs.items() if out is not None}
     with refusing(ReportError, ModelError):
@@ -110,11 +110,8 @@ def trace(
             watch=bool(watch),
         )
         _refuse_to_overwrite(path, files)
-        entries = [_watching(entry, watch) for entry in _chosen(path, name, read_report(path))]
-        if (files or interactive) and len(entries) > 1:
-            raise ReportError(
-                f"{path}: holds several traces; choose one with --spec: {', '.join(entry['name'] for entry in entries)}"
-            )
+        found = entries_with_traces(path, name, only=bool(files or interactive))
+        entries = [_watching(entry, watch) for entry in found]
         if interactive:
             _explore(entries[0])
             return
@@ -127,15 +124,6 @@ def trace(
                 _replay(entry)
             else:
                 _show(entry, step, changes=changes)
-
-
-def _chosen(path: Path, name: str | None, entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    from highwater.files import ReportError
-
-    found = [entry for entry in entries if entry.get("trace") and name in (None, entry.get("name"))]
-    if not found:
-        raise ReportError(f"{path}: holds no trace" + (f" of a spec named {name}" if name else ""))
-    return found
 
 
 def _watching(entry: dict[str, Any], more: tuple[str, ...]) -> dict[str, Any]:

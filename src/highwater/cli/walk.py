@@ -126,11 +126,13 @@ def _follow(walker: Walker, setting: Setting, schedules: Sequence[Schedule], pat
     console, broken = make_console(), False
     for number, schedule in enumerate(schedules):
         try:
-            found = follow(walker, setting, schedule)
+            found, known = follow(walker, setting, schedule)
         except ValueError as error:
             raise ReportError(f"{path}: found[{number}].steps: no step: {error}") from None
         broken |= found is not None
-        if found is None:
+        if found is None and known:
+            console.print(f"ok  found[{number}] breaks nothing but by known defects: {', '.join(known)} (see --show)")
+        elif found is None:
             console.print(f"ok  {schedule.invariant} is not broken by found[{number}]")
         else:
             show_schedule(console, found, f"by found[{number}]")

@@ -73,7 +73,7 @@ class Judged:
     """A property in the state where one is.
 
     Attributes:
-        holds: None if it takes the graph of all states to know.
+        holds: None if it is not known: it takes the graph of all states, or raises and was not asked for.
         why: the witness, if it is false.
         checked: whether the spec asks for it.
     """

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from typing import Any
 
 from highwater.claims import own
-from highwater.claims.resolving import same_name
 from highwater.exploring.session import Session, SessionError
 from highwater.reports.results import about_violation, trace_report
 from highwater.viewer.pages import trace_page
@@ -20,7 +19,7 @@ from highwater.viewer.shown import BY_HAND, Counterexample
 def as_counterexample(session: Session) -> Counterexample:
     """The steps to where one is, as pages show a trace."""
     violation = session.violation
-    entry = {**entry_of(session), **about_violation(session.system, violation)}
+    entry = {**entry_of(session), "reason": _reason(session), **about_violation(session.system, violation)}
     return counterexample_of(entry, session.system, violation, subject=session.subject)
 
 
@@ -28,12 +27,16 @@ def entry_of(session: Session) -> dict[str, Any]:
     """What a report says of the branch, named as it is named, with the property that is false at its end among those
     that are checked.
     """
-    about = ("file", "model", "preset", "protocol", "bounds", "source", "watch")
-    found = session.violation.property
-    check = list(session.entry["check"])
-    if found and same_name(found) not in map(same_name, check):
-        check.append(found)
-    return {"name": file_name(session), **{key: session.entry.get(key) for key in about}, "check": check}
+    about = ("file", "model", "preset", "protocol", "bounds", "source", "watch", "refines")
+    kept = {key: session.entry.get(key) for key in about} | {"by_order": session.entry.get("by_order") or []}
+    unasked = [name for name in _false(session) if name not in session.checked]
+    return {"name": file_name(session), **kept, "check": [*session.entry["check"], *unasked]}
+
+
+def _false(session: Session) -> list[str]:
+    """The properties that are false at the end of the branch: those that are checked, or else one of the others."""
+    false = [each.name for each in session.judged() if each.holds is False]
+    return sorted(set(false) & session.checked) or [name for name in [session.violation.property] if name]
 
 
 def file_name(session: Session) -> str:
@@ -44,8 +47,14 @@ def file_name(session: Session) -> str:
 
 def as_trace(session: Session) -> str:
     """A report with the branch as its only trace."""
-    report = trace_report(entry_of(session), session.system, session.violation, BY_HAND)
+    report = trace_report(entry_of(session), session.system, session.violation, _reason(session))
     return json.dumps(report, indent=1, ensure_ascii=False) + "\n"
+
+
+def _reason(session: Session) -> str:
+    """How the branch came about, and which properties may be false at its end, for all that is known."""
+    unjudged = session.unjudged
+    return f"{BY_HAND}; not judged at the end: {', '.join(unjudged)}" if unjudged else BY_HAND
 
 
 def as_page(session: Session) -> str:
@@ -57,13 +66,15 @@ def as_spec(session: Session) -> str:
     """A claim that the property is violated which is false at the end of the branch.
 
     Raises:
-        SessionError: no property is false there.
+        SessionError: no property is known to be false there.
     """
     import tomlkit
 
     found = session.violation
     if not found.property:
-        raise SessionError("no property is false here, so there is nothing to claim; save the branch as a test")
+        unjudged = session.unjudged
+        known = f", as far as is known (not judged: {', '.join(unjudged)})" if unjudged else ""
+        raise SessionError(f"no property is false here{known}, so there is nothing to claim; save the branch as a test")
     entry = entry_of(session)
     spec = tomlkit.document()
     spec.add(tomlkit.comment(f"Found by hand: {len(session.trace) - 1} steps lead to it."))
@@ -73,8 +84,11 @@ def as_spec(session: Session) -> str:
     spec["protocol"] = _inline({key: value for key, value in entry["protocol"].items() if value is not None})
     spec["bounds"] = _inline(entry["bounds"])
     spec["check"] = entry["check"]
-    if entry["watch"]:
-        spec["watch"] = entry["watch"]
+    for key in ("watch", "by_order"):
+        if entry.get(key):
+            spec[key] = entry[key]
+    if entry.get("refines"):
+        spec["refines"] = _inline(entry["refines"])
     spec["expect"] = _inline({"verdict": "violated", "property": found.property})
     return tomlkit.dumps(spec)
 
@@ -95,15 +109,16 @@ CLAIM = highwater.claim(
     model={model},
     protocol={protocol},
     bounds={bounds},
-    check={check},
+    check={check},{more}
 )
 STEPS = {steps}
 
 
 def test_{name}():
     """Every step can be taken, and the properties after the last one are as they were."""
-    end = highwater.follow(CLAIM, STEPS)
+    end = highwater.follow(CLAIM, STEPS{initial})
     assert end.false == {false}
+    assert end.unjudged == {unjudged}
 '''
 
 
@@ -115,8 +130,8 @@ def as_test(session: Session) -> str:
         module, _, model = entry["model"].partition(":")
         imports = f"from {module} import {model}\n"
     steps = [(step.action.of.name, dict(step.action.shown)) for step in session.trace[1:] if step.action]
-    checked = {same_name(name) for name in entry["check"]}
-    false = sorted(each.name for each in session.judged() if each.holds is False and same_name(each.name) in checked)
+    more = "".join(f"\n    {key}={_literal(entry[key])}," for key in ("refines", "by_order") if entry.get(key))
+    initial = session.system.initial.index(session.trace[0].state)
     return TEST.format(
         title=file_name(session).replace("_", " "),
         imports=imports,
@@ -126,7 +141,10 @@ def as_test(session: Session) -> str:
         check=_literal(entry["check"]),
         steps=pprint.pformat(steps, width=100, sort_dicts=False),
         name=file_name(session),
-        false=repr(false),
+        more=more,
+        initial=f", initial={initial}" if initial else "",
+        false=repr(_false(session)),
+        unjudged=repr(session.unjudged),
     )
 
 

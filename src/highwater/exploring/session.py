@@ -24,7 +24,7 @@ from highwater.model.language.graph_properties import Liveness, Prospect
 from highwater.reports.replaying import Subject
 from highwater.reports.results import about_violation
 from highwater.viewer.comparison import Comparison, compared
-from highwater.viewer.showing import counterexample_of, other_properties
+from highwater.viewer.showing import counterexample_of, is_true, other_properties
 
 LONGEST_NAME = 60
 MOST_ROOTS = 20
@@ -77,20 +77,27 @@ class Session:
     @property
     def violation(self) -> Violation:
         """The property that is false where one is, with the steps that lead there: of several one that the spec checks.
-        Where all hold, the property has no name.
+        Where none is known to be false, the property has no name; see `unjudged`.
         """
         system, trace = self.system, self.trace
         before = trace[-2].state if len(trace) > 1 else None
         for each in (*system.safety, *system.prospects, *self.others):
-            lost = (
-                isinstance(each.of, Prospect)
-                and outlook(system, cast("Instance[Prospect]", each), trace[-1].state).lost
-            )
-            if lost or not (isinstance(each.of, Prospect) or judge_end(system, each, before, trace[-1].state)):
+            is_prospect, state = isinstance(each.of, Prospect), trace[-1].state
+            if self._is_lost(each, state) if is_prospect else is_true(system, each, before, state) is False:
                 return violation_at(system, each, trace)
         if self.checks_deadlock and is_deadlock(system, trace[-1].state):
             return violation_at(system, None, trace)
         return by_hand(trace)
+
+    @property
+    def checked(self) -> set[str]:
+        """The properties that the spec checks."""
+        return {*(each.of.name for each in self.system.properties), *([DEADLOCK] if self.checks_deadlock else [])}
+
+    @property
+    def unjudged(self) -> list[str]:
+        """The checked properties of which it is not known whether they are false where one is, in order."""
+        return sorted(each.name for each in self.judged() if each.checked and each.holds is None)
 
     # What can be seen from here
 
@@ -128,6 +135,7 @@ class Session:
         return any(same_name(name) == same_name(DEADLOCK) for name in self.entry["check"])
 
     def _is_lost(self, each: Instance, state: Any) -> bool | None:
+        """Whether a prospect is lost in a state; None if that is not known."""
         return outlook(self.system, cast("Instance[Prospect]", each), state).lost
 
     def _judge(self, each: Instance) -> Judged:
@@ -140,8 +148,11 @@ class Session:
             return Judged(
                 each.of.name, None if lost is None else not lost, "its goal is out of reach" if lost else "", True
             )
-        verdict = judge_end(self.system, each, before, state)
-        return Judged(each.of.name, bool(verdict), witness_in_words(self.system, each, verdict), checked=True)
+        holds = is_true(self.system, each, before, state)
+        if holds is None:
+            return Judged(each.of.name, None, "raises here", checked=True)
+        why = witness_in_words(self.system, each, judge_end(self.system, each, before, state))
+        return Judged(each.of.name, holds, why, checked=True)
 
     # Verbs
 

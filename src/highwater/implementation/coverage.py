@@ -32,12 +32,19 @@ class PathCoverage:
 
     @property
     def missed(self) -> list[str]:
-        """The names of the reachable paths that no walk has run, the nearest first."""
-        return [goal.name for goal in self.plan.goals if goal.path not in self.run]
+        """The names of the reachable paths that no walk has run, the nearest first; at last those behind what happens
+        by itself, with what that is.
+        """
+        called = [goal.name for goal in self.plan.goals if goal.path not in self.run]
+        return called + [
+            f"{goal.name} ({self.plan.by_itself(goal.actions)})"
+            for goal in self.plan.beyond
+            if goal.path not in self.run
+        ]
 
     def lines(self) -> list[str]:
         """What there is to say, in lines."""
-        missed, reachable = self.missed, len(self.plan.goals)
+        missed, reachable = self.missed, len(self.plan.goals) + len(self.plan.beyond)
         head = f"{self.name}: {reachable - len(missed):,} of {reachable:,} paths of {self.plan.name} run"
         walks = f"{self.walks:,} walks of {self.steps:,} steps in all"
         unseen = f"; not all paths are known ({self.plan.paths.unseen})" if self.plan.paths.unseen else ""

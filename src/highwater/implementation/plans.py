@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -92,27 +92,55 @@ class Plan:
     @functools.cached_property
     def driven(self) -> System:
         """The model with those actions only that the adapter drives."""
-        if self.interface is None:
-            return self.system
-        names = self.interface.choices
+        return self._with(self.interface.choices) if self.interface else self.system
+
+    @functools.cached_property
+    def explored(self) -> System:
+        """The model with those actions, too, that happen by themselves: all that the implementation may do."""
+        driven = {each.of.name for each in self.driven.actions}
+        return self._with(driven | self._uncalled) if self._uncalled else self.driven
+
+    @functools.cached_property
+    def _uncalled(self) -> set[str]:
+        """The actions that happen by themselves, and that no method takes."""
+        return {*self.interface.by_itself} - self.interface.choices.keys() if self.interface else set()
+
+    def _with(self, names: Collection[str]) -> System:
         return attrs.evolve(self.system, actions=tuple(each for each in self.system.actions if each.of.name in names))
 
     @functools.cached_property
     def paths(self) -> Paths:
-        """The paths of what is driven; all reachable states are looked at for them."""
+        """The paths of what is driven; all states that the implementation may reach are looked at for them."""
+        return self._paths_of(self.explored)
+
+    def _paths_of(self, system: System) -> Paths:
         names = {each.of.name for each in self.driven.actions}
-        return Paths(self.driven, names, (), Budget(max_states=self._most), workers=1)
+        return Paths(system, names, (), Budget(max_states=self._most), workers=1)
 
     @functools.cached_property
     def goals(self) -> tuple[Goal, ...]:
-        """Every reachable path, the nearest first."""
+        """Every path that calls alone lead to, the nearest first."""
+        return self._goals_of(self.paths if self.explored is self.driven else self._paths_of(self.driven))
+
+    @functools.cached_property
+    def beyond(self) -> tuple[Goal, ...]:
+        """Every other reachable path, the nearest first: before it something has to happen by itself."""
+        return () if self.explored is self.driven else self._goals_of(self.paths, self.goals)
+
+    def _goals_of(self, paths: Paths, known: tuple[Goal, ...] = ()) -> tuple[Goal, ...]:
         found: list[Goal] = []
-        for run in self.paths.shortest().values():
-            trace, last = self._trace(run), run.moves[-1]
-            path = self.paths.path_of_all(last.number, last.before)
-            if path not in {each.path for each in found}:
-                found.append(Goal(path, _name_of(trace, {each.name for each in found}), trace))
+        for run in paths.shortest().values():
+            trace = _trace(paths, run)
+            path = self.path_of(trace[-1].taken, trace[-2].state)
+            if path not in {each.path for each in (*known, *found)}:
+                found.append(Goal(path, _name_of(trace, {each.name for each in (*known, *found)}), trace))
         return tuple(found)
+
+    def by_itself(self, actions: Iterable[Instance]) -> str:
+        """Which of some actions happen by themselves, in words; nothing if none does."""
+        names = list(dict.fromkeys(each.of.name for each in actions if each.of.name in self._uncalled))
+        happens = "happens by itself" if len(names) == 1 else "happen by themselves"
+        return f"{' and '.join(names)} {happens}" if names else ""
 
     def path_of(self, action: Instance, state: Any) -> int:
         """The path that a step takes, as `Goal.path` has it."""
@@ -130,7 +158,7 @@ class Plan:
 
     @functools.cached_property
     def _numbers(self) -> Mapping[str, int]:
-        return {str(each): number for number, each in enumerate(self.driven.actions)}
+        return {str(each): number for number, each in enumerate(self.explored.actions)}
 
     def choice_of(self, action: Instance) -> Choice:
         """The call that stands for an action."""
@@ -141,10 +169,11 @@ class Plan:
         assert self.interface is not None
         return {str(each): choice for choice, of in self.interface.stands_for.items() for each in of}
 
-    def _trace(self, run: Run) -> tuple[Step, ...]:
-        unpack, actions = self.paths.engine.layout.unpack, self.driven.actions
-        steps = (Step(actions[move.number], unpack(move.after)) for move in run.moves)
-        return (Step(None, unpack(run.start)), *steps)
+
+def _trace(paths: Paths, run: Run) -> tuple[Step, ...]:
+    unpack, actions = paths.engine.layout.unpack, paths.system.actions
+    steps = (Step(actions[move.number], unpack(move.after)) for move in run.moves)
+    return (Step(None, unpack(run.start)), *steps)
 
 
 def _name_of(trace: tuple[Step, ...], taken: set[str]) -> str:

@@ -155,6 +155,7 @@ def answer_as_data(answer: Answer) -> dict[str, Any]:
         ],
         "prevented_by": list(answer.prevented_by),
         "not_prevented_by": list(answer.not_prevented_by),
+        "not_known_of": list(answer.not_known_of),
         "older": answer.older and {"release": answer.older[0], "answer": answer.older[1].value},
         "newer": answer.newer and {"release": answer.newer[0], "answer": answer.newer[1].value},
         "compared": answer.compared and list(answer.compared),

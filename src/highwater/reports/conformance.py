@@ -31,6 +31,7 @@ from highwater.visible import visible
 STYLES = {
     Judgement.CONTRADICTED: "green",
     Judgement.AGREES: "yellow",
+    Judgement.NO_EFFECT_SEEN: "dim",
     Judgement.NO_EFFECT: "dim",
     Judgement.NOT_EXPRESSIBLE: "dim",
 }
@@ -64,6 +65,8 @@ def show(console: Console, found: Conformance) -> None:
     console.print(Text(f"    steps   {steps}; {made.seconds:.1f} s, {rate} steps/s", "dim"))
     if found.unmapped:
         console.print(Text(f"    unmapped  {', '.join(found.unmapped)}", "dim"))
+    if found.other_rules and not found.agrees:
+        console.print(Text(f"    rules   {visible(found.rules_in_words)}", "yellow"))
     for number, each in enumerate(found.divergences, 1):
         _show_divergence(console, found, number, each)
 
@@ -122,6 +125,8 @@ def _verdict(each: Contradiction) -> str:
         return "not expressible in releases with KRaft"
     if each.judgement is Judgement.NO_EFFECT:
         return "no effect on any mapped step within these bounds"
+    if each.judgement is Judgement.NO_EFFECT_SEEN:
+        return "no effect seen: not every state was compared, or no step that depends on it can be tried or was reached"
     if each.judgement is Judgement.AGREES:
         return "not contradicted within these bounds"
     first = each.divergences[0]
@@ -176,6 +181,8 @@ def as_json(found: Conformance) -> dict[str, Any]:
         "protocol": toggles_of(spec.protocol),
         "bounds": as_data(spec.bounds),
         "kafka": found.kafka,
+        "preset_of_kafka": found.preset or None,
+        "other_rules": {rule: {"spec": ours, "kafka": theirs} for rule, (ours, theirs) in found.other_rules.items()},
         "paths_reachable": sum(found.reachable.values()),
         "paths_executed": sum(found.executed.values()),
         "paths": {

@@ -100,12 +100,13 @@ def summary(found: Explained) -> str:
     """All of it in a line."""
     events = found.history.changes
     unexplained = len(found.history.unexplained)
+    presets = _and([*found.history.presets] or [found.preset])
     parts = [
         "1 log directory" if len(found.disk.nodes) == 1 else f"{len(found.disk.nodes):,} log directories",
         f"{counted(events, 'change')} of {counted(len(found.history), 'partition')}",
-        f"{counted(unexplained, 'partition')} not explained by {found.preset}"
+        f"{counted(unexplained, 'partition')} not explained by {presets}"
         if unexplained
-        else f"all explained by {found.preset}",
+        else f"all explained by {presets}",
         counted(len(found.findings), "finding"),
     ]
     return ", ".join(parts)
@@ -117,8 +118,14 @@ def _verdict(found: Explained, partition: str) -> str:
         return "no record in the metadata log"
     first = found.history.unexplained.get(partition)
     if first is not None:
-        return f"{found.preset} does not explain the records at offset {first.offset} of the metadata log"
-    return f"{counted(changes, 'change')}, all explained by {found.preset}"
+        return f"{first.preset} does not explain the records at offset {first.offset} of the metadata log"
+    presets = _and([*dict.fromkeys(event.preset for event in found.history[partition])])
+    return f"{counted(changes, 'change')}, all explained by {presets}"
+
+
+def _and(names: Sequence[str]) -> str:
+    """Names in words, such as "kafka-3.9 and kafka-4.1"."""
+    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
 
 
 def words_of(event: Event) -> str:
@@ -188,6 +195,7 @@ def _partition(found: Explained, name: str) -> dict[str, Any]:
                 "offset": event.offset,
                 "time": event.time,
                 "records": event.records,
+                "preset": event.preset,
                 "steps": event.steps,
                 "beside": event.beside,
                 "leader": event.after.leader,

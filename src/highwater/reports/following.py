@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import attrs
 from rich.console import Console
 from rich.text import Text
 
-from highwater.claims.log_search import Explanation, Finding, Refused
+from highwater.claims.log_search import MOST_ALLOWED, Explanation, Finding, Refused
 from highwater.explorer.system import System, judge_end
 from highwater.explorer.verdict import by_hand
 from highwater.reports.results import about_spec, trace_report
@@ -49,7 +50,8 @@ def _show_refused(console: Console, refused: Refused) -> None:
     for name, values in allowed_in_words(refused):
         console.print(Text.assemble("       ", (visible(name), "bold"), f"  {visible(values)}".rstrip()))
     if (more := len(refused.allowed) - MOST_SHOWN) > 0:
-        console.print(Text(f"       and {more:,} more", "dim"))
+        least = "at least " if len(refused.allowed) == MOST_ALLOWED else ""
+        console.print(Text(f"       and {least}{more:,} more", "dim"))
 
 
 def allowed_in_words(refused: Refused) -> list[tuple[str, str]]:
@@ -76,13 +78,22 @@ def in_words(found: Explanation) -> str:
     assert found.refused is not None
     line = found.refused.line.number
     if found.cut:
-        bounds, first = found.cut
-        which = "a step that fits it" if first == line else f"a step that may explain line {first}"
-        many = "it" if len(bounds) == 1 else "them"
-        return (
-            f"not known: line {line} is not explained, but {', '.join(bounds)} cuts {which}; raise {many} in the spec"
-        )
+        many = "it" if len(found.cut) == 1 else "them"
+        cut = cut_in_words(found.cut, line)
+        return f"not known: line {line} is not explained, but {cut}; raise {many} in the spec"
     return f"line {line} is the first that no behaviour of the model explains; {so_far}"
+
+
+def cut_in_words(cut: Mapping[str, int], line: int) -> str:
+    """Which bounds cut what at a line that is not explained, and which at lines before it, the nearest first."""
+    by_line: dict[int, list[str]] = {}
+    for bound, at in sorted(cut.items(), key=lambda each: (-each[1], each[0])):
+        by_line.setdefault(at, []).append(bound)
+    return ", and ".join(
+        f"{' and '.join(bounds)} {'cuts' if len(bounds) == 1 else 'cut'} a step that "
+        f"{'fits it' if at == line else f'may explain line {at}'}"
+        for at, bounds in by_line.items()
+    )
 
 
 def false_along(system: System, found: Explanation) -> list[tuple[str, int]]:
@@ -108,7 +119,7 @@ def explanation_report(found: Explanation) -> dict[str, Any]:
         "explained": found.explained,
         "states": found.states,
         "at": [each.at for each in found.way],
-        "cut": {"bounds": list(found.cut[0]), "line": found.cut[1]} if found.cut else None,
+        "cut": dict(sorted(found.cut.items())),
         "gave_up": found.gave_up,
         "refused": refused and _refused_as_data(refused),
     }

@@ -62,7 +62,7 @@ def complaints(problem: Problem) -> list[str]:
 def _command(kind: str, result: Result, key: str, message: str) -> str:
     path = result.spec.path
     where = (
-        f"file={_value(in_repository(path).as_posix())},line={line_of_key(path, key)},title={_value(result.spec.name)}"
+        f"file={_value(in_repository(path).as_posix())},line={line_of_key(path, key)},title={_value(result.spec.asked)}"
     )
     return f"::{kind} {where}::{_data(message)}"
 
@@ -114,7 +114,7 @@ def summary(results: Iterable[Result], problems: Sequence[Problem] = (), incompl
         outcome = result.outcome
         cells = (
             _MARKS[result.status],
-            _cell(", ".join((result.spec.name, *result.spec.changes))),
+            _cell(result.spec.asked),
             _cell(whole_verdict(result)),
             f"{outcome.distinct_states:,}",
         )
@@ -160,7 +160,7 @@ def _coverage(found: Coverage) -> str:
 
 
 def _details(result: Result) -> str:
-    lines = ["", f"### {_cell(result.spec.name)}", ""]
+    lines = ["", f"### {_cell(result.spec.asked)}", ""]
     lines += [line for paragraph in result.spec.comment.splitlines() for line in (_cell(paragraph), "")]
     lines += [f"- {_cell(line)}" for line in (*result.mismatches, bounds_line(result), counts_line(result.outcome))]
     if (violation := result.violation) is not None:
@@ -174,4 +174,4 @@ def _details(result: Result) -> str:
 def _cell(text: str) -> str:
     """Text that Markdown shows as it is, inside a table too."""
     text = re.sub(r"\s+", " ", "".join(c if c.isprintable() else " " for c in readable(text)))
-    return re.sub(r"([\\`*_\[\]<>|~$])", r"\\\1", text)
+    return re.sub(r"([\\`*_\[\]<>|~$&])", r"\\\1", text)

@@ -72,7 +72,9 @@ def _add_suite(suites: ElementTree.Element, number: int, folder: str, cases: lis
     ElementTree.SubElement(properties, "property", {"name": "compile_seconds", "value": compiling})
     for result in results:
         case = ElementTree.SubElement(
-            suite, "testcase", {"name": _xml(readable(result.spec.name)), "classname": name, "time": _seconds([result])}
+            suite,
+            "testcase",
+            {"name": _xml(readable(result.spec.asked)), "classname": name, "time": _seconds([result])},
         )
         if not result.ok:
             unmet = result.status is Status.UNMET
@@ -89,7 +91,7 @@ def _add_suite(suites: ElementTree.Element, number: int, folder: str, cases: lis
         written = {"message": _xml(problem.message.partition("\n")[0]), "type": "not checked"}
         ElementTree.SubElement(case, "error", written).text = _xml(problem.message)
     ElementTree.SubElement(suite, "system-out").text = _xml(
-        "\n".join(f"{r.spec.name}: {whole_verdict(r)}{_comment(r)}" for r in results)
+        "\n".join(f"{r.spec.asked}: {whole_verdict(r)}{_comment(r)}" for r in results)
     )
     ElementTree.SubElement(suite, "system-err").text = ""
 

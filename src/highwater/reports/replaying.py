@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, cast
 
 import attrs
-from cattrs.errors import ClassValidationError
 
 from highwater.claims.building import build_system
 from highwater.claims.expressions import Expression, watched
@@ -20,7 +19,7 @@ from highwater.claims.positions import text_of
 from highwater.claims.refining import refinement_of
 from highwater.claims.resolving import find_model, resolve_model
 from highwater.claims.spec import SpecError
-from highwater.claims.tables import Findings, Wrong, problems_of, shown
+from highwater.claims.tables import Findings, Wrong, shown
 from highwater.explorer.analysis.causes import instances_of, violates
 from highwater.explorer.blame import ModelError
 from highwater.explorer.outlook import is_deadlock
@@ -69,19 +68,40 @@ def read_report(path: Path) -> list[dict[str, Any]]:
     return entries
 
 
+def entries_with_traces(path: Path, name: str | None, *, only: bool = False) -> list[dict[str, Any]]:
+    """The entries with a trace of a report or a page.
+
+    Args:
+        name: which of them: a spec's name, its file, or either with what was changed, as a list of several has it.
+        only: refuse several.
+
+    Raises:
+        ReportError: there is none, or the file is no report.
+    """
+    entries = [each for each in read_report(path) if each.get("trace") and name in (None, *_called(each))]
+    if not entries:
+        raise ReportError(f"{path}: holds no trace" + (f" of a spec named {name}" if name else ""))
+    if only and len(entries) > 1:
+        every = [each for entry in entries for each in set(_called(entry))]
+        names = (next((each for each in _called(of) if every.count(each) == 1), of["name"]) for of in entries)
+        raise ReportError(f"{path}: holds several traces; choose one with --spec: {'; '.join(names)}")
+    return entries
+
+
 def only_entry(path: Path, name: str | None) -> dict[str, Any]:
     """The entry with a trace of a report or a page; of several, the one with a name.
 
     Raises:
         ReportError: there is none, or there are several, or the file is no report.
     """
-    entries = [each for each in read_report(path) if each.get("trace") and name in (None, each["name"])]
-    if len(entries) > 1:
-        names = ", ".join(entry["name"] for entry in entries)
-        raise ReportError(f"{path}: holds several traces; choose one with --spec: {names}")
-    if not entries:
-        raise ReportError(f"{path}: holds no trace" + (f" of a spec named {name}" if name else ""))
-    return entries[0]
+    return entries_with_traces(path, name, only=True)[0]
+
+
+def _called(entry: Mapping[str, Any]) -> list[str]:
+    """What an entry is called, the shortest first."""
+    names = [entry["name"], *([entry["file"]] if isinstance(entry.get("file"), str) else [])]
+    changes = entry["changes"] if isinstance(entry.get("changes"), list) else []
+    return [*names, *(", ".join((name, *map(str, changes))) for name in names)]
 
 
 def _entry_of_page(path: Path, text: str) -> dict[str, Any]:
@@ -194,15 +214,15 @@ def _model_of(entry: Mapping[str, Any]) -> Model:
 
 def _replay_step(subject: Subject, before: list[Step], claimed: Any) -> Step:
     """Execute one step of a trace; the first one is an initial state."""
-    system, definition = subject.system, subject.definition
+    system = subject.system
     try:
         action_name, arguments = claimed["action"], dict(claimed["arguments"])
-        after = from_data(claimed["state"], definition.state)
+        after = from_data(system.domain, claimed["state"])
         if system.domain.exceeded(after):
             raise ValueError("the state is outside the bounds")
-    except ClassValidationError as error:
-        raise ReportError(f"cannot be read: {'; '.join(problems_of(error, definition.state, 'state'))}") from None
-    except Exception as error:  # whatever a damaged file makes a converter raise
+    except ValueError as error:
+        raise ReportError(f"cannot be read: {error}") from None
+    except Exception as error:  # whatever a damaged file makes a record of the model raise
         raise ReportError(f"cannot be read: {type(error).__name__}: {error}") from None
     if not before:
         if action_name is not None or after not in system.initial:

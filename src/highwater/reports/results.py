@@ -10,8 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import attrs
-import cattrs
-from cattrs.preconf.json import make_converter
 
 from highwater.claims.by_release import spans
 from highwater.claims.checking import Result, Status
@@ -20,29 +18,16 @@ from highwater.claims.positions import place_of, readable
 from highwater.claims.raising import unproven
 from highwater.claims.simulation import Simulated
 from highwater.claims.spec import Spec
-from highwater.claims.tables import strict
+from highwater.claims.tables import shown
 from highwater.explorer.refinement import refinement_in
 from highwater.explorer.system import System
 from highwater.explorer.trace import changes
 from highwater.explorer.verdict import Audit, Step, Violation
 from highwater.files import write_text
+from highwater.model.language.shape import Domain, Shape
 
 FORMAT, SIMULATION = "highwater-results", "highwater-simulation"
 VERSION = 1
-
-
-def _make_converter() -> cattrs.Converter:
-    """States as JSON and back: records as objects, enums by value, sets as sorted lists. Nothing is rounded or guessed
-    when reading.
-    """
-    converter = make_converter()
-    for kind in (int, str, bool):
-        converter.register_structure_hook(kind, strict(kind))
-    converter.register_unstructure_hook_func(
-        lambda kind: getattr(kind, "__origin__", kind) in (frozenset, set),
-        lambda members: [converter.unstructure(member) for member in sorted(members, key=_sort_key)],
-    )
-    return converter
 
 
 def _sort_key(member: Any) -> Any:
@@ -53,20 +38,61 @@ def _sort_key(member: Any) -> Any:
         return ("", *(_sort_key(getattr(member, field.name)) for field in attrs.fields(type(member))))
     if isinstance(member, tuple):
         return ("", *map(_sort_key, member))
-    return (type(member).__name__, member.value if isinstance(member, Enum) else 0 if member is None else member)
-
-
-_CONVERTER = _make_converter()
+    if isinstance(member, Enum):  # whose values may be of several kinds
+        return (type(member).__name__, *_sort_key(member.value))
+    return (type(member).__name__, 0 if member is None else member)
 
 
 def as_data(value: Any) -> Any:
-    """A state, a protocol or a bounds object as plain JSON values."""
-    return _CONVERTER.unstructure(value)
+    """A state, a protocol or a bounds object as plain JSON values: records as objects, enums by value, sets as sorted
+    lists, and what JSON does not have as text. What its class says of its fields' types plays no part.
+    """
+    if isinstance(value, Enum):
+        return as_data(value.value)
+    if isinstance(value, frozenset | set):
+        return [as_data(member) for member in sorted(value, key=_sort_key)]
+    if isinstance(value, tuple | list):
+        return [as_data(each) for each in value]
+    if isinstance(value, Mapping):
+        return {str(key): as_data(each) for key, each in value.items()}
+    if attrs.has(type(value)):
+        return {field.name: as_data(getattr(value, field.name)) for field in attrs.fields(type(value))}
+    return value if value is None or isinstance(value, bool | int | float | str) else str(value)
 
 
-def from_data(data: Any, cls: type) -> Any:
-    """A state from what `as_data` made of one; raises whatever a damaged file makes a converter raise."""
-    return _CONVERTER.structure(data, cls)
+def from_data(domain: Domain, data: Any, name: str = "state") -> Any:
+    """A value of a domain from what `as_data` made of it. Nothing is rounded or guessed; numbers may be out of bounds.
+
+    Args:
+        name: what the value is called.
+
+    Raises:
+        ValueError: it is none; names the part.
+    """
+    inside = domain.inside()
+    if not inside:
+        return _scalar(domain, data, name)
+    if "" not in inside:
+        if not isinstance(data, dict) or data.keys() != inside.keys():
+            raise ValueError(f"{name}: {shown(data)} is not a record of {', '.join(inside)}")
+        parts = [from_data(of, data[field], f"{name}.{field}") for field, of in inside.items()]
+    elif domain.shape is Shape.OPTION:
+        parts = [] if data is None else [from_data(inside[""], data, name)]
+    else:
+        if not isinstance(data, list):
+            raise ValueError(f"{name}: {shown(data)} is not a list")
+        parts = [from_data(inside[""], each, f"{name}[{number}]") for number, each in enumerate(data)]
+    return domain.rebuilt((), parts)
+
+
+def _scalar(domain: Domain, data: Any, name: str) -> Any:
+    if domain.shape is Shape.NUMBER and type(data) is int:
+        return data
+    written = ((as_data(value), value) for value in domain.values())
+    found = [value for each, value in written if type(each) is type(data) and each == data]
+    if not found:
+        raise ValueError(f"{name}: {shown(data)} is none of its values")
+    return found[0]
 
 
 @attrs.frozen

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import inspect
+import itertools
 import json
 from collections.abc import Iterable
 from pathlib import Path
@@ -129,12 +130,12 @@ def _rule(rules: dict[str, dict[str, Any]], name: str, short: str, full: str) ->
 
 def _finding(result: Result, rule: str, level: str, mismatch: Mismatch) -> dict[str, Any]:
     spec, violation = result.spec, result.violation
-    words = f"{readable(spec.name)}: {mismatch}"
+    words = f"{readable(spec.asked)}: {mismatch}"
     finding: dict[str, Any] = {"ruleId": rule, "level": level}
     if violation is not None and rule == violation.property:
         words += f". {f'{rule} is false: ' * (not violation.witness)}{reason(spec.system(), violation)}"
         finding["codeFlows"] = [{"threadFlows": [{"locations": _flow(result)}]}]
-    key = f"{readable(in_repository(spec.path).as_posix())}#{mismatch.key}"
+    key = "#".join((readable(in_repository(spec.path).as_posix()), *spec.changes, mismatch.key))
     return {
         **finding,
         "message": {"text": words},
@@ -145,12 +146,14 @@ def _finding(result: Result, rule: str, level: str, mismatch: Mismatch) -> dict[
 
 
 def _flow(result: Result) -> list[dict[str, Any]]:
-    """The trace: each step at the line of the action's function."""
+    """The trace: each step at the line of the action's function, and how a lasso goes on."""
     assert result.violation is not None
-    trace = result.violation.trace
+    trace, back_to = result.violation.trace, result.violation.back_to
     flow = []
-    for step, (number, actor, action, changed) in zip(trace, trace_rows(result.spec.system(), trace), strict=True):
-        if step.action is None:
+    for step, (number, actor, action, changed) in itertools.zip_longest(
+        trace, trace_rows(result.spec.system(), trace, back_to)
+    ):
+        if step is None or step.action is None:
             location = _location(result.spec.path, line_of_key(result.spec.path, "bounds"))
         else:
             location = _location(*line_of_function(step.action.of.function))

@@ -39,7 +39,7 @@ def itf(trace: Counterexample) -> str:
     meta = {
         "format": "ITF",
         "format-description": ITF,
-        "description": f"{trace.title}: {trace.violation.property} is false: {trace.violation.witness}",
+        "description": f"{trace.title}: {trace.ending}",
         "source": trace.entry.get("file", ""),
     }
     back_to, steps = trace.violation.back_to, trace.violation.trace
@@ -90,9 +90,8 @@ def mermaid(trace: Counterexample) -> str:
     if any(map(trace.repeats, trace.steps)):
         assert trace.violation.back_to is not None
         lines.append("    end")
-    last = f"{trace.violation.property} is false: {trace.violation.witness or 'no reason given'}"
     first, *_, end = (numbers[lane] for lane in (*trace.lanes, trace.lanes[-1]))
-    lines.append(f"    Note over {first},{end}: {_mermaid_text(last)}")
+    lines.append(f"    Note over {first},{end}: {_mermaid_text(trace.ending)}")
     return "\n".join(lines) + "\n"
 
 
@@ -112,15 +111,14 @@ def dot(trace: Counterexample) -> str:
         "digraph trace {",
         "    rankdir=TB; node [shape=box, fontname=monospace, fontsize=10]; edge [fontname=monospace, fontsize=9];",
     ]
-    lines.append(f"    label={_quoted(f'{trace.title}: {trace.violation.property} is false')}; labelloc=t;")
+    lines.append(f"    label={_quoted(f'{trace.title}: {trace.verdict}')}; labelloc=t;")
     for step in trace.steps[1:]:
         label = _quoted(f"{step.number} {step.actor}", step.name, step.shown_arguments)
-        style = (
-            ", style=bold" if step.distance == 1 else ", color=gray, fontcolor=gray" if step.distance is None else ""
-        )
+        style = ", style=bold" if step.distance == 1 else ", color=gray, fontcolor=gray" if step in trace.idle else ""
         lines.append(f"    s{step.number} [label={label}, group={_quoted(step.lane)}{style}];")
     last = len(trace.steps) - 1
-    lines.append(f"    violation [label={_quoted(trace.violation.property + ' is false')}, color=red, fontcolor=red];")
+    if name := trace.violation.property:
+        lines.append(f"    violation [label={_quoted(f'{name} is false')}, color=red, fontcolor=red];")
     lines += [f"    s{a} -> s{a + 1} [color=gray80, arrowhead=none, weight=8];" for a in range(1, last)]
     if any(map(trace.repeats, trace.steps)):
         assert trace.violation.back_to is not None
@@ -149,7 +147,20 @@ def _quoted(*lines: str) -> str:
     return '"' + "\\n".join(visible(line).replace("\\", "\\\\").replace('"', '\\"') for line in lines if line) + '"'
 
 
-COLUMNS = ("step", "action", "arguments", "actor", "lane", "changes", "sent", "read", "lost", "false", "repeats")
+COLUMNS = (
+    "step",
+    "action",
+    "arguments",
+    "actor",
+    "lane",
+    "changes",
+    "sent",
+    "read",
+    "lost",
+    "false",
+    "unjudged",
+    "repeats",
+)
 
 
 def steps_csv(trace: Counterexample) -> str:
@@ -178,6 +189,7 @@ def _row(step: ShownStep) -> list[str]:
         "; ".join(ended[Delivery.READ]),
         "; ".join(ended[Delivery.DROPPED]),
         "; ".join(sorted(step.violated)),
+        "; ".join(sorted(step.unjudged)),
     ]
 
 

@@ -128,10 +128,12 @@ def unbroken(text: Text) -> Text:
 
 def _action(step: ShownStep) -> Text:
     """The action with its arguments, without the actor: the column shows it."""
-    rest = " ".join(visible(value) for value in step.arguments.values() if value != step.actor)
-    name = visible(step.name) or "initial state"
-    room = LONGEST_ACTION - len(rest) - 1
-    short = name if len(name) <= room else name[: max(8, room - 1)] + "…"
+    values = list(step.arguments.values())
+    if step.actor in values:
+        values.remove(step.actor)
+    rest, name = " ".join(map(visible, values)), visible(step.name) or "initial state"
+    room = max(9, LONGEST_ACTION - len(rest) - 1)
+    short = name if len(name) <= room else name[: room - 1] + "…"
     return Text.assemble((short, "bold"), f" {rest}".rstrip())
 
 

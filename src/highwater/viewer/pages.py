@@ -121,10 +121,9 @@ def _model_path(model: str) -> list[str]:
 
 
 def track_of(trace: ShownTrace) -> list[str]:
-    """The properties that have a column: those that were checked, and those that are false somewhere."""
-    return [
-        name for name in trace.properties if name in trace.checked or any(name in step.violated for step in trace.steps)
-    ]
+    """The properties that have a column: those that were checked, and those that are false somewhere or not judged."""
+    seen = trace.checked.union(*(step.violated | step.unjudged for step in trace.steps))
+    return [name for name in trace.properties if name in seen]
 
 
 def arrows_of(trace: ShownTrace, side: int = 0) -> list[dict[str, Any]]:

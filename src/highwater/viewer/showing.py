@@ -47,7 +47,7 @@ def counterexample_of(
     why, unexplained = None, ""
     try:
         if not violation.property:
-            unexplained = "no property is false at the end"
+            unexplained = "no property is known to be false at the end"
         elif violated or violation.property == DEADLOCK:
             why = causes(system, trace, violated, violation.back_to)
         else:
@@ -178,13 +178,25 @@ def _judged(
         for each in instances
         if isinstance(each.of, Prospect)
     }
-    false = {
-        each.of.name
-        for each in instances
-        if (hopes[each] if each in hopes else not judge_end(system, each, before, after))
-    }
+    holds = {each: is_true(system, each, before, after) for each in instances if each not in hopes}
+    holds |= {each: None if lost is None else not lost for each, lost in hopes.items()}
+    false = {each.of.name for each, found in holds.items() if found is False}
     if about == DEADLOCK and is_deadlock(system, after):
         false.add(DEADLOCK)
     return frozenset(false), frozenset(
-        unjudged | {each.of.name for each, lost in hopes.items() if lost is None}
+        unjudged | {each.of.name for each, found in holds.items() if found is None}
     ) - false
+
+
+def is_true(system: System, each: Instance, before: Any, after: Any) -> bool | None:
+    """Whether a property of states or steps is true at a step's end; None where that is not known, as it raises there.
+
+    Raises:
+        ModelError: it raises, and was checked.
+    """
+    try:
+        return bool(judge_end(system, each, before, after))
+    except ModelError:
+        if each in system.safety:
+            raise
+        return None

@@ -270,6 +270,12 @@ class Counterexample(ShownTrace):
             return f"{found.length_in_words}, {self.entry.get('reason') or BY_HAND}"
         return f"{found.property} is false after {found.length_in_words}"
 
+    @property
+    def ending(self) -> str:
+        """What the trace shows and, where that is a violation, why."""
+        why = f": {self.violation.witness or 'no reason given'}" if self.violation.property else ""
+        return f"{self.verdict}{why}"
+
     def repeats(self, step: ShownStep) -> bool:
         """Whether a step is on the cycle of a lasso."""
         return self.violation.back_to is not None and step.number > self.violation.back_to

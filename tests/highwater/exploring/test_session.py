@@ -16,15 +16,21 @@ from highwater.claims import own
 from highwater.claims.checking import Engine, check_spec
 from highwater.claims.names import ExpressionError
 from highwater.claims.spec import Spec, load_spec
+from highwater.explorer.blame import ModelError
 from highwater.explorer.kernels.making.compile_times import TIMES
 from highwater.explorer.search.plain.plain_python import explore
 from highwater.explorer.system import Cut, successor
 from highwater.explorer.verdict import Budget
 from highwater.exploring import searching
 from highwater.exploring.opening import open_path, open_spec, switched
-from highwater.exploring.saving import saved
+from highwater.exploring.saving import as_counterexample, saved
 from highwater.exploring.session import Session, SessionError
 from highwater.files import ReportError, write_text
+from highwater.model.language.declarations import action, invariant
+from highwater.model.language.definition import Definition, Model, NoToggles
+from highwater.model.language.domain import Integers
+from highwater.model.language.graph_properties import prospect
+from highwater.model.language.records import evolve, within
 
 Run = Callable[..., Result]
 
@@ -238,6 +244,129 @@ def test_a_branch_saved_as_a_test_passes_and_fails_at_a_step_that_is_not_enabled
     module["STEPS"].append(("write", {"leader": "b1"}) if at == 7 else ("fetch", {"follower": "b0", "leader": "b0"}))
     with pytest.raises(AssertionError, match=f"step {at + 1}: .* is not enabled"):
         test()
+
+
+SPECS = Path(__file__).parents[3] / "specs"
+
+
+@attrs.frozen
+class Wheel:
+    broken: bool = within(bool)
+    turns: int = within(Integers(0, 2))
+
+
+@action(actor="wheel")
+def turn(wheel: Wheel) -> Wheel:
+    return evolve(wheel, turns=(wheel.turns + 1) % 3)
+
+
+@action(actor="road")
+def crash(wheel: Wheel) -> Wheel | None:
+    return None if wheel.broken else evolve(wheel, broken=True)
+
+
+@prospect(along=[turn])
+def can_be_whole(wheel: Wheel) -> bool:
+    return not wheel.broken
+
+
+@invariant()
+def is_new(wheel: Wheel) -> bool:
+    return wheel.turns < 2
+
+
+WHEEL = Model(
+    "wheel",
+    "",
+    NoToggles,
+    lambda _: Definition(NoToggles, Wheel, lambda _: [Wheel(False, 0)], (turn, crash), properties=(can_be_whole,)),
+)
+
+
+@pytest.mark.parametrize("most", [3, 2])
+def test_a_prospect_that_leaves_too_many_states_possible_is_false_or_named_as_not_judged(
+    most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Behind the crash are three states."""
+    monkeypatch.setattr("highwater.explorer.outlook.MOST_STATES", most)
+    spec = front_door.claim(model=WHEEL, bounds={}, check=["can_be_whole"])
+    end = front_door.follow(spec, [("crash", {})])
+    session = open_spec(spec)
+    assert session.unjudged == []
+    session.take(1)
+    _, test = saved(session, "test")
+    report = json.loads(saved(session, "trace")[1])["results"][0]
+    if most == 3:
+        assert (end.false, end.unjudged, session.unjudged) == (["can_be_whole"], [], [])
+        assert session.violation.property == report["property"] == "can_be_whole"
+        assert "end.unjudged == []" in test
+    else:
+        assert (end.false, end.unjudged, session.unjudged) == ([], ["can_be_whole"], ["can_be_whole"])
+        assert session.violation.property == ""
+        assert (report["property"], report["reason"]) == (None, "tried by hand; not judged at the end: can_be_whole")
+        assert "1 step, tried by hand; not judged at the end: can_be_whole" in saved(session, "page")[1]
+        assert "end.unjudged == ['can_be_whole']" in test
+        with pytest.raises(SessionError, match=r"as far as is known \(not judged: can_be_whole\)"):
+            saved(session, "spec")
+
+
+def test_a_branch_of_a_refinement_is_saved_with_what_is_to_be_refined(tmp_path: Path) -> None:
+    spec = load_spec(SPECS / "refinement" / "kafka_0_8_0_is_not_the_log_that_clients_are_promised.toml")
+    found = check_spec(spec).violation
+    assert found is not None
+    session = open_spec(spec)
+    actions = {str(action): action for action in session.system.actions}
+    session.follow([attrs.evolve(each, action=each.action and actions[str(each.action)]) for each in found.trace])
+    for kind in ("trace", "page"):
+        name, text = saved(session, kind)
+        (tmp_path / name).write_text(text, encoding="utf-8")
+        assert open_path(tmp_path / name).violation.property == "refines_client_log"
+    name, text = saved(session, "spec")
+    (tmp_path / name).write_text(text, encoding="utf-8")
+    assert load_spec(tmp_path / name).checked == ("refines_client_log",)
+    name, text = saved(session, "test")
+    module: dict[str, Any] = {}
+    exec(compile(text, name, "exec"), module)
+    next(test for key, test in module.items() if key.startswith("test_"))()
+
+
+def test_a_branch_from_another_initial_state_is_a_test_that_begins_there() -> None:
+    wheels = [Wheel(broken=False, turns=0), Wheel(broken=False, turns=1)]
+    definition = Definition(
+        bounds=NoToggles, state=Wheel, initial_states=lambda bounds: wheels, actions=(turn,), properties=(is_new,)
+    )
+    model = Model("beginnings", "", NoToggles, lambda protocol: definition)
+    claim = front_door.claim(model=model, bounds={}, check=[is_new])
+    session = open_spec(claim)
+    session.go(1)
+    session.take(0)
+    assert "highwater.follow(CLAIM, STEPS, initial=1)\n    assert end.false == ['is_new']" in saved(session, "test")[1]
+    assert front_door.follow(claim, [("turn", {})]).false == []
+    assert front_door.follow(claim, [("turn", {})], initial=1).false == ["is_new"]
+
+
+def test_a_property_that_was_not_asked_for_and_raises_is_not_judged() -> None:
+    """Neither by a session, nor on the page, which has all else."""
+
+    @invariant()
+    def raises(wheel: Wheel) -> bool:
+        return bool(1 // (1 - wheel.turns))
+
+    properties = (is_new, raises)
+    definition = Definition(NoToggles, Wheel, lambda _: [Wheel(False, 0)], (turn,), properties=properties)
+    model = Model("raising", "", NoToggles, lambda protocol: definition)
+    session = open_spec(front_door.claim(model=model, bounds={}, check=[is_new]))
+    session.take(0)
+    assert [(each.name, each.holds, each.why) for each in session.judged()][1] == ("raises", None, "raises here")
+    session.take(0)
+    shown = as_counterexample(session)
+    assert shown.violation.property == "is_new"
+    assert [step.unjudged for step in shown.steps] == [set(), {"raises"}, set()]
+    assert "raises was not judged" in saved(session, "page")[1]
+    asked = open_spec(front_door.claim(model=model, bounds={}, check=[raises]))
+    asked.take(0)
+    with pytest.raises(ModelError, match="raises"):
+        asked.judged()
 
 
 def test_a_step_that_is_none_is_an_assertion_that_names_it(spec_path: Path) -> None:

@@ -23,7 +23,7 @@ from highwater.claims.checking import check_spec
 from highwater.claims.spec import load_spec
 from highwater.explorer.search.graph_properties.lassos import lasso_at
 from highwater.explorer.system import successor
-from highwater.explorer.verdict import Step
+from highwater.explorer.verdict import Step, by_hand
 from highwater.model.language.graph_properties import eventually
 from highwater.reports.results import as_data, entry_of
 from highwater.viewer.exports import EXPORTS, dot, itf, mermaid, steps_csv
@@ -251,6 +251,22 @@ def test_csv_holds_nothing_that_a_spreadsheet_computes(long_trace: Counterexampl
 @pytest.mark.parametrize("kind", EXPORTS)
 def test_exports_hold_no_control_characters(hostile: Counterexample, kind: str) -> None:
     assert not set(EXPORTS[kind](hostile)) & {"\x1b", "\x00"}
+
+
+@pytest.mark.parametrize("kind", EXPORTS)
+def test_a_trace_that_violates_nothing_says_how_it_came_about(kip_101: Counterexample, kind: str) -> None:
+    entry = {**kip_101.entry, "reason": "which explain 5 lines of a log"}
+    text = EXPORTS[kind](counterexample_of(entry, kip_101.system, by_hand(kip_101.violation.trace[:4])))
+    assert " is false" not in text
+    assert "gray, fontcolor" not in text  # no step is known not to matter
+    assert ("3 steps, which explain 5 lines of a log" in text) is (kind != "csv")
+
+
+@pytest.mark.parametrize("kind", sorted({*EXPORTS} - {"csv"}))
+def test_a_lasso_on_which_nothing_happens_says_so(kind: str) -> None:
+    system = system_of((), eventually(fair=[light_blue])(is_blue))
+    stays = lasso_at(system, system.liveness[0], [Step(None, system.initial[0])], 0)
+    assert "then nothing for ever" in EXPORTS[kind](counterexample_of({"protocol": {}, "bounds": {}}, system, stays))
 
 
 @pytest.mark.parametrize("kind", EXPORTS)

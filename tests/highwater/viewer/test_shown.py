@@ -6,7 +6,7 @@ import io
 import random
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import attrs
 import pytest
@@ -18,14 +18,15 @@ from highwater.explorer.system import System, successor
 from highwater.explorer.verdict import Step, Violation
 from highwater.model.catalogue import MODELS
 from highwater.model.language.declarations import action, invariant
-from highwater.model.language.domain import Integers, Maybe, OneOf
+from highwater.model.language.domain import ArrayOf, Integers, Maybe, OneOf, SequenceOf
 from highwater.model.language.picture import Fact, Lane, NameSet, Picture, Tone
-from highwater.model.language.records import domain_of, within
+from highwater.model.language.records import domain_of, records, within
 from highwater.model.reference.controlling import become_leader
 from highwater.reports.reasons import value_at
 from highwater.reports.results import entry_of
 from highwater.viewer.cells import cell_of, lane_of_part
 from highwater.viewer.drawings import drawing_of
+from highwater.viewer.exports import steps_csv
 from highwater.viewer.index import counterexample_in
 from highwater.viewer.lanes import show_lanes
 from highwater.viewer.pages import trace_page
@@ -430,6 +431,64 @@ def test_telling_uses_the_drawing_that_is_given(toy: Callable[..., tuple[System,
     assert counterexample.lanes[0] == "state"
 
 
+@pytest.mark.parametrize(
+    ("name", "arguments", "line"),
+    [
+        ("vote", {"voter": "b0", "candidate": "b0"}, "vote b0"),
+        ("vote", {"voter": "b0", "of": "a vote request of s1 in e2"}, "vote a vote request of s1…"),
+        ("acknowledges", {"voter": "b0", "of": "a vote request"}, "acknowledg… a vote request"),
+    ],
+)
+def test_a_step_in_a_lane_has_its_name_and_all_arguments_but_the_actor(
+    toy_trace: Counterexample, name: str, arguments: dict[str, str], line: str
+) -> None:
+    step = attrs.evolve(toy_trace.steps[1], name=name, actor="b0", arguments=arguments)
+    console = Console(file=io.StringIO(), width=200)
+    show_lanes(console, attrs.evolve(toy_trace, steps=(toy_trace.steps[0], step)), 1)
+    assert line in cast("io.StringIO", console.file).getvalue()
+
+
+NUMBER, NAME = Integers(0, 1), Integers(0, 1, label="b")
+LANES_OF_ONES_OWN: dict[str, dict[str, Any]] = {
+    "a leader that is a truth value": {"leader": bool, "epoch": NUMBER, "hw": NUMBER, "queue": SequenceOf(NUMBER, 1)},
+    "two epochs": {"leader": Maybe(NAME), "epoch": NUMBER, "leader_epoch": NUMBER},
+    "a leader of other lanes": {"leader": Maybe(Integers(0, 1, label="z")), "epoch": NUMBER},
+    "two high watermarks": {"high_watermark": NUMBER, "hw": NUMBER, "log": SequenceOf(NUMBER, 1)},
+    "a log that may be absent": {"hw": NUMBER, "log": Maybe(SequenceOf(NUMBER, 1))},
+    "an epoch that is a word": {"log": SequenceOf(OneOf(("old", "new")), 1), "epoch": OneOf(("old", "new"))},
+}
+
+
+@pytest.mark.parametrize("fields", LANES_OF_ONES_OWN.values(), ids=list(LANES_OF_ONES_OWN))
+def test_two_states_never_look_alike(fields: dict[str, Any]) -> None:
+    """Whatever fields are called, and though another array has the same names and fields."""
+    node, other = (
+        attrs.make_class(name, {key: within(of) for key, of in each.items()}, frozen=True)
+        for name, each in (("Node", fields), ("Other", {"epoch": NUMBER, "leader": bool}))
+    )
+    arrays = {name: within(ArrayOf(records(of)(None), 2, "b", "nodes")) for name, of in (("a", node), ("z", other))}
+    domain = domain_of(attrs.make_class("World", arrays, frozen=True), None)
+    pictures = {repr(of_any_model.draw(domain, state)) for state in domain.values()}
+    assert len(pictures) == domain.count
+
+
+def test_what_one_of_two_arrays_changed_is_not_said_of_the_other() -> None:
+    one = attrs.make_class("One", {"value": within(NUMBER)}, frozen=True)
+    of = within(ArrayOf(records(one)(None), 1, "b", "nodes"))
+    world = attrs.make_class("World", {"first": of, "second": of}, frozen=True)
+    states = [world(first=(one(1),), second=(one(value),)) for value in (0, 1)]
+    before, after = (of_any_model.draw(domain_of(world, None), state) for state in states)
+    assert cell_of("b0", before, after).new == {"second.value"}
+
+
+def test_fields_of_two_records_have_both_their_paths() -> None:
+    """As those of a produce and a fetch request of one partition: a short name would be the one's or the other's."""
+    (state,) = (spec := load_spec(SPECS / "requests" / "a_stopped_replica_answers_who_waits.toml")).system().initial
+    facts = [fact.name for fact in of_any_model.draw(spec.system().domain, state).lanes["p0"].facts]
+    assert {"role", "produce.parts.answer", "fetch.parts.answer"} <= set(facts)
+    assert "answer" not in facts
+
+
 @pytest.fixture(scope="module")
 def bounce() -> Counterexample:
     """A prospect that is lost: a controller that does not notice a bounce."""
@@ -463,6 +522,7 @@ def test_a_property_that_needs_all_states_is_shown_as_not_judged(monkeypatch: py
         counterexample
     )
     assert "was not judged</span>" in trace_page(counterexample)
+    assert counterexample.violation.property in steps_csv(counterexample).splitlines()[-1]
 
 
 def test_a_message_of_the_quorum_goes_from_server_to_server() -> None:

@@ -17,7 +17,7 @@ from click.testing import Result
 from highwater.claims.checking import check_spec
 from highwater.claims.spec import load_spec
 from highwater.reports.replaying import read_report
-from highwater.reports.results import entry_of
+from highwater.reports.results import entry_of, write_json
 from highwater.viewer.index import counterexample_in
 from highwater.viewer.lanes import show_lanes
 from highwater.viewer.shown import Counterexample
@@ -237,8 +237,33 @@ def test_a_file_of_several_traces_asks_which_one_to_export(
         "--json",
         path,
     )
-    assert "holds several traces; choose one with --spec: a, b" in explained(highwater("trace", path, "--html", "-"))
+    assert "holds several traces; choose one with --spec: a; b" in explained(highwater("trace", path, "--html", "-"))
     assert highwater("trace", path, "--html", "-", "--spec", "b").exit_code == 0
+
+
+def test_of_traces_with_the_same_name_one_is_chosen_by_its_file(
+    highwater: Run, tmp_path: Path, write_spec: Callable[..., Path]
+) -> None:
+    path, (a, b) = tmp_path / "two.json", (write_spec(f"{each}/same.toml", check=["leader_in_isr"]) for each in "ab")
+    highwater("check", a, b, "--json", path)
+    first, second = (entry["file"] for entry in read_report(path))
+    assert f"--spec: {first}; {second}" in explained(highwater("trace", path, "--csv", "-", "--spec", "same"))
+    assert highwater("trace", path, "--html", tmp_path / "b.html", "--spec", second).exit_code == 0
+    assert read_report(tmp_path / "b.html")[0]["file"] == second
+
+
+def test_of_traces_of_one_claim_one_is_chosen_by_what_was_asked(
+    highwater: Run, tmp_path: Path, write_spec: Callable[..., Path]
+) -> None:
+    path, spec = tmp_path / "two.json", write_spec("same.toml", check=["leader_in_isr"])
+    highwater("check", spec, "--set", "bounds.brokers=3", "--json", path)
+    asked = read_report(path)[0]
+    write_json(
+        path, {**json.loads(path.read_text(encoding="utf-8")), "results": [asked, {**asked, "changes": ["x 1"]}]}
+    )
+    names = "same, bounds.brokers 3", "same, x 1"
+    assert "; ".join(names) in explained(highwater("trace", path, "--csv", "-"))
+    assert highwater("trace", path, "--csv", "-", "--spec", names[1]).exit_code == 0
 
 
 # --- check --html

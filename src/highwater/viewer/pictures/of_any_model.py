@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from highwater.model.language.domain import ArrayOf, Integers, Maybe, SequenceOf, SetOf, Struct
@@ -52,14 +53,24 @@ def draw(domain: Struct, state: Any, actors: Sequence[str] = ()) -> Picture:
     drawn = {STATE: lane_of(rest, "")} if rest or not (lanes or named) else {}
     drawn |= {actor: lane_of(parts, "") for actor, parts in owned.items()}
     for name, parts in lanes.items():
-        inside: list[tuple[str, Any, Any]] = []
-        for path, of, element in parts:
-            if isinstance(of, Struct):
-                inside += [(field, inner, getattr(element, field)) for field, inner in of.fields.items()]
-            else:
-                inside.append((path, of, element))
-        drawn[name] = lane_of(inside, name)
+        drawn[name] = lane_of([*_inside(parts)], name)
     return Picture(drawn, tuple(messages))
+
+
+def _inside(parts: Sequence[tuple[str, Any, Any]]) -> Iterator[tuple[str, Any, Any]]:
+    """The fields of a lane's elements. Of arrays with the same names the first alone has short ones, unless it is in a
+    record, as all of them may be.
+    """
+    shared = Counter(field for _, of, _ in parts if isinstance(of, Struct) for field in of.fields)
+    taken = set[str]()
+    for path, of, element in parts:
+        if not isinstance(of, Struct):
+            yield path, of, element
+            continue
+        for field, inner in of.fields.items():
+            long = field in taken or (shared[field] > 1 and "." in path)
+            taken.add(field)
+            yield f"{path}.{field}" if long else field, inner, getattr(element, field)
 
 
 def _parts(domain: Struct, state: Any, path: str, actors: Sequence[str]) -> Iterator[tuple[str, Any, Any]]:
@@ -77,33 +88,52 @@ def _parts(domain: Struct, state: Any, path: str, actors: Sequence[str]) -> Iter
 
 def lane_of(parts: Sequence[tuple[str, Any, Any]], lane: str) -> Lane:
     """A lane from its parts: name, domain and value of each."""
-    values = {name: value for name, _, value in parts}
     badges: list[Badge] = []
     logs: list[Log] = []
     name_sets: list[NameSet] = []
     facts: list[Fact] = []
-    high_watermark = next((values[name] for name in HIGH_WATERMARKS if isinstance(values.get(name), int)), None)
+    numbers = {name: value for name, _, value in parts if type(value) is int}
+    high_watermark, start, epoch = (_first(numbers, names) for names in (HIGH_WATERMARKS, STARTS, EPOCHS))
+    said = set()  # by a mark or a role
+    if any(_is_log(name, of, value) for name, of, value in parts):
+        said.add(high_watermark)
+    if any(_is_role(name, of, lane) for name, of, _ in parts) and numbers.get(epoch, -1) >= 0:
+        said.add(epoch)
     for name, of, value in parts:
         inner = of.of if isinstance(of, Maybe) else of
-        if name in EPOCHS and lane and "leader" in values:  # the role says it
+        if name in said:
             continue
-        if name == "leader" and isinstance(inner, Integers) and lane:
-            epoch = next((values[key] for key in EPOCHS if isinstance(values.get(key), int) and values[key] >= 0), None)
+        if _is_role(name, of, lane):
             followed = None if value is None or value < 0 else inner.show(value)
-            badges.append(role(followed, epoch, leads=followed == lane))
+            badges.append(role(followed, numbers[epoch] if epoch in said else None, leads=followed == lane))
         elif value is None:
             facts.append(Fact(name, "none", blank=True))
-        elif isinstance(inner, SequenceOf) and (name.endswith("log") or _epoch_field(inner.of)):
-            start = next((values[key] for key in STARTS if isinstance(values.get(key), int)), 0)
-            logs.append(log_of(inner, value, high_watermark, start, name))
-        elif name in HIGH_WATERMARKS and any(isinstance(other, SequenceOf) for _, other, _ in parts):
-            continue
+        elif _is_log(name, of, value):
+            logs.append(log_of(inner, value, numbers.get(high_watermark), numbers.get(start, 0), name))
         elif isinstance(inner, SetOf) and isinstance(inner.of, Integers) and inner.of.names:
             name_sets.append(NameSet(name, tuple(inner.of.show(member) for member in sorted(value))))
         else:
             blank = value is False or value in ((), frozenset()) or (isinstance(of, Integers) and value == of.low)
             facts.append(Fact(name, _shown(inner, value), blank))
     return Lane(tuple(badges), tuple(logs), tuple(name_sets), tuple(facts))
+
+
+def _first(numbers: Mapping[str, int], names: Sequence[str]) -> str:
+    """The first of some names that is one of a number; empty if none is."""
+    return next((name for name in names if name in numbers), "")
+
+
+def _is_log(name: str, domain: Domain, value: Any) -> bool:
+    inner = domain.of if isinstance(domain, Maybe) else domain
+    return value is not None and isinstance(inner, SequenceOf) and bool(name.endswith("log") or _epoch_field(inner.of))
+
+
+def _is_role(name: str, domain: Domain, lane: str) -> bool:
+    """Whether a field says whom the replica of a lane follows: another lane of its kind."""
+    inner = domain.of if isinstance(domain, Maybe) else domain
+    return (
+        name == "leader" and isinstance(inner, Integers) and bool(re.fullmatch(rf"{re.escape(inner.label)}\d+", lane))
+    )
 
 
 def names(brokers: Iterable[int]) -> tuple[str, ...]:
@@ -154,7 +184,13 @@ def log_of(
 
 
 def _epoch_field(domain: Any) -> str | None:
-    return next((name for name in EPOCHS if name in domain.fields), None) if isinstance(domain, Struct) else None
+    if not isinstance(domain, Struct):
+        return None
+    return next((name for name in EPOCHS if _is_number(domain.fields.get(name))), None)
+
+
+def _is_number(domain: Any) -> bool:
+    return isinstance(domain.of if isinstance(domain, Maybe) else domain, Integers)
 
 
 def _as_messages(path: str, domain: Any, value: Any) -> list[Message] | None:
@@ -179,7 +215,8 @@ def _message(key: str, message: Any, domain: Struct, sender: str | None, receive
     text = " ".join(
         f"{name} {value}" for name, value in shown.items() if name not in (sender, receiver, "kind", "type")
     )
-    epoch = next((getattr(message, name) for name in EPOCHS if name in shown), None)
+    epoch_field = _epoch_field(domain)
+    epoch = None if epoch_field is None else getattr(message, epoch_field)
     begin, end = (
         None if name is None or getattr(message, name) is None else shown[name] for name in (sender, receiver)
     )
