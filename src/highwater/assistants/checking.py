@@ -131,7 +131,7 @@ def _words(asked: AskedCheck, result: Result) -> str:
     if outcome.verdict is not Verdict.UNKNOWN:
         return whole_verdict(result)
     why = {
-        "interrupted": f"interrupted after {outcome.seconds:.0f} s",
+        "interrupted": f"{counted(asked.seconds, 'second')} ran out",  # by nothing else is it interrupted
         "max-states": f"{counted(asked.states, 'state')} are stored",
     }
     return _unknown(why.get(outcome.reason, f"{outcome.reason} ran out"), outcome.distinct_states, outcome.depth)
