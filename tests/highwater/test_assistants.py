@@ -200,6 +200,20 @@ def test_a_model_that_never_returns_is_ended_and_the_answer_is_unknown(
     with_client(folder, talk)
 
 
+def test_a_search_that_ends_as_its_seconds_are_over_says_so(folder: Path) -> None:
+    """Whichever came first: that it was interrupted, or that it was ended."""
+    source = (SCAFFOLD / "lock_service.py").read_text()
+    endless = source.replace("    token = world.believed[client]", "    import time\n    time.sleep(600)")
+    assert endless != source
+    (folder / "slow.py").write_text(endless)
+
+    async def talk(client: Client) -> None:
+        found = await client.call_tool("check_spec", {"text": LOCK.replace("lock_service", "slow"), "seconds": 2})
+        assert found.structured_content["words"].startswith("unknown, 2 seconds ran out: so far "), found
+
+    with_client(folder, talk)
+
+
 @pytest.mark.parametrize(
     ("last_line", "words"),
     [
