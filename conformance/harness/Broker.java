@@ -410,7 +410,7 @@ final class Broker {
             case "LogManager":
                 return logManager;
             case "QuotaManagers":
-                return quotas(type);
+                return quotas();
             case "MetadataCache":
                 return cache;
             case "LogDirFailureChannel":
@@ -434,7 +434,7 @@ final class Broker {
         }
     }
 
-    private Object quotas(Class<?> type) {
+    Object quotas() {
         if (quotas == null) {
             Method instantiate = Reflect.byName(QUOTA_FACTORY, "instantiate");
             quotas = Reflect.invoke(null, instantiate, Reflect.supply(Reflect.types(instantiate), p -> {

@@ -32,7 +32,7 @@ public final class Disk {
     private Disk() { }
 
     public static void main(String[] arguments) throws Exception {
-        Harness.answerEach(each -> each.has("records") ? records(each) : directory(new File(each.get("folder").asText())));
+        Harness.answerEach(() -> each -> each.has("records") ? records(each) : directory(new File(each.get("folder").asText())));
     }
 
     private interface Reading {

@@ -13,6 +13,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Properties;
+import java.util.concurrent.Callable;
 import org.slf4j.impl.StaticLoggerBinder;
 
 /**
@@ -93,12 +94,18 @@ public final class Harness {
         Object of(JsonNode operation) throws Exception;
     }
 
-    /** Answer each line with an array of what comes of its operations, one by one, and end the process. */
-    static void answerEach(Operation answer) throws Exception {
+    /**
+     * Answer each line with an array of what comes of its operations, one by one, and end the process. The program starts with the first of them,
+     * so that a start that fails is an answer, too.
+     */
+    static void answerEach(Callable<Operation> program) throws Exception {
+        Operation[] started = {null};
         serve(operations -> {
+            if (started[0] == null)
+                started[0] = program.call();
             List<Object> answers = new ArrayList<>();
             for (JsonNode each : operations)
-                answers.add(answer.of(each));
+                answers.add(started[0].of(each));
             return answers;
         });
         Runtime.getRuntime().halt(0);

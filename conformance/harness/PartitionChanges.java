@@ -36,7 +36,7 @@ public final class PartitionChanges {
     private PartitionChanges() { }
 
     public static void main(String[] arguments) throws Exception {
-        Harness.answerEach(PartitionChanges::answer);
+        Harness.answerEach(() -> PartitionChanges::answer);
     }
 
     private static Object answer(JsonNode call) {

@@ -62,8 +62,7 @@ public final class SeveralPartitions {
     }
 
     public static void main(String[] arguments) throws Exception {
-        SeveralPartitions one = new SeveralPartitions(new File(arguments[0]));
-        Harness.answerEach(one::after);
+        Harness.answerEach(() -> new SeveralPartitions(new File(arguments[0]))::after);
     }
 
     private Object after(JsonNode o) {

@@ -75,6 +75,8 @@ class Broker:
             for others.
         change: the ISR that the leader has asked for, until it has the answer.
         coordinates: whether it acts as coordinator: it has loaded the groups or transactions of the partition.
+        coordinator_epoch: the newest leader epoch that its coordinator of groups was told, where that compares epochs;
+            0, which refuses nothing, before.
         resigning: the leader epoch of a delayed resignation as coordinator; -1 if the resignation comes from the
             topic's deletion.
         topic_id: the topic that its role is for.
@@ -98,6 +100,7 @@ class Broker:
     partition_epoch: int = within(partition_epochs)
     change: IsrChange | None = within(lambda bounds: Maybe(records(IsrChange)(bounds)))
     coordinates: bool = within(BOOLEAN)
+    coordinator_epoch: int = within(lambda bounds: Integers(0, bounds.leader_epoch_max))
     resigning: int | None = within(lambda bounds: Maybe(leader_epochs(bounds)))
     topic_id: int = within(topics)
     log: int | None = within(lambda bounds: Maybe(topics(bounds)))

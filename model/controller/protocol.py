@@ -100,7 +100,10 @@ class ControllerProtocol:
         "a coordinator resigns when its replica is deleted (KAFKA-4362, KAFKA-9235)"
     )
     coordinator_checks_epoch: bool = toggle(
-        "a coordinator ignores a resignation of an older leader epoch (KAFKA-10614)"
+        "a coordinator of groups ignores elections and resignations of older leader epochs (KAFKA-10614)"
+    )
+    coordinator_forgets_epoch: bool = toggle(
+        "in no release: a coordinator of groups forgets the leader epochs of a topic that is deleted"
     )
     isr_path: IsrPath = toggle("how a leader changes the ISR (KIP-497)")
     fence_fetch: bool = toggle("a leader serves only followers of its leader epoch (KIP-320)")

@@ -21,6 +21,7 @@ def died(cluster: Cluster, broker: int) -> Cluster:
         attempts_left=0,
         controller_epoch=0,
         metadata=None,
+        coordinator_epoch=0,
         resigning=None,
     )
     return cluster.with_broker(broker, after).with_zk(registrations=replaced(cluster.zk.registrations, broker, None))

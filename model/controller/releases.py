@@ -39,6 +39,7 @@ demote_during_shutdown True | ReplicaManager#makeFollowers
 stop_replica_ends_coordination False 0.10.1.1=True 0.11.0.0=False 2.4.1=True \
     | KafkaApis#handleStopReplicaRequest: groups, and since 0.11 transactions, too
 coordinator_checks_epoch False 2.8.1=True | GroupMetadataManager#maybeUpdateCoordinatorEpoch
+coordinator_forgets_epoch False | GroupMetadataManager#maybeUpdateCoordinatorEpoch
 isr_path zookeeper 2.7.0=alter-partition | AlterIsrManager
 fence_fetch False 2.1.0=True | Partition#localReplicaWithEpochOrException
 controller_rejects_ineligible False 3.3.0=True | KafkaController#tryProcessAlterPartition
@@ -95,7 +96,11 @@ FIRST_RELEASES = {
 RELEASES = {name: Release(first, "zookeeper") for name, first in FIRST_RELEASES.items()}
 _OF_RELEASES = {name: HISTORY.protocol(ControllerProtocol, release) for name, release in RELEASES.items()}
 REPAIRED = attrs.evolve(
-    _OF_RELEASES["kafka-3.4.1"], isr_path=IsrPath.ZOOKEEPER, cancel_moves_leader_first=True, stray_replaced=True
+    _OF_RELEASES["kafka-3.4.1"],
+    isr_path=IsrPath.ZOOKEEPER,
+    cancel_moves_leader_first=True,
+    stray_replaced=True,
+    coordinator_forgets_epoch=True,
 )
 PRESETS = {"repaired": REPAIRED, **_OF_RELEASES}
 LAST_RELEASES = {"zookeeper": "3.9"}

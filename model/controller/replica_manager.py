@@ -92,7 +92,8 @@ def _took_role(
 
     If the request names no leader, the broker only creates a log: a broker that leads goes on in its old leader epoch.
     A broker that shuts down starts no fetcher. Coordinators move with leadership: a new leader loads the state of
-    groups or transactions, a new follower unloads it.
+    groups or transactions, a new follower unloads it. A leader that leads on in a newer epoch does not tell its
+    coordinator.
 
     A broker that does not take the leader for alive makes the replica and does not follow: it keeps its role and its
     leader epoch.
@@ -119,16 +120,35 @@ def _took_role(
     broker = evolve(broker, leader=request.leader, leader_epoch=request.leader_epoch, topic_id=request.topic_id)
     broker = evolve(broker, change=None)
     if request.leader == me:
-        coordinates = broker.coordinates or broker.role is not Role.LEADER
+        if broker.role is not Role.LEADER:
+            broker = _coordinating(broker, request.leader_epoch, protocol, leads=True)
         replicas = request.replicas if protocol.leader_forgets_removed else request.replicas | broker.replicas
-        broker = evolve(
+        return evolve(
             broker, role=Role.LEADER, isr=request.isr, replicas=replicas, partition_epoch=request.partition_epoch
         )
-        return evolve(broker, coordinates=coordinates)
     if broker.role is Role.LEADER and broker.leaving and not protocol.demote_during_shutdown:
         return broker
     role = Role.STOPPED if broker.leaving and not protocol.leaving_broker_fetches else Role.FOLLOWER
-    return evolve(broker, role=role, isr=frozenset(), replicas=frozenset(), partition_epoch=0, coordinates=False)
+    broker = evolve(broker, role=role, isr=frozenset(), replicas=frozenset(), partition_epoch=0)
+    return _coordinating(broker, request.leader_epoch, protocol, leads=False)
+
+
+def _coordinating(broker: Broker, epoch: int, protocol: ControllerProtocol, *, leads: bool) -> Broker:
+    """The broker after its coordinator was told that it leads, or leads no longer, in a leader epoch; -1 once the topic
+    is deleted.
+
+    The coordinator of groups ignores what is older than the newest epoch that it was told. It remembers that of a topic
+    that was deleted, too, and so loads nothing of one that is made again, until leadership has changed as often.
+    Abstracts: the coordinator of transactions, which compares no epochs when it loads.
+    Source: kafka.coordinator.group.GroupMetadataManager#loadGroupsAndOffsets, #removeGroupsAndOffsets,
+        #maybeUpdateCoordinatorEpoch (2.8.1 to 3.9).
+    """
+    if not protocol.coordinator_checks_epoch:
+        return evolve(broker, coordinates=leads)
+    known = 0 if protocol.coordinator_forgets_epoch and epoch == NO_EPOCH else broker.coordinator_epoch
+    if NO_EPOCH < epoch < known:
+        return broker
+    return evolve(broker, coordinates=leads, coordinator_epoch=max(known, epoch))
 
 
 def _stopped(broker: Broker, request: Request, protocol: ControllerProtocol) -> Broker | None:
@@ -149,8 +169,10 @@ def _stopped(broker: Broker, request: Request, protocol: ControllerProtocol) -> 
         if refused[protocol.stop_replica_epoch]:
             return None
     if request.delete:
-        coordinates = broker.coordinates and not protocol.stop_replica_ends_coordination
-        return evolve(without_role(broker), log=None, complete=False, coordinates=coordinates)
+        gone = evolve(without_role(broker), log=None, complete=False, coordinates=broker.coordinates)
+        if not protocol.stop_replica_ends_coordination:
+            return gone
+        return _coordinating(gone, max(NO_EPOCH, epoch), protocol, leads=False)
     return evolve(broker, role=Role.STOPPED) if broker.role is Role.FOLLOWER else broker
 
 
@@ -201,10 +223,13 @@ def delete_replica_and_resign_late(
     after = obeyed(cluster.with_queue(controller, broker, queue[1:]), controller, broker, queue[0], protocol)
     if after.brokers[broker].log is not None:
         return None
-    epoch = max(NO_EPOCH, queue[0].leader_epoch)
-    return after.with_broker(broker, evolve(after.brokers[broker], coordinates=True, resigning=epoch)).spending(
-        "late_resignations"
+    late = evolve(
+        after.brokers[broker],
+        coordinates=True,
+        coordinator_epoch=before.coordinator_epoch,
+        resigning=max(NO_EPOCH, queue[0].leader_epoch),
     )
+    return after.with_broker(broker, late).spending("late_resignations")
 
 
 @action(actor="broker", needs=lambda bounds: bounds.late_resignations, broker=brokers)
@@ -213,14 +238,13 @@ def resign_as_coordinator(cluster: Cluster, broker: int, protocol: ControllerPro
 
     Actor: the broker.
     Enabled: it has a delayed resignation.
-    Effect: it is no longer coordinator, unless it has learned of a newer leader epoch since.
+    Effect: it is no longer coordinator, unless it was told of a newer leader epoch since.
     Source: kafka.coordinator.group.GroupMetadataManager#removeGroupsAndOffsets, #maybeUpdateCoordinatorEpoch (3.0).
     """
     ours = cluster.brokers[broker]
     if ours.resigning is None:
         return None
-    superseded = protocol.coordinator_checks_epoch and NO_EPOCH < ours.resigning < ours.leader_epoch
-    return cluster.with_broker(broker, evolve(ours, resigning=None, coordinates=ours.coordinates and superseded))
+    return cluster.with_broker(broker, _coordinating(evolve(ours, resigning=None), ours.resigning, protocol, leads=False))
 
 
 @action(actor="network", needs=lambda bounds: bounds.reorderings, controller=controllers, broker=brokers)

@@ -177,8 +177,8 @@ def initial_states(bounds: ControllerBounds, *, isr_in_metadata: bool = False) -
     idle = Broker(
         running=True, epoch=0, leaving=False, attempts_left=0, controller_epoch=0, leader_epoch=NO_EPOCH,
         role=Role.NONE, leader=None, isr=frozenset(), replicas=frozenset(), partition_epoch=0, change=None,
-        coordinates=False, resigning=None, topic_id=0, log=None, complete=False, metadata=None,
-        dead=frozenset(),
+        coordinates=False, coordinator_epoch=0, resigning=None, topic_id=0, log=None, complete=False,
+        metadata=None, dead=frozenset(),
     )  # fmt: skip
     cluster = Cluster(
         zk=zk,

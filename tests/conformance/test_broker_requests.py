@@ -1,4 +1,4 @@
-"""Brokers of the model `controller` handle requests as Kafka's own ReplicaManager with ZooKeeper does."""
+"""Brokers of the model `controller` handle requests as Kafka's own do with ZooKeeper."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ from tests.conformance.conftest import harness_of
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("zookeeper")]
 
 ME = 0
+BROKER_EPOCH = 1
 RUNS = 300
 REQUESTS = 12
 BOUNDS = ControllerBounds(brokers=3, replication_factor=3, leader_epoch_max=9, partition_epoch_max=9, established=0)
@@ -45,7 +46,7 @@ class Run:
 
 
 def run_of(protocol: ControllerProtocol, seed: int) -> Run:
-    chance, cluster = random.Random(seed), START
+    chance, cluster = random.Random(seed), START.with_broker(ME, evolve(START.brokers[ME], epoch=BROKER_EPOCH))
     run = Run([{"do": "begin"}], [seen(cluster.brokers[ME])])
     leaves_before = chance.choice([REQUESTS, REQUESTS, chance.randrange(REQUESTS)])
     for number in range(REQUESTS):
@@ -53,25 +54,22 @@ def run_of(protocol: ControllerProtocol, seed: int) -> Run:
             cluster = cluster.with_broker(ME, evolve(cluster.brokers[ME], leaving=True))
             run.operations.append({"do": "leave"})
             run.seen.append(seen(cluster.brokers[ME]))
-        dead = frozenset(chance.sample([1, 2], chance.choice([0, 0, 1])))
-        cluster = cluster.with_broker(ME, evolve(cluster.brokers[ME], dead=dead))
         request = a_request(chance)
         cluster = obeyed(cluster, 0, ME, request, protocol)
-        run.operations.append({**shown(request), "dead": sorted(dead)})
+        run.operations.append(shown(request))
         run.seen.append(seen(cluster.brokers[ME]))
     return run
 
 
 def a_request(chance: random.Random) -> Request:
-    kind = chance.choice([Kind.LEADER_AND_ISR, Kind.LEADER_AND_ISR, Kind.STOP_REPLICA])
-    epochs = range(5) if kind is Kind.LEADER_AND_ISR else (DURING_DELETION, NO_EPOCH, *range(5))
-    epoch = chance.choice(epochs)
+    kind = chance.choice([Kind.LEADER_AND_ISR, Kind.LEADER_AND_ISR, Kind.STOP_REPLICA, Kind.UPDATE_METADATA])
+    epoch = chance.choice(range(5) if kind is Kind.LEADER_AND_ISR else (DURING_DELETION, NO_EPOCH, *range(5)))
     replicas = frozenset(chance.sample(range(3), chance.choice([2, 3])))
     isr = frozenset(chance.sample(sorted(replicas), chance.randint(1, len(replicas))))
     return Request(
         kind=kind,
         controller_epoch=chance.choice([1, 1, 1, 2]),
-        broker_epoch=0,
+        broker_epoch=chance.choice([BROKER_EPOCH] * 9 + [BROKER_EPOCH - 1]),
         topic_id=chance.choice([0, 0, 0, 1]),
         leader=chance.choice([None, *isr, *isr]),
         leader_epoch=epoch,
@@ -83,19 +81,20 @@ def a_request(chance: random.Random) -> Request:
 
 
 def shown(request: Request) -> Operation:
-    fields = ("controller_epoch", "leader", "leader_epoch", "partition_epoch", "delete")
-    lists = {"isr": sorted(request.isr), "replicas": sorted(request.replicas)}
+    fields = ("controller_epoch", "broker_epoch", "leader", "leader_epoch", "partition_epoch", "delete")
+    assigned = "live" if request.kind is Kind.UPDATE_METADATA else "replicas"
     return {
         "do": request.kind.value,
         "topic": request.topic_id,
         **{each: getattr(request, each) for each in fields},
-        **lists,
+        "isr": sorted(request.isr),
+        assigned: sorted(request.replicas),
     }
 
 
 def seen(broker: Broker) -> dict[str, Any]:
     """The broker as the harness shows Kafka's."""
-    leads = broker.role is Role.LEADER
+    leads, served = broker.role is Role.LEADER, broker.metadata
     return {
         "controller_epoch": broker.controller_epoch,
         "leader_epoch": broker.leader_epoch,
@@ -105,6 +104,10 @@ def seen(broker: Broker) -> dict[str, Any]:
         "replicas": sorted(broker.replicas),
         "partition_epoch": broker.partition_epoch if leads else 0,
         "log": broker.log,
+        "coordinates": broker.coordinates,
+        "coordinator_epoch": broker.coordinator_epoch,
+        "metadata": served and [-1 if served.leader is None else served.leader, served.leader_epoch, sorted(served.isr)],
+        "dead": sorted(broker.dead),
     }
 
 
@@ -119,7 +122,7 @@ def differences(kafka: BrokerRequests, protocol: ControllerProtocol) -> Iterator
 
 def rules(kafka: BrokerRequests) -> ControllerProtocol:
     (preset,) = CONTROLLER.presets_for(kafka.distribution.release)
-    return attrs.evolve(CONTROLLER.presets[preset], live_brokers=True)
+    return attrs.evolve(CONTROLLER.presets[preset], update_metadata=True, live_brokers=True, isr_in_metadata=True)
 
 
 @pytest.fixture(scope="module", params=["3.5.1", "3.9.1"])
@@ -147,6 +150,11 @@ def test_a_broker_does_with_random_requests_what_kafkas_does(kafka: BrokerReques
         ("topic_ids", False),
         ("stray_replaced", True),
         ("leader_alive_by_metadata", False),
+        ("broker_checks_broker_epoch", False),
+        ("live_brokers", False),
+        ("stop_replica_ends_coordination", False),
+        ("coordinator_checks_epoch", False),
+        ("coordinator_forgets_epoch", True),
     ],
 )
 def test_a_rule_set_wrong_is_contradicted(kafka: BrokerRequests, rule: str, wrong: Any) -> None:

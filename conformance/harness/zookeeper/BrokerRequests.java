@@ -1,50 +1,140 @@
 import com.fasterxml.jackson.databind.JsonNode;
 import java.io.File;
-import java.lang.reflect.Method;
+import java.net.InetAddress;
+import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Properties;
+import java.util.concurrent.ScheduledFuture;
 import java.util.concurrent.atomic.AtomicBoolean;
+import kafka.controller.KafkaController;
+import kafka.coordinator.group.GroupCoordinator;
+import kafka.coordinator.group.GroupCoordinator$;
+import kafka.coordinator.group.GroupCoordinatorAdapter;
+import kafka.coordinator.group.GroupMetadataManager;
+import kafka.network.RequestChannel;
+import kafka.server.KafkaApis;
+import kafka.server.KafkaConfig;
+import kafka.server.ReplicaManager;
+import kafka.server.RequestLocal;
+import kafka.server.ZkAdminManager;
+import kafka.server.ZkBrokerEpochManager;
+import kafka.server.ZkSupport;
+import kafka.server.metadata.ZkMetadataCache;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.Uuid;
+import org.apache.kafka.common.errors.ControllerMovedException;
+import org.apache.kafka.common.internals.Topic;
+import org.apache.kafka.common.memory.MemoryPool;
+import org.apache.kafka.common.message.ApiMessageType;
 import org.apache.kafka.common.message.LeaderAndIsrRequestData.LeaderAndIsrPartitionState;
 import org.apache.kafka.common.message.StopReplicaRequestData.StopReplicaPartitionState;
+import org.apache.kafka.common.message.StopReplicaRequestData.StopReplicaTopicState;
+import org.apache.kafka.common.message.UpdateMetadataRequestData.UpdateMetadataBroker;
+import org.apache.kafka.common.message.UpdateMetadataRequestData.UpdateMetadataEndpoint;
+import org.apache.kafka.common.message.UpdateMetadataRequestData.UpdateMetadataPartitionState;
+import org.apache.kafka.common.metrics.Metrics;
+import org.apache.kafka.common.network.ClientInformation;
+import org.apache.kafka.common.network.ListenerName;
 import org.apache.kafka.common.protocol.ApiKeys;
+import org.apache.kafka.common.requests.AbstractControlRequest;
 import org.apache.kafka.common.requests.LeaderAndIsrRequest;
-import scala.jdk.javaapi.CollectionConverters;
-import scala.runtime.BoxedUnit;
+import org.apache.kafka.common.requests.RequestContext;
+import org.apache.kafka.common.requests.RequestHeader;
+import org.apache.kafka.common.requests.StopReplicaRequest;
+import org.apache.kafka.common.requests.UpdateMetadataRequest;
+import org.apache.kafka.common.security.auth.KafkaPrincipal;
+import org.apache.kafka.common.security.auth.SecurityProtocol;
+import org.apache.kafka.common.utils.Time;
+import org.apache.kafka.server.util.KafkaScheduler;
+import scala.Option;
 
 /**
- * What a broker does with a controller's requests, by lines of JSON: LeaderAndIsr and StopReplica in, the broker after each of them out.
+ * What a broker does with a controller's requests, by lines of JSON: LeaderAndIsr, StopReplica and UpdateMetadata in, the broker after each of
+ * them out.
  *
- * ReplicaManager, Partition and log are real. Fetchers are there, and fetch nothing. Which brokers are alive is in the metadata cache. Each run has
- * a topic of its own, which may be made again with another id.
+ * KafkaApis handles them, with a real ReplicaManager, Partition and log, a real metadata cache, and a real group coordinator, which does at once
+ * what it schedules. Fetchers are there, and fetch nothing. Each run has a partition of its own of __consumer_offsets, which may be made again
+ * with another topic id.
  */
 public final class BrokerRequests {
     private static final int ME = 0, BROKERS = 3, CONTROLLER = 1000;
+    private static final long BROKER_EPOCH = 1;
+    private static final String TOPIC = Topic.GROUP_METADATA_TOPIC_NAME;
+    private static final ListenerName LISTENER = ListenerName.forSecurityProtocol(SecurityProtocol.PLAINTEXT);
 
     private final Clock clock = new Clock();
     private final Broker broker;
     private final Object replicaManager;
+    private final ZkMetadataCache cache;
+    private final GroupMetadataManager groups;
+    private final RequestChannel.Metrics metrics = new RequestChannel.Metrics(ApiMessageType.ListenerType.ZK_BROKER);
+    private final KafkaApis apis;
     private TopicPartition partition;
-    private int topics;
+    private int runs;
 
-    private BrokerRequests(File folder) {
+    private BrokerRequests(File folder) throws ReflectiveOperationException {
         Properties topicConfig = new Properties();
         topicConfig.setProperty("segment.index.bytes", "1024");
         topicConfig.setProperty("file.delete.delay.ms", "0");
         broker = new Broker(ME, clock, new File(folder, "b"), topicConfig);
         replicaManager = broker.replicaManager();
+        cache = (ZkMetadataCache) Reflect.construct(ZkMetadataCache.class, type -> type == int.class ? (Object) ME : type == boolean.class ? (Object) false
+            : type.getSimpleName().equals("Seq") ? Scala.list(List.of()) : type.getSimpleName().equals("MetadataVersion") ? Kafka.metadataVersion() : null);
+        Reflect.field(ReplicaManager.class, "metadataCache").set(replicaManager, cache);
+        KafkaConfig config = (KafkaConfig) broker.config();
+        GroupCoordinator coordinator = GroupCoordinator$.MODULE$.apply(config, (ReplicaManager) replicaManager, null, null, clock, new Metrics());
+        groups = coordinator.groupManager();
+        Reflect.field(GroupMetadataManager.class, "scheduler").set(groups, new KafkaScheduler(1) {
+            @Override
+            public ScheduledFuture<?> schedule(String name, Runnable task, long delayMs, long periodMs) {
+                task.run();
+                return null;
+            }
+        });
+        apis = (KafkaApis) Reflect.construct(KafkaApis.class, type -> {
+            switch (type.getSimpleName()) {
+                case "RequestChannel":
+                    return new RequestChannel(1, "", clock, metrics);
+                case "MetadataSupport":
+                    return zooKeeper(config);
+                case "ReplicaManager":
+                    return replicaManager;
+                case "GroupCoordinator":
+                    return new GroupCoordinatorAdapter(coordinator, clock);
+                case "int":
+                    return ME;
+                case "KafkaConfig":
+                    return config;
+                case "MetadataCache":
+                    return cache;
+                case "Option":
+                    return Option.empty();
+                case "QuotaManagers":
+                    return broker.quotas();
+                case "Time":
+                    return clock;
+                default:
+                    return null;
+            }
+        });
+    }
+
+    /** What the broker has of ZooKeeper: a controller that knows the broker epoch, and does nothing. */
+    private ZkSupport zooKeeper(KafkaConfig config) {
+        KafkaController controller = (KafkaController) Reflect.construct(KafkaController.class, type -> type == long.class ? (Object) BROKER_EPOCH
+            : type == KafkaConfig.class ? config : type == Option.class ? Option.empty() : type == Time.class ? clock : type == Metrics.class ? new Metrics() : null);
+        return new ZkSupport(new ZkAdminManager(config, new Metrics(), cache, null), controller, null, Option.empty(), cache,
+            new ZkBrokerEpochManager(cache, controller, Option.empty()));
     }
 
     public static void main(String[] arguments) throws Exception {
-        BrokerRequests one = new BrokerRequests(new File(arguments[0]));
-        Harness.answerEach(one::after);
+        Harness.answerEach(() -> new BrokerRequests(new File(arguments[0]))::after);
     }
 
-    private Object after(JsonNode o) {
+    private Object after(JsonNode o) throws Exception {
         switch (o.get("do").asText()) {
             case "begin":
                 begin();
@@ -56,7 +146,10 @@ public final class BrokerRequests {
                 lead(o);
                 break;
             case "StopReplica":
-                stop(o.get("controller_epoch").asInt(), o.get("leader_epoch").asInt(), o.get("delete").asBoolean());
+                stop(o.get("controller_epoch").asInt(), o.get("broker_epoch").asLong(), o.get("leader_epoch").asInt(), o.get("delete").asBoolean());
+                break;
+            case "UpdateMetadata":
+                update(o.get("controller_epoch").asInt(), o.get("broker_epoch").asLong(), Harness.ids(o.get("live")), served(o));
                 break;
             default:
                 throw new IllegalArgumentException("no operation " + o);
@@ -64,35 +157,64 @@ public final class BrokerRequests {
         return seen();
     }
 
-    private void begin() {
+    private void begin() throws Exception {
         if (partition != null)
-            stop(Integer.MAX_VALUE, -2, true);
+            stop(Integer.MAX_VALUE, BROKER_EPOCH, -2, true);
         broker.deleteFiles();
-        partition = new TopicPartition("t" + ++topics, 0);
+        partition = new TopicPartition(TOPIC, ++runs);
         Reflect.call(replicaManager, "controllerEpoch_$eq", 0);
         ((AtomicBoolean) Reflect.read(replicaManager, "isShuttingDown")).set(false);
+        update(0, BROKER_EPOCH, List.of(0, 1, 2), List.of());
     }
 
-    private void lead(JsonNode o) {
-        List<Kafka.Registration> alive = new ArrayList<>();
-        for (int id = 0; id < BROKERS; id++)
-            alive.add(new Kafka.Registration(id, 0, Harness.ids(o.get("dead")).contains(id), false));
-        broker.see(new Kafka.View(alive + o.get("dead").toString(), alive));
+    private void lead(JsonNode o) throws Exception {
         int leader = o.get("leader").asInt(-1);
         broker.follower.prepare(leader);
-        LeaderAndIsrPartitionState state = new LeaderAndIsrPartitionState().setTopicName(partition.topic()).setPartitionIndex(0)
+        LeaderAndIsrPartitionState state = new LeaderAndIsrPartitionState().setTopicName(TOPIC).setPartitionIndex(runs)
             .setControllerEpoch(o.get("controller_epoch").asInt()).setLeader(leader).setLeaderEpoch(o.get("leader_epoch").asInt())
             .setIsr(Harness.ids(o.get("isr"))).setPartitionEpoch(o.get("partition_epoch").asInt()).setReplicas(Harness.ids(o.get("replicas"))).setIsNew(true);
-        LeaderAndIsrRequest request = new LeaderAndIsrRequest.Builder(ApiKeys.LEADER_AND_ISR.latestVersion(), CONTROLLER, o.get("controller_epoch").asInt(), 0,
-            List.of(state), Map.of(partition.topic(), new Uuid(topics, 1 + o.get("topic").asInt())), List.of()).build();
-        scala.Function2<Object, Object, BoxedUnit> moved = (leaders, followers) -> BoxedUnit.UNIT;
-        Reflect.call(replicaManager, "becomeLeaderOrFollower", 0, request, moved);
+        apis.handleLeaderAndIsrRequest(sent(new LeaderAndIsrRequest.Builder(ApiKeys.LEADER_AND_ISR.latestVersion(), CONTROLLER, o.get("controller_epoch").asInt(),
+            o.get("broker_epoch").asLong(), List.of(state), Map.of(TOPIC, new Uuid(runs, 1 + o.get("topic").asInt())), List.of()).build()));
     }
 
-    private void stop(int controllerEpoch, int leaderEpoch, boolean delete) {
-        StopReplicaPartitionState state = new StopReplicaPartitionState().setPartitionIndex(0).setLeaderEpoch(leaderEpoch).setDeletePartition(delete);
-        Method stop = Reflect.byName(replicaManager.getClass(), "stopReplicas");
-        Reflect.invoke(replicaManager, stop, 0, CONTROLLER, controllerEpoch, CollectionConverters.asScala(Map.of(partition, state)));
+    private void stop(int controllerEpoch, long brokerEpoch, int leaderEpoch, boolean delete) throws Exception {
+        StopReplicaTopicState state = new StopReplicaTopicState().setTopicName(TOPIC).setPartitionStates(
+            List.of(new StopReplicaPartitionState().setPartitionIndex(runs).setLeaderEpoch(leaderEpoch).setDeletePartition(delete)));
+        apis.handleStopReplicaRequest(sent(new StopReplicaRequest.Builder(ApiKeys.STOP_REPLICA.latestVersion(), CONTROLLER, controllerEpoch,
+            brokerEpoch, false, List.of(state)).build()));
+    }
+
+    /** The partition of an UpdateMetadata, if there is one in it. */
+    private List<UpdateMetadataPartitionState> served(JsonNode o) {
+        int leaderEpoch = o.get("leader_epoch").asInt();
+        if (leaderEpoch == -1)
+            return List.of();
+        boolean deleted = leaderEpoch == -2;
+        return List.of(new UpdateMetadataPartitionState().setTopicName(TOPIC).setPartitionIndex(runs).setControllerEpoch(o.get("controller_epoch").asInt())
+            .setLeader(deleted ? -2 : o.get("leader").asInt(-1)).setLeaderEpoch(deleted ? 0 : leaderEpoch).setIsr(Harness.ids(o.get("isr")))
+            .setReplicas(List.of(0, 1, 2)));
+    }
+
+    private void update(int controllerEpoch, long brokerEpoch, List<Integer> live, List<UpdateMetadataPartitionState> served) throws Exception {
+        List<UpdateMetadataBroker> brokers = new ArrayList<>();
+        for (int id : live)
+            brokers.add(new UpdateMetadataBroker().setId(id).setEndpoints(List.of(new UpdateMetadataEndpoint().setHost("localhost").setPort(9092)
+                .setListener(LISTENER.value()).setSecurityProtocol(SecurityProtocol.PLAINTEXT.id))));
+        try {
+            apis.handleUpdateMetadataRequest(sent(new UpdateMetadataRequest.Builder(ApiKeys.UPDATE_METADATA.latestVersion(), CONTROLLER, controllerEpoch,
+                brokerEpoch, served, brokers, Map.of()).build()), RequestLocal.NoCaching());
+        } catch (ControllerMovedException e) {
+            return;  // an error in KafkaApis#handle's answer
+        }
+    }
+
+    /** A request as the broker takes it from the network. */
+    private RequestChannel.Request sent(AbstractControlRequest request) throws Exception {
+        RequestHeader header = new RequestHeader(request.apiKey(), request.version(), "controller", 0);
+        ByteBuffer bytes = request.serializeWithHeader(header);
+        RequestContext context = new RequestContext(RequestHeader.parse(bytes), "0", InetAddress.getLoopbackAddress(), KafkaPrincipal.ANONYMOUS, LISTENER,
+            SecurityProtocol.PLAINTEXT, ClientInformation.EMPTY, false);
+        return new RequestChannel.Request(0, context, 0, MemoryPool.NONE, bytes, metrics, Option.empty());
     }
 
     /** What the broker knows of the partition; of ISR, assignment and partition epoch as a leader. */
@@ -112,6 +234,15 @@ public final class BrokerRequests {
         Object log = Scala.unwrap(Reflect.call(Reflect.read(replicaManager, "logManager"), "getLog", partition, false));
         Uuid id = log == null ? null : (Uuid) Scala.unwrap(Reflect.call(log, "topicId"));
         seen.put("log", id == null ? null : id.getLeastSignificantBits() - 1);
+        seen.put("coordinates", groups.isPartitionOwned(runs));
+        seen.put("coordinator_epoch", groups.epochForPartitionId().getOrDefault(runs, 0));
+        UpdateMetadataPartitionState served = (UpdateMetadataPartitionState) Scala.unwrap(cache.getPartitionInfo(TOPIC, runs));
+        seen.put("metadata", served == null ? null : List.of(served.leader(), served.leaderEpoch(), served.isr()));
+        List<Integer> dead = new ArrayList<>();
+        for (int other = 0; other < BROKERS; other++)
+            if (!cache.hasAliveBroker(other))
+                dead.add(other);
+        seen.put("dead", dead);
         return seen;
     }
 }

@@ -120,8 +120,11 @@ public final class StateMachines {
     private StateMachines() throws ReflectiveOperationException { }
 
     public static void main(String[] arguments) throws Exception {
-        StateMachines machines = new StateMachines();
-        Harness.answerEach(each -> each.has("strategy") && !each.has("machine") ? machines.elect(each) : machines.move(each));
+        Harness.answerEach(() -> new StateMachines()::after);
+    }
+
+    private Object after(JsonNode o) {
+        return o.has("strategy") && !o.has("machine") ? elect(o) : move(o);
     }
 
     // What is set up
