@@ -2,7 +2,8 @@
 which one circumstance differs and nothing happens.
 
 Most were found by driving Kafka's real controller, or its Raft client, at random in one thread; a reassignment that
-never completes by the model `kraft`, consumers that do not wait by `requests`. docs/findings.md has the stories.
+never completes by the model `kraft`, consumers that do not wait by `requests`, groups without a coordinator by
+`controller`. docs/findings.md has the stories.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from highwater.cluster.partition_defects import (
     added_in_place_of_the_dead,
     ahead,
     cancelled,
+    groups_made_again,
     leaderless,
     reassigned_back,
     removed_and_added_again,
@@ -42,6 +44,7 @@ class Way:
         play: does it, and judges.
         control: whether the defect must not come about.
         since: the first release in which it comes about.
+        until: the last one, if a later one has repaired it.
     """
 
     words: str
@@ -50,6 +53,7 @@ class Way:
     play: Callable[[Stage], Verdict]
     control: bool = False
     since: tuple[int, int] = (4, 1)
+    until: tuple[int, int, int] | None = None
 
 
 @attrs.frozen
@@ -107,6 +111,7 @@ def _cluster(brokers: int, **others: object) -> Settings:
 OFTEN = {"metadata.log.max.snapshot.interval.ms": "1000", "metadata.max.idle.interval.ms": "0"}  # and no idle records
 PATIENT = {"controller.quorum.fetch.timeout.ms": "30000"}  # nobody is elected while the leader is paused
 LATE = {"replica.fetch.wait.max.ms": "10000"}  # how long a follower with all records may not hear of a high watermark
+ONE_OF_GROUPS = {"offsets.topic.num.partitions": "1"}  # so that each group is in the same partition
 
 DEFECTS = {
     "elects-an-emptied-replica": Defect(
@@ -244,6 +249,26 @@ DEFECTS = {
                 _cluster(2, eligible_replicas=None, others=LATE),
                 0,
                 lambda stage: ahead(stage, min_isr=1),
+                control=True,
+            ),
+        },
+    ),
+    "leaves-groups-without-a-coordinator": Defect(
+        "No consumer joins a group once __consumer_offsets was deleted and made again.",
+        {
+            "after-a-change-of-leader": Way(
+                "a partition of __consumer_offsets gets another leader, and then the topic is deleted and made again",
+                _cluster(2, eligible_replicas=None, others=ONE_OF_GROUPS),
+                0,
+                lambda stage: groups_made_again(stage, moved=True),
+                since=(3, 5),
+                until=(4, 0, 0),
+            ),
+            "without-a-change-of-leader": Way(
+                "the same without another leader",
+                _cluster(2, eligible_replicas=None, others=ONE_OF_GROUPS),
+                0,
+                lambda stage: groups_made_again(stage, moved=False),
                 control=True,
             ),
         },

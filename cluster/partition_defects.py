@@ -24,6 +24,8 @@ LEADERLESS_SECONDS = 60.0
 REASSIGNING_SECONDS = 30.0
 FETCHING_SECONDS = 10.0
 WAIT_SECONDS = 0.5  # fetch.max.wait.ms, by default
+GROUPS = "__consumer_offsets"
+JOINING_SECONDS = 30.0
 MANY = 5  # times as many fetches as of a consumer that waits
 
 
@@ -291,6 +293,53 @@ def _fetches(stage: Stage) -> int:
         sent = after["fetches"] - before
         stage.note(f"consumer: {sent:,} fetches, at offset {after['position']}")
     return sent
+
+
+def groups_made_again(stage: Stage, *, moved: bool) -> Verdict:
+    """The topic of groups is deleted and made again on b1, to which its partition was perhaps moved before."""
+    cluster, at = stage.cluster, stage.address(1)
+    stage.create([[1]], min_isr=1)
+    first = 0 if moved else 1
+    with stage.deed(f"create {GROUPS} on {shown(first)}"):
+        cluster.ask("create", at=at, topic=GROUPS, replicas=[[first]])
+    if not _joins(stage, "before"):
+        return Verdict(False, "no consumer joins a group, even before")
+    if moved:
+        with stage.deed(f"reassign {GROUPS}-0 to b1, and wait until b0 has deleted its replica"):
+            cluster.assign([1], GROUPS)
+            until(lambda: not _keeps_groups(stage, 0), REASSIGNING_SECONDS, f"b0 deletes {GROUPS}-0")
+    mark = cluster.brokers[1].mark()
+    with stage.deed(f"delete {GROUPS}, and create it on b1 again"):
+        cluster.ask("delete", at=at, topic=GROUPS)
+        until(lambda: not _keeps_groups(stage, 1), cluster.settings.step_seconds, f"b1 deletes {GROUPS}-0")
+        cluster.ask("create", at=at, topic=GROUPS, replicas=[[1]])
+    if _joins(stage, "after", mark):
+        return Verdict(False, "a consumer joins a group")
+    with stage.deed("end b1, and start it again"):
+        stage.kill(1)
+        cluster.restart(1)
+    healed = _joins(stage, "once-more")
+    return Verdict(
+        True,
+        f"no consumer joins a group within {JOINING_SECONDS:g} s; once b1 is started again "
+        f"{'one does' if healed else 'none does, either'}",
+    )
+
+
+def _keeps_groups(stage: Stage, broker: int) -> bool:
+    return stage.cluster.partition_folder(broker, GROUPS).exists()
+
+
+def _joins(stage: Stage, group: str, since: int = 0) -> bool:
+    """Whether a consumer joins a group. What its coordinator did not load since a mark is noted."""
+    with stage.deed(f"a consumer joins the group {group}"):
+        limit = int(JOINING_SECONDS * 1000)
+        got: str = stage.cluster.ask("join", at=stage.address(1), topic=TOPIC, group=group, limit=limit)
+        refused = stage.cluster.brokers[1].find(r"Not loading offsets and group metadata.*", since) if since else None
+        if refused:
+            stage.note(f"b1: {refused[0]}")
+        stage.note(f"consumer: {got}")
+    return got == "joined"
 
 
 def replaced(stage: Stage) -> Verdict:

@@ -25,6 +25,7 @@ import org.apache.kafka.clients.consumer.KafkaConsumer;
 import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.clients.producer.RecordMetadata;
+import org.apache.kafka.common.KafkaException;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.config.ConfigResource;
 import org.apache.kafka.common.header.Header;
@@ -76,6 +77,7 @@ public final class Client {
             case "read" -> read(at, operation, limit);
             case "follow" -> follow(at, operation);
             case "followed" -> followed;
+            case "join" -> join(at, operation, limit);
             default -> throw new IllegalArgumentException("unknown operation " + operation);
         };
     }
@@ -207,6 +209,21 @@ public final class Client {
         thread.setDaemon(true);
         thread.start();
         return true;
+    }
+
+    /** "joined" once a consumer with Kafka's defaults is assigned partitions in a group, or what it gets instead within some time. */
+    private Object join(String at, JsonNode operation, int limit) {
+        try (KafkaConsumer<String, String> consumer = new KafkaConsumer<>(
+            Map.of("bootstrap.servers", at, "group.id", operation.get("group").asText(), "enable.auto.commit", "false"),
+            new StringDeserializer(), new StringDeserializer())) {
+            consumer.subscribe(List.of(operation.get("topic").asText()));
+            long end = System.nanoTime() + limit * 1_000_000L;
+            while (consumer.assignment().isEmpty() && System.nanoTime() < end)
+                consumer.poll(Duration.ofMillis(50));
+            return consumer.assignment().isEmpty() ? "not joined" : "joined";
+        } catch (KafkaException error) {
+            return error.getMessage();
+        }
     }
 
     private static long fetches(KafkaConsumer<?, ?> consumer) {

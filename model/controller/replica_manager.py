@@ -139,9 +139,10 @@ def _coordinating(broker: Broker, epoch: int, protocol: ControllerProtocol, *, l
 
     The coordinator of groups ignores what is older than the newest epoch that it was told. It remembers that of a topic
     that was deleted, too, and so loads nothing of one that is made again, until leadership has changed as often.
-    Abstracts: the coordinator of transactions, which compares no epochs when it loads.
+    The coordinator of transactions ignores nothing in any release: its claims set `coordinator_checks_epoch` to false.
     Source: kafka.coordinator.group.GroupMetadataManager#loadGroupsAndOffsets, #removeGroupsAndOffsets,
-        #maybeUpdateCoordinatorEpoch (2.8.1 to 3.9).
+        #maybeUpdateCoordinatorEpoch (2.8.1 to 3.9);
+        kafka.coordinator.transaction.TransactionStateManager#removeTransactionsForTxnTopicPartition (2.8.0 to 3.9).
     """
     if not protocol.coordinator_checks_epoch:
         return evolve(broker, coordinates=leads)
@@ -244,7 +245,8 @@ def resign_as_coordinator(cluster: Cluster, broker: int, protocol: ControllerPro
     ours = cluster.brokers[broker]
     if ours.resigning is None:
         return None
-    return cluster.with_broker(broker, _coordinating(evolve(ours, resigning=None), ours.resigning, protocol, leads=False))
+    resigned = _coordinating(evolve(ours, resigning=None), ours.resigning, protocol, leads=False)
+    return cluster.with_broker(broker, resigned)
 
 
 @action(actor="network", needs=lambda bounds: bounds.reorderings, controller=controllers, broker=brokers)

@@ -116,15 +116,15 @@ def test_defects_are_listed_with_their_ways_and_controls() -> None:
         )
 
 
-def bring_about(tmp_path: Path, name: str) -> tuple[int, dict[str, Any]]:
+def bring_about(tmp_path: Path, name: str, kafka: str = NEWEST) -> tuple[int, dict[str, Any]]:
     if shutil.which("javac") is None:
         pytest.skip("needs a JDK: the Java compiler is not on the PATH")
     try:
-        find(NEWEST)
+        find(kafka)
     except KafkaError as error:
         pytest.skip(f"needs Kafka's jars: {error}")
     out = tmp_path / "found.json"
-    ran = CliRunner().invoke(main, ["reproduce", f"defect:{name}", "--kafka", NEWEST, "--json", str(out)])
+    ran = CliRunner().invoke(main, ["reproduce", f"defect:{name}", "--kafka", kafka, "--json", str(out)])
     assert ran.exit_code in (0, 1), ran.output
     return ran.exit_code, json.loads(out.read_text())
 
@@ -207,6 +207,19 @@ def test_the_newest_release_keeps_consumers_fetching(tmp_path: Path, monkeypatch
     assert code == 0 and run["reproduced"], run["verdict"]
     assert any("high watermark 2, ISR [0]" in line for line in run["deeds"][3]["lines"]), "b0 has heard of two records"
     assert "at offset 3" in run["deeds"][4]["lines"][-1], "the consumer has read three"
+
+
+@pytest.mark.xdist_group("kafka")  # with others that resolve a release
+@pytest.mark.slow
+def test_the_last_release_with_zookeeper_leaves_groups_without_a_coordinator(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(partition_defects, "JOINING_SECONDS", 10.0)
+    code, found = bring_about(tmp_path, "leaves-groups-without-a-coordinator", "3.9.1")
+    (run,) = found["runs"]
+    assert code == 0 and run["reproduced"], run["verdict"]
+    assert run["verdict"].endswith("once b1 is started again one does")
+    assert any("in epoch 0 since current epoch is 1" in line for line in run["deeds"][5]["lines"])
 
 
 @pytest.mark.xdist_group("kafka")  # with others that resolve a release

@@ -15,7 +15,11 @@ from highwater.model.controller.bounds import ControllerBounds
 from highwater.model.controller.brokers import DURING_DELETION, Broker, Kind, Request, Role
 from highwater.model.controller.definition import CONTROLLER
 from highwater.model.controller.protocol import ControllerProtocol, StopReplicaEpoch
-from highwater.model.controller.replica_manager import obeyed
+from highwater.model.controller.replica_manager import (
+    delete_replica_and_resign_late,
+    receive,
+    resign_as_coordinator,
+)
 from highwater.model.controller.state import initial_states
 from highwater.model.language.records import evolve
 from highwater.model.log import NO_EPOCH
@@ -23,6 +27,7 @@ from tests.conformance.conftest import harness_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("zookeeper")]
 
+GROUPS, TRANSACTIONS = "groups", "transactions"
 ME = 0
 BROKER_EPOCH = 1
 RUNS = 300
@@ -45,18 +50,26 @@ class Run:
     seen: list[dict[str, Any]]
 
 
-def run_of(protocol: ControllerProtocol, seed: int) -> Run:
+def run_of(protocol: ControllerProtocol, topic: str, seed: int) -> Run:
     chance, cluster = random.Random(seed), START.with_broker(ME, evolve(START.brokers[ME], epoch=BROKER_EPOCH))
-    run = Run([{"do": "begin"}], [seen(cluster.brokers[ME])])
+    run = Run([{"do": "begin", "topic": topic}], [seen(cluster.brokers[ME])])
     leaves_before = chance.choice([REQUESTS, REQUESTS, chance.randrange(REQUESTS)])
     for number in range(REQUESTS):
         if number == leaves_before:
             cluster = cluster.with_broker(ME, evolve(cluster.brokers[ME], leaving=True))
             run.operations.append({"do": "leave"})
             run.seen.append(seen(cluster.brokers[ME]))
+        if cluster.brokers[ME].resigning is not None and chance.random() < 0.4:
+            cluster = resign_as_coordinator(cluster, ME, protocol)
+            run.operations.append({"do": "resign"})
+            run.seen.append(seen(cluster.brokers[ME]))
         request = a_request(chance)
-        cluster = obeyed(cluster, 0, ME, request, protocol)
-        run.operations.append(shown(request))
+        sent = cluster.with_queue(0, ME, (request,))
+        later = None
+        if cluster.brokers[ME].resigning is None and chance.random() < 0.5:
+            later = delete_replica_and_resign_late(sent, 0, ME, protocol)
+        cluster = later or receive(sent, 0, ME, protocol)
+        run.operations.append({**shown(request), "late": later is not None})
         run.seen.append(seen(cluster.brokers[ME]))
     return run
 
@@ -94,7 +107,8 @@ def shown(request: Request) -> Operation:
 
 def seen(broker: Broker) -> dict[str, Any]:
     """The broker as the harness shows Kafka's."""
-    leads, served = broker.role is Role.LEADER, broker.metadata
+    leads, of = broker.role is Role.LEADER, broker.metadata
+    served = None if of is None else [-1 if of.leader is None else of.leader, of.leader_epoch, sorted(of.isr)]
     return {
         "controller_epoch": broker.controller_epoch,
         "leader_epoch": broker.leader_epoch,
@@ -106,23 +120,29 @@ def seen(broker: Broker) -> dict[str, Any]:
         "log": broker.log,
         "coordinates": broker.coordinates,
         "coordinator_epoch": broker.coordinator_epoch,
-        "metadata": served and [-1 if served.leader is None else served.leader, served.leader_epoch, sorted(served.isr)],
+        "metadata": served,
         "dead": sorted(broker.dead),
     }
 
 
-def differences(kafka: BrokerRequests, protocol: ControllerProtocol) -> Iterator[str]:
+def runs(protocol: ControllerProtocol, topic: str) -> Iterator[Run]:
+    return (run_of(protocol, topic, seed) for seed in range(RUNS))
+
+
+def differences(kafka: BrokerRequests, protocol: ControllerProtocol, topic: str = GROUPS) -> Iterator[str]:
     """The first request of each run after which Kafka's broker is another."""
-    for run in (run_of(protocol, seed) for seed in range(RUNS)):
+    for run in runs(protocol, topic):
         for operation, ours, real in zip(run.operations, run.seen, kafka.run(run.operations), strict=True):
             if ours != real:
                 yield f"{operation}: {ours} in the model, {real} in Kafka"
                 break
 
 
-def rules(kafka: BrokerRequests) -> ControllerProtocol:
+def rules(kafka: BrokerRequests, topic: str = GROUPS) -> ControllerProtocol:
+    """Coordinators of transactions compare no leader epochs."""
     (preset,) = CONTROLLER.presets_for(kafka.distribution.release)
-    return attrs.evolve(CONTROLLER.presets[preset], update_metadata=True, live_brokers=True, isr_in_metadata=True)
+    protocol = attrs.evolve(CONTROLLER.presets[preset], update_metadata=True, live_brokers=True, isr_in_metadata=True)
+    return protocol if topic == GROUPS else attrs.evolve(protocol, coordinator_checks_epoch=False)
 
 
 @pytest.fixture(scope="module", params=["3.5.1", "3.9.1"])
@@ -131,10 +151,18 @@ def kafka(request: pytest.FixtureRequest) -> Iterator[BrokerRequests]:
         yield started
 
 
-def test_a_broker_does_with_random_requests_what_kafkas_does(kafka: BrokerRequests) -> None:
-    assert list(differences(kafka, rules(kafka))) == []
-    runs = (run_of(rules(kafka), seed) for seed in range(RUNS))
-    assert {each["role"] for run in runs for each in run.seen} == {role.value for role in Role}
+@pytest.mark.parametrize("topic", [GROUPS, TRANSACTIONS])
+def test_a_broker_does_with_random_requests_what_kafkas_does(kafka: BrokerRequests, topic: str) -> None:
+    protocol = rules(kafka, topic)
+    assert list(differences(kafka, protocol, topic)) == []
+    states = [each for run in runs(protocol, topic) for each in run.seen]
+    assert {each["role"] for each in states} == {role.value for role in Role}
+    coordinators = {(each["role"] == "leader", each["coordinates"]) for each in states}
+    assert coordinators == {(False, False), (False, True), (True, False), (True, True)}
+
+
+def test_a_coordinator_of_transactions_that_compared_epochs_is_contradicted(kafka: BrokerRequests) -> None:
+    assert next(differences(kafka, rules(kafka), TRANSACTIONS), "")
 
 
 @pytest.mark.parametrize(

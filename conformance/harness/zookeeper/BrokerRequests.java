@@ -14,6 +14,11 @@ import kafka.coordinator.group.GroupCoordinator;
 import kafka.coordinator.group.GroupCoordinator$;
 import kafka.coordinator.group.GroupCoordinatorAdapter;
 import kafka.coordinator.group.GroupMetadataManager;
+import kafka.coordinator.transaction.TransactionConfig;
+import kafka.coordinator.transaction.TransactionCoordinator;
+import kafka.coordinator.transaction.TransactionCoordinator$;
+import kafka.coordinator.transaction.TransactionMarkerChannelManager;
+import kafka.coordinator.transaction.TransactionStateManager;
 import kafka.network.RequestChannel;
 import kafka.server.KafkaApis;
 import kafka.server.KafkaConfig;
@@ -47,22 +52,23 @@ import org.apache.kafka.common.requests.StopReplicaRequest;
 import org.apache.kafka.common.requests.UpdateMetadataRequest;
 import org.apache.kafka.common.security.auth.KafkaPrincipal;
 import org.apache.kafka.common.security.auth.SecurityProtocol;
+import org.apache.kafka.common.utils.LogContext;
 import org.apache.kafka.common.utils.Time;
 import org.apache.kafka.server.util.KafkaScheduler;
 import scala.Option;
+import scala.jdk.javaapi.CollectionConverters;
 
 /**
  * What a broker does with a controller's requests, by lines of JSON: LeaderAndIsr, StopReplica and UpdateMetadata in, the broker after each of
  * them out.
  *
- * KafkaApis handles them, with a real ReplicaManager, Partition and log, a real metadata cache, and a real group coordinator, which does at once
- * what it schedules. Fetchers are there, and fetch nothing. Each run has a partition of its own of __consumer_offsets, which may be made again
- * with another topic id.
+ * KafkaApis handles them, with a real ReplicaManager, Partition and log, a real metadata cache, and real coordinators, which do at once what they
+ * schedule. Fetchers are there, and fetch nothing. Each run has a partition of its own, of the topic of groups or of the topic of transactions,
+ * which may be made again with another topic id.
  */
 public final class BrokerRequests {
     private static final int ME = 0, BROKERS = 3, CONTROLLER = 1000;
     private static final long BROKER_EPOCH = 1;
-    private static final String TOPIC = Topic.GROUP_METADATA_TOPIC_NAME;
     private static final ListenerName LISTENER = ListenerName.forSecurityProtocol(SecurityProtocol.PLAINTEXT);
 
     private final Clock clock = new Clock();
@@ -70,10 +76,43 @@ public final class BrokerRequests {
     private final Object replicaManager;
     private final ZkMetadataCache cache;
     private final GroupMetadataManager groups;
+    private final TransactionStateManager transactions;
     private final RequestChannel.Metrics metrics = new RequestChannel.Metrics(ApiMessageType.ListenerType.ZK_BROKER);
     private final KafkaApis apis;
+    private String topic;
     private TopicPartition partition;
     private int runs;
+    /** Whether a coordinator resigns later than it is told, and the resignation then. */
+    private boolean late;
+    private Runnable resignation;
+
+    /** What is to be done at some time is done at once. */
+    private static final class AtOnce extends KafkaScheduler {
+        AtOnce() {
+            super(1);
+        }
+
+        @Override
+        public ScheduledFuture<?> schedule(String name, Runnable task, long delayMs, long periodMs) {
+            task.run();
+            return null;
+        }
+    }
+
+    private final class OfTransactions extends TransactionCoordinator {
+        OfTransactions(TransactionCoordinator made) {
+            super((TransactionConfig) Reflect.read(made, "txnConfig"), new AtOnce(), () -> null, transactions,
+                (TransactionMarkerChannelManager) Reflect.read(made, "txnMarkerChannelManager"), clock, new LogContext());
+        }
+
+        @Override
+        public void onResignation(int number, Option<Object> leaderEpoch) {
+            if (late)
+                resignation = () -> super.onResignation(number, leaderEpoch);
+            else
+                super.onResignation(number, leaderEpoch);
+        }
+    }
 
     private BrokerRequests(File folder) throws ReflectiveOperationException {
         Properties topicConfig = new Properties();
@@ -85,15 +124,13 @@ public final class BrokerRequests {
             : type.getSimpleName().equals("Seq") ? Scala.list(List.of()) : type.getSimpleName().equals("MetadataVersion") ? Kafka.metadataVersion() : null);
         Reflect.field(ReplicaManager.class, "metadataCache").set(replicaManager, cache);
         KafkaConfig config = (KafkaConfig) broker.config();
-        GroupCoordinator coordinator = GroupCoordinator$.MODULE$.apply(config, (ReplicaManager) replicaManager, null, null, clock, new Metrics());
-        groups = coordinator.groupManager();
-        Reflect.field(GroupMetadataManager.class, "scheduler").set(groups, new KafkaScheduler(1) {
-            @Override
-            public ScheduledFuture<?> schedule(String name, Runnable task, long delayMs, long periodMs) {
-                task.run();
-                return null;
-            }
-        });
+        GroupCoordinator ofGroups = GroupCoordinator$.MODULE$.apply(config, (ReplicaManager) replicaManager, null, null, clock, new Metrics());
+        groups = ofGroups.groupManager();
+        Reflect.field(GroupMetadataManager.class, "scheduler").set(groups, new AtOnce());
+        TransactionCoordinator made = TransactionCoordinator$.MODULE$.apply(config, (ReplicaManager) replicaManager, new AtOnce(), () -> null, new Metrics(), cache, clock);
+        transactions = (TransactionStateManager) Reflect.read(made, "txnManager");
+        transactions.startup(() -> Integer.MAX_VALUE, false);
+        TransactionCoordinator ofTransactions = new OfTransactions(made);
         apis = (KafkaApis) Reflect.construct(KafkaApis.class, type -> {
             switch (type.getSimpleName()) {
                 case "RequestChannel":
@@ -103,7 +140,9 @@ public final class BrokerRequests {
                 case "ReplicaManager":
                     return replicaManager;
                 case "GroupCoordinator":
-                    return new GroupCoordinatorAdapter(coordinator, clock);
+                    return mayBeLate(type, new GroupCoordinatorAdapter(ofGroups, clock));
+                case "TransactionCoordinator":
+                    return ofTransactions;
                 case "int":
                     return ME;
                 case "KafkaConfig":
@@ -122,6 +161,15 @@ public final class BrokerRequests {
         });
     }
 
+    private Object mayBeLate(Class<?> type, Object coordinator) {
+        return Reflect.proxy(type, (name, arguments) -> {
+            if (!late || !name.equals("onResignation"))
+                return Reflect.call(coordinator, name, arguments);
+            resignation = () -> Reflect.call(coordinator, name, arguments);
+            return null;
+        });
+    }
+
     /** What the broker has of ZooKeeper: a controller that knows the broker epoch, and does nothing. */
     private ZkSupport zooKeeper(KafkaConfig config) {
         KafkaController controller = (KafkaController) Reflect.construct(KafkaController.class, type -> type == long.class ? (Object) BROKER_EPOCH
@@ -137,7 +185,7 @@ public final class BrokerRequests {
     private Object after(JsonNode o) throws Exception {
         switch (o.get("do").asText()) {
             case "begin":
-                begin();
+                begin(o.get("topic").asText());
                 break;
             case "leave":
                 ((AtomicBoolean) Reflect.read(replicaManager, "isShuttingDown")).set(true);
@@ -146,7 +194,12 @@ public final class BrokerRequests {
                 lead(o);
                 break;
             case "StopReplica":
+                late = o.get("late").asBoolean();
                 stop(o.get("controller_epoch").asInt(), o.get("broker_epoch").asLong(), o.get("leader_epoch").asInt(), o.get("delete").asBoolean());
+                late = false;
+                break;
+            case "resign":
+                resignation.run();
                 break;
             case "UpdateMetadata":
                 update(o.get("controller_epoch").asInt(), o.get("broker_epoch").asLong(), Harness.ids(o.get("live")), served(o));
@@ -157,11 +210,12 @@ public final class BrokerRequests {
         return seen();
     }
 
-    private void begin() throws Exception {
+    private void begin(String of) throws Exception {
         if (partition != null)
             stop(Integer.MAX_VALUE, BROKER_EPOCH, -2, true);
         broker.deleteFiles();
-        partition = new TopicPartition(TOPIC, ++runs);
+        topic = of.equals("groups") ? Topic.GROUP_METADATA_TOPIC_NAME : Topic.TRANSACTION_STATE_TOPIC_NAME;
+        partition = new TopicPartition(topic, ++runs);
         Reflect.call(replicaManager, "controllerEpoch_$eq", 0);
         ((AtomicBoolean) Reflect.read(replicaManager, "isShuttingDown")).set(false);
         update(0, BROKER_EPOCH, List.of(0, 1, 2), List.of());
@@ -170,15 +224,15 @@ public final class BrokerRequests {
     private void lead(JsonNode o) throws Exception {
         int leader = o.get("leader").asInt(-1);
         broker.follower.prepare(leader);
-        LeaderAndIsrPartitionState state = new LeaderAndIsrPartitionState().setTopicName(TOPIC).setPartitionIndex(runs)
+        LeaderAndIsrPartitionState state = new LeaderAndIsrPartitionState().setTopicName(topic).setPartitionIndex(runs)
             .setControllerEpoch(o.get("controller_epoch").asInt()).setLeader(leader).setLeaderEpoch(o.get("leader_epoch").asInt())
             .setIsr(Harness.ids(o.get("isr"))).setPartitionEpoch(o.get("partition_epoch").asInt()).setReplicas(Harness.ids(o.get("replicas"))).setIsNew(true);
         apis.handleLeaderAndIsrRequest(sent(new LeaderAndIsrRequest.Builder(ApiKeys.LEADER_AND_ISR.latestVersion(), CONTROLLER, o.get("controller_epoch").asInt(),
-            o.get("broker_epoch").asLong(), List.of(state), Map.of(TOPIC, new Uuid(runs, 1 + o.get("topic").asInt())), List.of()).build()));
+            o.get("broker_epoch").asLong(), List.of(state), Map.of(topic, new Uuid(runs, 1 + o.get("topic").asInt())), List.of()).build()));
     }
 
     private void stop(int controllerEpoch, long brokerEpoch, int leaderEpoch, boolean delete) throws Exception {
-        StopReplicaTopicState state = new StopReplicaTopicState().setTopicName(TOPIC).setPartitionStates(
+        StopReplicaTopicState state = new StopReplicaTopicState().setTopicName(topic).setPartitionStates(
             List.of(new StopReplicaPartitionState().setPartitionIndex(runs).setLeaderEpoch(leaderEpoch).setDeletePartition(delete)));
         apis.handleStopReplicaRequest(sent(new StopReplicaRequest.Builder(ApiKeys.STOP_REPLICA.latestVersion(), CONTROLLER, controllerEpoch,
             brokerEpoch, false, List.of(state)).build()));
@@ -190,7 +244,7 @@ public final class BrokerRequests {
         if (leaderEpoch == -1)
             return List.of();
         boolean deleted = leaderEpoch == -2;
-        return List.of(new UpdateMetadataPartitionState().setTopicName(TOPIC).setPartitionIndex(runs).setControllerEpoch(o.get("controller_epoch").asInt())
+        return List.of(new UpdateMetadataPartitionState().setTopicName(topic).setPartitionIndex(runs).setControllerEpoch(o.get("controller_epoch").asInt())
             .setLeader(deleted ? -2 : o.get("leader").asInt(-1)).setLeaderEpoch(deleted ? 0 : leaderEpoch).setIsr(Harness.ids(o.get("isr")))
             .setReplicas(List.of(0, 1, 2)));
     }
@@ -234,9 +288,11 @@ public final class BrokerRequests {
         Object log = Scala.unwrap(Reflect.call(Reflect.read(replicaManager, "logManager"), "getLog", partition, false));
         Uuid id = log == null ? null : (Uuid) Scala.unwrap(Reflect.call(log, "topicId"));
         seen.put("log", id == null ? null : id.getLeastSignificantBits() - 1);
-        seen.put("coordinates", groups.isPartitionOwned(runs));
+        boolean ofGroups = topic.equals(Topic.GROUP_METADATA_TOPIC_NAME);
+        scala.collection.Map<?, ?> loaded = (scala.collection.Map<?, ?>) Reflect.call(transactions, "transactionMetadataCache");
+        seen.put("coordinates", ofGroups ? groups.isPartitionOwned(runs) : CollectionConverters.asJava(loaded).containsKey(runs));
         seen.put("coordinator_epoch", groups.epochForPartitionId().getOrDefault(runs, 0));
-        UpdateMetadataPartitionState served = (UpdateMetadataPartitionState) Scala.unwrap(cache.getPartitionInfo(TOPIC, runs));
+        UpdateMetadataPartitionState served = (UpdateMetadataPartitionState) Scala.unwrap(cache.getPartitionInfo(topic, runs));
         seen.put("metadata", served == null ? null : List.of(served.leader(), served.leaderEpoch(), served.isr()));
         List<Integer> dead = new ArrayList<>();
         for (int other = 0; other < BROKERS; other++)

@@ -183,8 +183,9 @@ def show_defects(console: Console) -> None:
     for name, defect in DEFECTS.items():
         _line(console, 0, f"defect:{name}", defect.words)
         for each, way in defect.ways.items():
-            since = "" if way.control else f"  since {'.'.join(map(str, way.since))}"
-            _line(console, 2, f"{'control ' if way.control else ''}{each}", f"{way.words}{since}")
+            since, until = (".".join(map(str, release or ())) for release in (way.since, way.until))
+            releases = "" if way.control else f"  since {since}{until and f', until {until}'}"
+            _line(console, 2, f"{'control ' if way.control else ''}{each}", f"{way.words}{releases}")
 
 
 def show_schema() -> None:

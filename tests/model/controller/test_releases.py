@@ -48,10 +48,11 @@ def test_every_preset_is_used_by_a_claim() -> None:
     assert used == set(PRESETS)
 
 
-def test_the_repaired_protocol_is_the_newest_release_but_for_three_rules() -> None:
+def test_the_repaired_protocol_is_the_newest_release_but_for_four_rules() -> None:
     newest, repaired = rules(PRESETS[list(RELEASES)[-1]]), rules(REPAIRED)
     assert {name for name in newest if newest[name] != repaired[name]} == {
         "isr_path",
         "cancel_moves_leader_first",
         "stray_replaced",
+        "coordinator_forgets_epoch",
     }
