@@ -125,14 +125,11 @@ class Model:
         return list(found.values())
 
     def presets_within(self, release: str) -> list[str]:
-        """The presets that begin with a later patch release of a release that two numbers name: 3.9.1 of 3.9."""
-        if release.count(".") != 1:
-            return []
-        patches = f"{release}."
+        """The presets that begin within a release that stands for several, after its first one: with 3.9.1 of 3.9, with
+        0.10.1.1 of 0.10.1.
+        """
         return [
-            name
-            for name, each in self.releases.items()
-            if each.first.startswith(patches) and each.first != f"{patches}0"
+            name for name, each in self.releases.items() if release_number(release) < each.number <= up_to(release)
         ]
 
 

@@ -99,16 +99,17 @@ def test_a_release_stands_for_the_preset_that_speaks_for_it(model: str, release:
 
 
 @pytest.mark.parametrize(
-    ("release", "words"),
+    ("model", "release", "words"),
     [
-        ("3.9", "the rules changed within 3.9; name one release, such as 3.9.0 or 3.9.1"),
-        ("9.1.0", "none of partition speaks for Kafka 9.1.0; they speak for 0.8.0 to 4.4"),
-        ("kafka-3.9.2", "is not one of the presets of this model"),
+        ("partition", "3.9", "the rules changed within 3.9; name one release, such as 3.9.0 or 3.9.1"),
+        ("controller", "0.10.1", "changed within 0.10.1; name one release, such as 0.10.1.0 or 0.10.1.1"),
+        ("partition", "9.1.0", "none of partition speaks for Kafka 9.1.0; they speak for 0.8.0 to 4.4"),
+        ("partition", "kafka-3.9.2", "is not one of the presets of this model"),
     ],
 )
-def test_a_release_that_no_preset_or_several_speak_for_is_refused(release: str, words: str) -> None:
+def test_a_release_that_no_preset_or_several_speak_for_is_refused(model: str, release: str, words: str) -> None:
     with pytest.raises(Wrong, match=words):
-        preset_named(MODELS["partition"], release)
+        preset_named(MODELS[model], release)
 
 
 def test_a_spec_may_name_a_release(highwater: Run, write_spec: Write) -> None:

@@ -65,3 +65,20 @@ def test_every_preset_begins_with_a_release_that_exists(model: Model) -> None:
 @pytest.mark.parametrize(("model", "history"), HISTORIES)
 def test_every_change_of_a_rule_came_with_a_release_that_exists(model: Model, history: History) -> None:
     assert {since for rule in history.rules for since, _ in rule.changes} <= set(RELEASES)
+
+
+LINES = sorted(
+    {release.rpartition(".")[0] for release in RELEASES if release.count(".") == 3 or not release.startswith("0.")}
+)
+"""What stands for several releases: 3.9 for 3.9.0 and 3.9.1, and 0.10.1 for 0.10.1.0 and 0.10.1.1."""
+
+
+@pytest.mark.parametrize("line", LINES)
+@pytest.mark.parametrize("model", [PARTITION, CONTROLLER, KRAFT, REQUESTS, TOPIC], ids=lambda model: model.name)
+def test_a_number_of_several_releases_names_a_preset_only_if_it_is_that_of_all(model: Model, line: str) -> None:
+    releases = [release for release in RELEASES if release.startswith(f"{line}.")]
+    for mode in {each.mode for each in model.releases.values()}:
+        spoken = [[n for n in model.presets_for(each) if model.releases[n].mode == mode] for each in releases]
+        begun = [name for name in model.presets_within(line) if model.releases[name].mode == mode]
+        if all(spoken):
+            assert bool(begun) == (len({*map(tuple, spoken)}) > 1), (mode, spoken)
