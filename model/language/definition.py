@@ -128,9 +128,7 @@ class Model:
         """The presets that begin within a release that stands for several, after its first one: with 3.9.1 of 3.9, with
         0.10.1.1 of 0.10.1.
         """
-        return [
-            name for name, each in self.releases.items() if release_number(release) < each.number <= up_to(release)
-        ]
+        return [name for name, each in self.releases.items() if release_number(release) < each.number <= up_to(release)]
 
 
 def up_to(release: str) -> tuple[int, ...]:

@@ -10,7 +10,7 @@ import attrs
 from highwater.assistants.checking import entry_named
 from highwater.assistants.contract import a_number, a_text, fitting, seconds, short, tool
 from highwater.assistants.place import LONGEST_NAME, OfSpec, Place
-from highwater.claims.resolving import same_name
+from highwater.claims.resolving import choose, same_name
 from highwater.claims.tables import Wrong, did_you_mean, shown
 from highwater.explorer.trace import changes
 from highwater.exploring.nodes import Choice
@@ -212,10 +212,10 @@ def _take(session: Session, step: str, key: str) -> None:
 
 def _shown(session: Session, path: Iterable[str], action: str = "") -> State:
     system, at = session.system, session.at
-    if action and not any(same_name(each.of.name) == same_name(action) for each in system.actions):
+    if action:
         names = sorted({each.of.name for each in system.actions})
-        raise Wrong(f"action: {shown(action)} is none of this model{did_you_mean(action, names, same_name)}")
-    choices = [each for each in session.choices() if not action or same_name(each.action.of.name) == same_name(action)]
+        action = choose(action, {name: name for name in names}, "action", "actions of this model")
+    choices = [each for each in session.choices() if not action or each.action.of.name == action]
     enabled = [_enabled(each) for each in choices if each.enabled]
     refused = [_refused(each) for each in choices if not each.enabled]
     judged = session.judged()

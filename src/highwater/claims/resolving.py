@@ -241,8 +241,23 @@ def resolve_model(
     for name, count in Counter(invariant.name for invariant in set(wanted) if invariant is not None).items():
         if count > 1:
             findings.add(f"check: {count} different properties are named {name}")
+        if name == DEADLOCK:
+            findings.add(f"check: {DEADLOCK} is Highwater's own; rename the property")
     findings.raise_if_any()
     return chosen, definition, sizes, tuple(dict.fromkeys(invariant for invariant in wanted if invariant is not None))
+
+
+def properly_spelt(check: Iterable[str], definition: Definition) -> tuple[str, ...]:
+    """The names of properties as their model spells them, so that all reports name one property alike; references to
+    one's own as they are.
+
+    Raises:
+        Wrong: one is none of the model's.
+    """
+    known = {name: name for name in (*(each.name for each in definition.known_properties), DEADLOCK)}
+    return tuple(
+        name if own.is_reference(name) else choose(name, known, "check", "properties of this model") for name in check
+    )
 
 
 @blaming_the_model()
@@ -261,11 +276,17 @@ def choose(
     """What a name stands for, however it is written.
 
     Raises:
-        Wrong: it stands for nothing.
+        Wrong: it stands for nothing, or may stand for several.
     """
-    if name in known:
-        return known[name]
-    for candidate in known:
-        if same_name(candidate) == same_name(name):
-            return known[candidate]
-    raise Wrong(f"{key}: {shown(name)} is not one of the {kind}{hint(name, known)}; allowed are {', '.join(known)}")
+    meant = named(name, known)
+    if len(meant) > 1:
+        raise Wrong(f"{key}: {shown(name)} may be {' or '.join(meant)}; write one of them as it is spelt here")
+    if not meant:
+        raise Wrong(f"{key}: {shown(name)} is not one of the {kind}{hint(name, known)}; allowed are {', '.join(known)}")
+    return known[meant[0]]
+
+
+def named(name: str, known: Iterable[str]) -> list[str]:
+    """What a name may mean: the one that is spelt like that, or else all that differ from it by case, - and _ only."""
+    names = list(known)
+    return [name] if name in names else [each for each in names if same_name(each) == same_name(name)]

@@ -27,8 +27,8 @@ from highwater.claims.resolving import (
     define,
     find_model,
     preset_named,
+    properly_spelt,
     resolve_model,
-    same_name,
     with_preset,
 )
 from highwater.claims.tables import Findings, Wrong, shown, structure
@@ -262,13 +262,14 @@ def _resolve(path: Path, data: dict[str, Any]) -> Spec:
     assert model is not None and resolved is not None
     protocol, definition, bounds, properties = resolved
     preset = file.preset and preset_named(model, file.preset)
+    check = properly_spelt(file.check, definition)
     return Spec(
         name=path.stem,
         path=path,
         file=attrs.evolve(
             file,
             model=file.model if own.is_reference(file.model) else model.name,
-            check=_properly_spelt(file.check, properties),
+            check=check,
             preset=preset,
             expect=expect,
         ),
@@ -277,7 +278,7 @@ def _resolve(path: Path, data: dict[str, Any]) -> Spec:
         protocol=protocol,
         bounds=bounds,
         properties=properties,
-        check_deadlock=_checks_deadlock(file.check),
+        check_deadlock=DEADLOCK in check,
         release=file.preset if preset != file.preset and RELEASE.fullmatch(file.preset or "") else None,
     )
 
@@ -309,8 +310,9 @@ def _expectation(file: SpecFile, resolved: Any) -> Expectation:
         if value is not None and value >= 2**63:
             findings.add(f"{key}: {shown(value)} is too large")
     if expect.property is not None and resolved is not None:
-        names = [*(invariant.name for invariant in resolved[3]), *([DEADLOCK] if _checks_deadlock(file.check) else [])]
+        names = [each.name for each in resolved[3]]
         names += [each.begins_as for each in resolved[3] if isinstance(each, Refines)]
+        names += [DEADLOCK] if DEADLOCK in properly_spelt(file.check, resolved[1]) else []
         expect = attrs.evolve(
             expect,
             property=findings.get(
@@ -332,13 +334,3 @@ def _ranks(definition: Definition, bounds: Any, by_order: tuple[str, ...]) -> No
         raise Wrong(f"by_order: {error}") from None
     except TypeError:
         return  # a wrong domain is reported where the system is built
-
-
-def _properly_spelt(check: Iterable[str], properties: Iterable[Property]) -> tuple[str, ...]:
-    """The names of properties as their models spell them, so that all reports name one property alike."""
-    proper = {same_name(name): name for name in (*(each.name for each in properties), DEADLOCK)}
-    return tuple(name if own.is_reference(name) else proper[same_name(name)] for name in check)
-
-
-def _checks_deadlock(check: Iterable[str]) -> bool:
-    return same_name(DEADLOCK) in map(same_name, check)

@@ -15,7 +15,7 @@ import attrs
 
 from highwater.claims.expressions import expression
 from highwater.claims.names import ExpressionError
-from highwater.claims.resolving import same_name
+from highwater.claims.resolving import named, same_name
 from highwater.claims.tables import did_you_mean
 from highwater.explorer.blame import ModelError
 from highwater.explorer.kernels.making.compile_times import TIMES
@@ -104,10 +104,14 @@ def question(text: str, system: System, definition: Definition) -> Question:
     name = text.strip()
     actions = {each.of.name: each.of for each in system.actions}
     properties: dict[str, Property] = {each.name: each for each in definition.known_properties}
-    if found := next((each for each in actions if same_name(each) == same_name(name)), None):
+    meant = named(name, [*actions, *properties])
+    if len(meant) > 1:
+        raise ExpressionError(f"{name} may be {' or '.join(meant)}; type one of them as it is spelt here")
+    found = next(iter(meant), None)
+    if found in actions:
         enabled = [_enabled(each) for each in system.actions if each.of.name == found]
         return Question(f"{found} is enabled", tuple(enabled), found)
-    if found := next((each for each in properties if same_name(each) == same_name(name)), None):
+    if found in properties:
         instances = properties[found].instances(system.bounds, system.protocol)
         return Question(f"{found} is false", tuple(instances))
     if name.isidentifier() and "_" in name and name not in system.domain.fields:

@@ -11,7 +11,7 @@ from typing import Any, cast
 import attrs
 
 from highwater.claims.expressions import expression
-from highwater.claims.resolving import same_name
+from highwater.claims.resolving import properly_spelt
 from highwater.explorer.analysis.refusals import refusal
 from highwater.explorer.outlook import is_deadlock, outlook
 from highwater.explorer.system import Cut, System, judge_end, successor
@@ -132,7 +132,7 @@ class Session:
     @property
     def checks_deadlock(self) -> bool:
         """Whether the spec asks for a way out of every state."""
-        return any(same_name(name) == same_name(DEADLOCK) for name in self.entry["check"])
+        return DEADLOCK in properly_spelt(self.entry["check"], self.subject.definition)
 
     def _is_lost(self, each: Instance, state: Any) -> bool | None:
         """Whether a prospect is lost in a state; None if that is not known."""
