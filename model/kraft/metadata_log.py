@@ -65,6 +65,19 @@ def with_new_end(cluster: Cluster, protocol: KraftProtocol, *, of_quorum: bool) 
     return cluster if protocol.voter_changes_skipped else evolve(cluster, can_revert=not of_quorum)
 
 
+def settled(cluster: Cluster) -> Cluster:
+    """The cluster without what no controller will ask any more: how the former process of a broker has ended whose
+    registration is committed.
+    """
+    for broker in cluster.ids:
+        ours = cluster.brokers[broker]
+        if not ours.stopped_cleanly or not ours.running:
+            continue
+        if cluster.committed.registrations[broker].broker_epoch == ours.broker_epoch:
+            cluster = cluster.with_broker(broker, stopped_cleanly=False)
+    return cluster
+
+
 @action(actor="controller", needs=lambda bounds: bounds.uncommitted)
 def commit_batch(cluster: Cluster, protocol: KraftProtocol, bounds: KraftBounds) -> Cluster | None:
     """The oldest batch that is not committed becomes so: most controllers have it.
@@ -78,9 +91,8 @@ def commit_batch(cluster: Cluster, protocol: KraftProtocol, bounds: KraftBounds)
     if not cluster.tail:
         return None
     leader, of_quorum, before = cluster.tail[0].answers, cluster.tail[0].of_quorum, cluster.committed
-    cluster = passed(
-        with_new_end(evolve(cluster, tail=cluster.tail[1:]), protocol, of_quorum=of_quorum), before, bounds
-    )
+    cluster = settled(evolve(cluster, tail=cluster.tail[1:]))
+    cluster = passed(with_new_end(cluster, protocol, of_quorum=of_quorum), before, bounds)
     return cluster if leader is None else answered(cluster, leader)
 
 

@@ -149,6 +149,19 @@ def renounced(cluster: Cluster, protocol: KraftProtocol, bounds: KraftBounds) ->
     return evolve(after, deposed=(), mishap=Mishap.DELETED_TOPIC)
 
 
+def _says_that_it_stopped_cleanly(cluster: Cluster, broker: int) -> bool:
+    """Whether a broker has been shut down in order as the incarnation that the controller has registered: it names that
+    one's broker epoch in every request to be registered, and has read it where it was written at the shutdown.
+
+    Source: KIP-966; org.apache.kafka.controller.ClusterControlManager#registerBroker (4.0.0 to 4.3.1),
+        kafka.server.BrokerLifecycleManager#sendBrokerRegistration (3.7.0 to 4.2).
+    """
+    ours, theirs = cluster.brokers[broker], cluster.registrations[broker]
+    if not ours.stopped_cleanly or theirs.standing is Standing.UNREGISTERED:
+        return False
+    return theirs.broker_epoch == ours.broker_epoch - 1
+
+
 def registered(cluster: Cluster, broker: int, protocol: KraftProtocol, bounds: KraftBounds) -> Cluster:
     """A new incarnation of a broker is registered, says the last record. Who was killed may have lost records, and is
     not eligible to lead; nor is one of which the controller no longer knows the incarnation that shut down. The
@@ -159,9 +172,7 @@ def registered(cluster: Cluster, broker: int, protocol: KraftProtocol, bounds: K
     """
     rule = protocol.reregistration
     leaves = rule is Reregistration.ISR or (rule is Reregistration.ISR_WITH_ELR and protocol.elr)
-    kept = protocol.clean_shutdowns_detected and cluster.brokers[broker].stopped_cleanly
-    kept = kept and cluster.registrations[broker].standing is not Standing.UNREGISTERED
-    uncleanly = not kept  # without ELR nobody asks
+    uncleanly = not (protocol.clean_shutdowns_detected and _says_that_it_stopped_cleanly(cluster, broker))
     if uncleanly and broker in cluster.stale.of_deleted:
         return renounced(cluster, protocol, bounds)
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from highwater.model.kraft.bounds import KraftBounds, partitions
 from highwater.model.kraft.image import Standing
+from highwater.model.kraft.metadata_log import settled
 from highwater.model.kraft.protocol import KraftProtocol
 from highwater.model.kraft.registering import registered
 from highwater.model.kraft.requests import fate_of_next
@@ -23,7 +24,8 @@ def down(cluster: Cluster, broker: int) -> Cluster:
     for partition in cluster.partition_ids:
         gone: dict[str, Any] = {"view": None, "proposal": None, "missing": False, "fetcher_stopped": False}
         cluster = cluster.with_replica(broker, partition, **gone, restarted=frozenset())
-    return cluster.with_broker(broker, running=False, stopping=False, serves_fenced=False, unread=0)
+    ended: dict[str, Any] = {"running": False, "stopping": False, "stopped_cleanly": False}
+    return cluster.with_broker(broker, **ended, serves_fenced=False, unread=0)
 
 
 @action(actor="broker", needs=lambda bounds: bounds.crashes, broker=brokers)
@@ -71,7 +73,7 @@ def start(cluster: Cluster, broker: int, protocol: KraftProtocol, bounds: KraftB
     cluster = cluster.with_broker(
         broker, running=True, broker_epoch=epoch, knows_registration=False, unread=present_end
     )
-    return registered(cluster, broker, protocol, bounds).with_broker(broker, stopped_cleanly=False)
+    return settled(registered(cluster, broker, protocol, bounds))
 
 
 @action(actor="broker", broker=brokers)

@@ -120,7 +120,8 @@ class Broker:
 
     Attributes:
         stopping: whether it wants to shut down.
-        stopped_cleanly: whether it is down after a shutdown in order.
+        stopped_cleanly: whether it is down after a shutdown in order. While it runs, whether its former process has
+            ended so, until its registration is committed: it says so to each controller that registers it.
         serves_fenced: whether it has been fenced while it ran, and serves on until it reads otherwise.
         broker_epoch: the broker epoch that it has asked for, once its registration is committed.
         knows_registration: whether it has read the metadata log as far as its registration.

@@ -164,6 +164,14 @@ def test_a_second_model_answers_settings_that_the_first_lacks() -> None:
     assert found.says is Says.NOT_KNOWN and "one controller that never fails" in str(found)
 
 
+def test_a_controller_fail_over_does_not_make_a_clean_shutdown_a_crash() -> None:
+    """A broker says to each controller that registers it how its former process has ended."""
+    question = question_named("one-in-sync-suffices")
+    for during in ((), ("controller-fail-over",)):
+        settings = settings_for(question, release="4.4", during=during)
+        assert answer(question, settings, alone=True).says is Says.NO, during
+
+
 def test_an_answer_has_until_when_what_prevents_it_and_which_releases_do_otherwise() -> None:
     found = front.ask("only-member-restarts-with-unclean-election", release="3.9.2", min_isr=1)
     assert found.says is Says.YES

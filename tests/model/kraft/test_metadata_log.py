@@ -13,6 +13,10 @@ LATER = {"uncommitted": 2}
 TWO = {"controllers": 2}
 FENCES = {"ahead_of_controller_error": AheadOfController.FENCED}
 SHRINK = "propose_shrink b0 b2, answer_alter_partition b0"
+STOPPED_ELIGIBLE = (
+    "propose_shrink b0 b1, answer_alter_partition b0, commit_batch, begin_shutdown b1, grant_shutdown b1, commit_batch,"
+    " stop b1"
+)
 
 ROWS = [
     Row(
@@ -92,6 +96,27 @@ ROWS = [
         " unfence b1",
         {"r1.broker_epoch": 1, "r1.standing": "unfenced", "committed.partition.isr": {0, 2}},
         bounds=LATER,
+    ),
+    Row(
+        "sendBrokerRegistration: it says to each controller that its former process was shut down in order",
+        "4.3",
+        f"{STOPPED_ELIGIBLE}, start b1, fail_over 0, register_again b1",
+        {"partition.elr": {1}, "b1.stopped_cleanly": True},
+        bounds=LATER | {"min_isr": 3},
+    ),
+    Row(
+        "sendBrokerRegistration: no controller asks once the registration is committed",
+        "4.3",
+        f"{STOPPED_ELIGIBLE}, start b1, commit_batch",
+        {"partition.elr": {1}, "b1.stopped_cleanly": False},
+        bounds=LATER | {"min_isr": 3},
+    ),
+    Row(
+        "registerBroker 4.0: the process that was never registered was killed, whatever the one before it was",
+        "4.3",
+        f"{STOPPED_ELIGIBLE}, start b1, fail_over 0, crash b1, start b1",
+        {"partition.elr": set(), "b1.stopped_cleanly": False},
+        bounds=LATER | {"min_isr": 3},
     ),
     Row(
         "BrokerServer#startup: a broker does not lead before its registration is committed",
