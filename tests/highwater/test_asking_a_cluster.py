@@ -72,6 +72,37 @@ def test_a_cluster_that_has_a_metadata_version_is_asked_nothing_about_zookeeper(
     assert rows_of(read(tmp_path), [question], given, lambda words, progress: None) == []
 
 
+@pytest.mark.parametrize(
+    ("columns", "elr"),
+    [("Elr: \tLastKnownElr: ", None), ("Elr: N/A\tLastKnownElr: N/A", False), ("Elr: 3\tLastKnownElr: ", True),
+     ("Elr: \tLastKnownElr: 3", True)],
+)  # fmt: skip
+def test_an_empty_elr_says_neither_that_there_are_eligible_leader_replicas_nor_that_there_are_none(
+    tmp_path: Path, columns: str, elr: bool | None
+) -> None:
+    head, first, second = TOPICS.splitlines()[:3]
+    first = first.partition("Elr: ")[0] + columns
+    (tmp_path / "topics").write_text("\n".join((head, first, second)), encoding="utf-8")
+    found = read(tmp_path)
+    assert found.elr is elr
+    unknown = "nothing says whether eligible leader replicas are on: as in a new cluster"
+    assert (unknown in found.assumed) == (elr is None)
+
+
+def test_a_topic_is_asked_with_each_number_of_replicas_that_its_partitions_have(tmp_path: Path) -> None:
+    """The first line of a topic has that of its first partition. Whom a reassignment takes away is none of them."""
+    one = TOPICS.replace("Replicas: 2,3,1\tIsr: 2,3,1", "Replicas: 2\tIsr: 2")
+    moved = "Replicas: 3,2,1\tIsr: 3,2,1\tAdding Replicas: 3,2\tRemoving Replicas: 1"
+    two = TOPICS.replace("Replicas: 2,3,1\tIsr: 2,3,1", moved)
+    for text, factors in ((one, (1, 3)), (two, (2, 3))):
+        (tmp_path / "topics").write_text(text, encoding="utf-8")
+        found = read(tmp_path)
+        orders = [each for each in found.classes if "orders" in each.topics]
+        assert [(each.replication_factor, each.min_isr) for each in orders] == [(each, 2) for each in factors]
+        words = f"partitions of orders have {factors[0]} or {factors[1]} replicas: it is asked with each of these"
+        assert words in found.assumed and found.not_understood == ()
+
+
 def broker_configs(of: str, *settings: str) -> str:
     """What kafka-configs.sh prints of one broker, or of all."""
     return "\n  ".join([f"{of} are:", *(f"{each} sensitive=false synonyms={{}}" for each in settings)]) + "\n"
@@ -140,7 +171,7 @@ def test_metadata_records_give_the_final_settings_of_topics() -> None:
     facts = Facts()
     take([{"records": [{"type": kind, "record": record} for kind, record in records]}], facts)
     assert facts == Facts(
-        factors={"t": 2, "gone": 1},
+        factors={"t": {2}, "gone": {1}},
         configs={"t": {}},
         brokers={"": {"min.insync.replicas": "3"}},
         metadata_version="4.2",
@@ -183,7 +214,7 @@ def test_an_unreadable_file_is_refused_in_one_line(highwater: Run, tmp_path: Pat
 
 
 def test_a_line_that_is_not_understood_is_named_and_a_wide_topic_is_not_asked(highwater: Run, tmp_path: Path) -> None:
-    wide = TOPICS.replace("ReplicationFactor: 3", "ReplicationFactor: 5") + "no such line\n"
+    wide = TOPICS.replace("3\tIsr", "3,4,5\tIsr").replace("3,1\tIsr", "3,1,4,5\tIsr") + "no such line\n"
     (tmp_path / "topics").write_text(wide, encoding="utf-8")
     data = tmp_path / "answers.json"
     asked = ("ask", "running-broker-unregistered", "--from", tmp_path / "topics", "--release", "4.1.1", "--json", data)

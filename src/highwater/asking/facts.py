@@ -12,7 +12,7 @@ class Facts:
     """What files say.
 
     Attributes:
-        factors: by topic, its replication factor; the largest, where partitions differ.
+        factors: by topic, how many replicas its partitions have: its replication factor, or several where they differ.
         configs: by topic, its configurations.
         brokers: by broker, its configurations; `OF_ALL_BROKERS` is the default of all.
         release: as something names it.
@@ -21,7 +21,7 @@ class Facts:
         not_understood: what was not, by file and line.
     """
 
-    factors: dict[str, int] = attrs.field(factory=dict)
+    factors: dict[str, set[int]] = attrs.field(factory=dict)
     configs: dict[str, dict[str, str]] = attrs.field(factory=dict)
     brokers: dict[str, dict[str, str]] = attrs.field(factory=dict)
     release: str | None = None

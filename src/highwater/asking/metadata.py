@@ -59,7 +59,7 @@ def take(batches: Iterable[dict[str, Any]], facts: Facts) -> None:
         for each in batch["records"]:
             if "type" in each and "error" not in each["record"]:
                 _note(each["type"], each["record"], topics, sizes, facts)
-    facts.factors |= {name: max(sizes[topic].values()) for topic, name in topics.items() if topic in sizes}
+    facts.factors |= {name: {*sizes[topic].values()} for topic, name in topics.items() if topic in sizes}
 
 
 def _note(

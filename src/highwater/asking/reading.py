@@ -27,11 +27,12 @@ WORST_FIRST: Mapping[str, Callable[[str], int]] = {
 }
 """By configuration, how bad a value is for records; the least is the worst."""
 
-TOPIC = re.compile(r"^Topic: (\S+)\s.*?PartitionCount: (\d+)\s+ReplicationFactor: (\d+)\s+Configs: ?(.*)$")
+TOPIC = re.compile(r"^Topic: (\S+)\s.*?PartitionCount: (\d+)\s+ReplicationFactor: \d+\s+Configs: ?(.*)$")
 PARTITION = re.compile(
-    r"^\s+Topic: (\S+)\s+Partition: (\d+)\s+Leader: (\S+)\s+Replicas: [\d,]+\s+Isr: ?(?:\d+(?:,\d+)*)?(?=\t|$)"
+    r"^\s+Topic: (\S+)\s+Partition: (\d+)\s+Leader: \S+\s+Replicas: ([\d,]+)\s+Isr: ?(?:\d+(?:,\d+)*)?(?=\t|$)"
 )
-ELR = re.compile(r"\sElr: ?(\S*)")
+REMOVED = re.compile(r"\sRemoving Replicas: ?([\d,]*)")
+ELR = re.compile(r"\s(?:Elr|LastKnownElr): ?(\S*)")
 OF_CONFIGS = re.compile(r"^(?:Dynamic|All|Default) configs for (topic|brokers|broker)\b\s*(\S*) .*?are:$")
 CONFIG = re.compile(r"^\s+([\w.]+)=(\S*)")
 FEATURE = re.compile(r"^Feature: (\S+)\s.*FinalizedVersionLevel: (\S+)")
@@ -39,7 +40,7 @@ FEATURE = re.compile(r"^Feature: (\S+)\s.*FinalizedVersionLevel: (\S+)")
 
 @attrs.frozen
 class TopicClass:
-    """Topics that are alike to a model."""
+    """Topics that are alike to a model. One whose partitions differ in how many replicas they have is in several."""
 
     topics: tuple[str, ...]
     replication_factor: int
@@ -115,13 +116,16 @@ class _Described:
     def takes(self, line: str, facts: Facts) -> bool:
         """Whether a line is understood. What it says is noted."""
         if found := TOPIC.match(line):
-            name, partitions, factor, configs = found.groups()
-            facts.factors[name], self._left[name] = int(factor), int(partitions)
+            name, partitions, configs = found.groups()
+            facts.factors[name], self._left[name] = set(), int(partitions)
             facts.of_topic(name).update(_settings(configs))
         elif found := PARTITION.match(line):
             self._left[found[1]] = self._left.get(found[1], 1) - 1
-            if elr := ELR.search(line):
-                facts.elr = bool(facts.elr) or elr[1] != "N/A"
+            removed = REMOVED.search(line)
+            wanted = {*found[3].split(",")} - {*(removed[1] if removed else "").split(",")}
+            facts.factors.get(found[1], set()).add(len(wanted))
+            for elr in filter(None, ELR.findall(line)):  # where it is empty, it is on or off
+                facts.elr = bool(facts.elr) or elr != "N/A"
         elif found := OF_CONFIGS.match(line):
             one = found[2].strip("'")
             self._configs = (
@@ -170,7 +174,7 @@ def _read_yaml(file: Path, text: str, facts: Facts) -> None:
         kind = each.get("kind") if isinstance(each, Mapping) else None
         spec = each.get("spec") if isinstance(each, Mapping) else None
         if kind == "KafkaTopic" and isinstance(spec, Mapping) and _is_count(spec.get("replicas")) and _name_of(each):
-            facts.factors[_name_of(each)] = spec["replicas"]
+            facts.factors[_name_of(each)] = {spec["replicas"]}
             facts.of_topic(_name_of(each)).update(_texts(file, spec.get("config"), facts))
         elif kind == "Kafka" and isinstance(spec, Mapping) and isinstance(spec.get("kafka"), Mapping):
             facts.release = str(spec["kafka"].get("version") or facts.release or "") or None
@@ -206,13 +210,17 @@ def _cluster(facts: Facts) -> Cluster:
     )
     defaults, release = _of_brokers(facts, assumed), _release(facts, assumed)
     alike: dict[tuple[int, int, bool], list[str]] = {}
-    for name, factor in facts.factors.items():
+    for name, factors in facts.factors.items():
         configs = {**defaults, **facts.configs.get(name, {})}
         if MIN_ISR not in configs:
             assumed.append(f"nothing says {MIN_ISR} of {name}: {USUAL[MIN_ISR]}")
         min_isr = _whole(configs.get(MIN_ISR, USUAL[MIN_ISR]), name)
         unclean = configs.get(UNCLEAN, USUAL[UNCLEAN]) == "true"
-        alike.setdefault((factor, min_isr, unclean), []).append(name)
+        for factor in sorted(factors):
+            alike.setdefault((factor, min_isr, unclean), []).append(name)
+        if len(factors) > 1:
+            sizes = " or ".join(map(str, sorted(factors)))
+            assumed.append(f"partitions of {name} have {sizes} replicas: it is asked with each of these")
     classes = tuple(TopicClass(tuple(names), *key) for key, names in sorted(alike.items()))
     kraft = facts.metadata_version is not None
     return Cluster(classes, release, facts.elr, kraft, tuple(assumed), tuple(facts.not_understood))
