@@ -117,14 +117,42 @@ def expression(text: str, domain: Struct) -> Expression:
     _refuse(tree, names)
     body = ast.fix_missing_locations(Resolved(names).visit(tree)).body
     _refuse_what_is_never_equal(body, domain)
+    of_domain = _domain_of(body, domain)
+    body = _WithSequences().visit(body)
     arguments = ast.arguments([], [ast.arg(STATE)], None, [], [], None, [])
     function = ast.fix_missing_locations(ast.Expression(ast.Lambda(arguments, body)))
     allowed = {"__builtins__": {}, **{name: getattr(builtins, name) for name in FUNCTIONS}, **names.enums}
+    allowed |= {_Sequence.__name__: _Sequence, "sorted": lambda *given, **how: _Sequence(sorted(*given, **how))}
     try:
         of: Callable[[Any], Any] = eval(compile(function, "<expression>", "eval"), allowed)
     except (RecursionError, MemoryError):
         raise ExpressionError("the expression is nested too deeply") from None
-    return Expression(text.strip(), of, _domain_of(body, domain), values_beside_in([domain]))
+    return Expression(text.strip(), of, of_domain, values_beside_in([domain]))
+
+
+class _Sequence(tuple[Any, ...]):
+    """What is typed in brackets, or sorted. Sequences of a state are tuples, which no list equals: `b1.log == []`."""
+
+    __slots__ = ()
+    __hash__ = tuple.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        return super().__eq__(tuple(other)) if isinstance(other, list | tuple) else NotImplemented
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+
+class _WithSequences(ast.NodeTransformer):
+    def visit_List(self, node: ast.List) -> ast.expr:
+        return self._sequence(ast.Tuple(node.elts, ast.Load()))
+
+    def visit_ListComp(self, node: ast.ListComp) -> ast.expr:
+        return self._sequence(ast.GeneratorExp(node.elt, node.generators))
+
+    def _sequence(self, of: ast.expr) -> ast.expr:
+        self.generic_visit(of)
+        return ast.Call(ast.Name(_Sequence.__name__, ast.Load()), [of], [])
 
 
 def _domain_of(tree: ast.AST, state: Domain) -> Domain | None:

@@ -42,6 +42,15 @@ PARTITION, PARTITION_BOUNDS, PARTITION_STATE = SPEC.definition, SPEC.bounds, SPE
         ("any(quorum.leader == b0 for state in b0.log)", True),
         ("[state for state in (1, 2)] == [1, 2] and state.quorum.leader == b0", True),
         ("[replicas for replicas in replicas][0].leader == b0", True),
+        ("b1.log == []", True),
+        ("[] == b1.log", True),
+        ("b0.log != []", True),
+        ("b0.log == [b0.log[0]]", True),
+        ("[r for r in b0.log] == b0.log", True),
+        ("b0.log[:0] + [] == sorted([])", True),
+        ("[b1.log] == [[]] and (b1.log,) == ([],)", True),
+        ("b1.log in [[]] and [] in [b1.log]", True),
+        ("{b0.log} == {b0.log} and b1.log is not []", True),
     ],
 )
 def test_a_condition_has_the_same_value_as_in_python(
