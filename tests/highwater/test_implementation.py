@@ -33,6 +33,7 @@ from highwater import (
     within,
 )
 from highwater.claims import own
+from highwater.claims.possible import Tracker
 from highwater.cli.init import write_scaffold
 from highwater.explorer.analysis.paths import Paths
 from highwater.explorer.system import successor
@@ -239,7 +240,11 @@ def test_hidden_choices_of_the_implementation_are_followed() -> None:
     assert machine.paths.steps > 100
     found = ran(SPEC, Queue)
     assert "" in found.values()
-    assert all(not says or says.startswith("skipped: the implementation chose otherwise") for says in found.values())
+    assert {*found.values()} == {
+        "",
+        "skipped: the implementation does not show which path it takes in step 3",
+        "skipped: the implementation does not show which path it takes in step 5",
+    }
 
 
 def test_a_choice_that_the_model_does_not_allow_is_found() -> None:
@@ -443,6 +448,142 @@ def test_a_path_behind_what_happens_by_itself_is_known_and_is_run_where_that_has
     assert ran(spec, Careful) == {"write": otherwise, late: ""}
     assert walked(spec, Careful).paths.missed == ["write"]
     assert "the implementation is not where the model may be" in ran(spec, Late)[late]
+
+
+# --- what the implementation chooses in the last step, and beyond the bounds
+
+
+@attrs.frozen
+class Meter:
+    total: int = within(lambda bounds: Integers(0, bounds.turns))
+    last: str = within(OneOf(("nothing", "small", "large")))
+
+
+@action(actor="meter", large=lambda bounds: bool)
+def add(meter: Meter, large: bool) -> Meter | None:
+    if large:
+        return evolve(meter, total=meter.total + 2, last="large")
+    return evolve(meter, total=meter.total + 1, last="small")
+
+
+@action(actor="timer")
+def tick(meter: Meter) -> Meter | None:
+    return evolve(meter, total=meter.total + 1)
+
+
+def at_zero(bounds: Any) -> list[Meter]:
+    return [Meter(0, "nothing")]
+
+
+def metering(turns: int, *actions: Any) -> Any:
+    """A claim over a meter with these actions."""
+    model = Model("meter", "", NoToggles, lambda protocol: Definition(Bounds, Meter, at_zero, actions))
+    return highwater.claim(name="meter", model=model, bounds={"clients": 1, "turns": turns}, check=["no_deadlock"])
+
+
+class Adder:
+    """Adds what it likes, and shows the total."""
+
+    total = 0
+    likes = 1
+
+    def add(self) -> None:
+        self.total += self.likes
+
+    def observe(self) -> dict[str, Any]:
+        return {"total": self.total}
+
+
+def test_a_path_is_run_only_if_its_last_step_was_taken() -> None:
+    spec, greedy = metering(2, add), type("Greedy", (Adder,), {"likes": 2})
+    otherwise = "skipped: the implementation chose otherwise in step 1, as the model allows"
+    assert ran(spec, Adder) == {"add False": "", "add True": otherwise, "add False after add False": ""}
+    assert ran(spec, greedy) == {"add False": otherwise, "add True": "", "add False after add False": otherwise}
+    silent = type("Silent", (Adder,), {"observe": lambda self: {}})
+    unseen = "skipped: the implementation does not show which path it takes in step {}"
+    assert ran(spec, silent) == {
+        "add False": unseen.format(1),
+        "add True": unseen.format(1),
+        "add False after add False": unseen.format(2),  # the other one is beyond the bound
+    }
+    assert {"add False", "add True"} <= {*walked(spec, silent).paths.missed}
+
+
+def test_a_path_whose_last_step_is_refused_was_not_run() -> None:
+    """The model may refuse the call, as it may be another step."""
+
+    @action(actor="meter", large=lambda bounds: bool)
+    def add(meter: Meter, large: bool) -> Meter | None:
+        return None if large else evolve(meter, total=meter.total + 1)
+
+    class Refusing(Adder):
+        def add(self) -> None:
+            raise testing.NotEnabled
+
+    otherwise = "skipped: the implementation chose otherwise in step 1, as the model allows"
+    assert ran(metering(1, add), Refusing) == {"add False": otherwise}
+
+
+def test_a_right_implementation_beyond_a_bound_is_not_called_wrong() -> None:
+    """One that takes a larger step than the bound allows, and one that goes on by itself."""
+    greedy = type("Greedy", (Adder,), {"likes": 2})
+    beyond = "skipped: the implementation goes beyond the bound turns in step 1; raise it in the claim"
+    assert ran(metering(1, add), greedy) == {"add False": beyond}
+
+    class Ticking(Adder):
+        by_itself = ("tick",)
+
+        def add(self) -> None:
+            self.total += 5
+
+    found = ran(metering(2, add, tick), Ticking)
+    assert {found["add False"], found["add True"]} == {beyond}
+    late = type("Late", (Ticking,), {"total": 5})
+    lines = walked(metering(2, add, tick), late).paths.lines()
+    assert "; some ended beyond turns" in lines[0]
+
+
+def test_what_may_have_gone_beyond_a_bound_unseen_is_not_called_wrong_later() -> None:
+    @action(actor="reader")
+    def read(meter: Meter) -> Meter | None:
+        return None if meter.last == "nothing" else evolve(meter, last="nothing")
+
+    class Late(Adder):
+        """Shows nothing before it is read."""
+
+        likes, seen = 2, False
+
+        def read(self) -> None:
+            self.seen = True
+
+        def observe(self) -> dict[str, Any]:
+            return super().observe() if self.seen else {}
+
+    beyond = "skipped: the implementation goes beyond the bound turns in step 2; raise it in the claim"
+    assert ran(metering(1, add, read), Late)["read after add False"] == beyond
+
+
+def test_a_wrong_implementation_beyond_a_bound_is_called_wrong() -> None:
+    wrong = type("Wrong", (Adder,), {"likes": 3})
+    says = "step 1, add(): the implementation is not where the model may be"
+    assert ran(metering(1, add), wrong) == {"add False": says}
+    backwards = type("Backwards", (Adder,), {"likes": -1, "by_itself": ("tick",)})
+    assert {says} == {*ran(metering(2, add, tick), backwards).values()}
+
+
+def test_a_path_of_an_action_that_another_adapter_leaves_out_is_skipped() -> None:
+    [path] = [each.values[0] for each in testing.paths(SPEC).args[1] if each.values[0].name == "give_up c0"]
+    with pytest.raises(pytest.skip.Exception, match="the implementation never does give_up, which is in left_out"):
+        path.run(Queue)
+
+
+def test_too_many_states_where_the_model_may_be_are_a_mistake_of_observe(monkeypatch: pytest.MonkeyPatch) -> None:
+    init = Tracker.__init__
+    monkeypatch.setattr(Tracker, "__init__", lambda self, system, hidden: init(self, system, hidden, 3))
+    with pytest.raises(
+        testing.AdapterError, match=r"Queue\.observe: more than 3 states are possible; let it show more"
+    ):
+        walked(SPEC, Queue)
 
 
 def test_walks_take_paths_that_were_not_run_yet_sooner_than_chance_does(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from enum import Enum
 from typing import Any
 
@@ -21,9 +22,14 @@ MOST_COMPARED = 10_000  # values of a domain among which a text is looked for
 
 @attrs.frozen(eq=False)
 class Foreign:
-    """A value that a part of the state cannot have; it equals none."""
+    """A value that a part of the state cannot have; it equals none.
+
+    Attributes:
+        beyond: the value that it is outside the bounds, if it is one there.
+    """
 
     given: Any
+    beyond: Any = attrs.field(factory=object)
 
     def __str__(self) -> str:
         return repr(self.given)
@@ -42,7 +48,8 @@ class Observed:
             found = self.part.of(state)
         except RAISED:
             return False
-        return bool((found if self.part.domain else plain(found)) == self.value)
+        value = self.value.beyond if isinstance(self.value, Foreign) else self.value
+        return bool((found if self.part.domain else plain(found)) == value)
 
     @property
     def shown(self) -> str:
@@ -111,36 +118,46 @@ class Observer:
             except Wrong as wrong:
                 if not foreign:
                     raise Wrong(*(f"{text}: {problem}" for problem in wrong.problems)) from None
-                found.append(Observed(part, Foreign(value)))
+                found.append(Observed(part, _foreign(part.domain, value)))
         return tuple(found)
 
 
-def value_of(domain: Domain, given: Any) -> Any:
+def _foreign(domain: Domain | None, given: Any) -> Foreign:
+    """A value that a part cannot have, and what it is outside the bounds."""
+    with suppress(Wrong):
+        return Foreign(given, value_of(domain, given, bounded=False)) if domain else Foreign(given)
+    return Foreign(given)
+
+
+def value_of(domain: Domain, given: Any, *, bounded: bool = True) -> Any:
     """The value of a domain that a log or an implementation means: the value itself, as traces show it (`c1`, `none`),
     or as JSON has it (an enum's value, a list for a set).
+
+    Args:
+        bounded: whether the bounds must allow it.
 
     Raises:
         Wrong: it is none, or one that the bounds do not allow.
     """
     inside = domain.inside()
     if not inside:
-        return _within(domain, _atom(domain, given))
+        return _within(domain, _atom(domain, given), bounded=bounded)
     if "" not in inside:
-        return _record(domain, given)
+        return _record(domain, given, bounded=bounded)
     if domain.shape is Shape.OPTION:
-        return None if given is None or given == "none" else value_of(inside[""], given)
+        return None if given is None or given == "none" else value_of(inside[""], given, bounded=bounded)
     if not isinstance(given, list | tuple | set | frozenset):
         raise Wrong(f"{shown(given)} is not a list of values")
-    parts = tuple(value_of(inside[""], each) for each in given)
-    return _within(domain, frozenset(parts) if domain.shape is Shape.SET else parts)
+    parts = tuple(value_of(inside[""], each, bounded=bounded) for each in given)
+    return _within(domain, frozenset(parts) if domain.shape is Shape.SET else parts, bounded=bounded)
 
 
-def _within(domain: Domain, value: Any) -> Any:
+def _within(domain: Domain, value: Any, *, bounded: bool) -> Any:
     try:
         beyond = domain.exceeded(value)
     except DomainError:
         raise Wrong(f"{shown(value)} is not allowed; {_allowed(domain)}") from None
-    if beyond:
+    if beyond and bounded:
         raise Wrong(f"{shown(value)} is beyond the bound {', '.join(sorted(beyond))}; raise it in the spec")
     return value
 
@@ -160,9 +177,9 @@ def _atom(domain: Domain, given: Any) -> Any:
     return given
 
 
-def _record(domain: Domain, given: Any) -> Any:
+def _record(domain: Domain, given: Any, *, bounded: bool) -> Any:
     if domain.is_like(given):
-        return _within(domain, given)
+        return _within(domain, given, bounded=bounded)
     fields = domain.inside()
     if not isinstance(given, Mapping) or not isinstance(domain, Struct):
         raise Wrong(f"{shown(given)} is not a record with the fields {', '.join(fields)}")
@@ -171,7 +188,7 @@ def _record(domain: Domain, given: Any) -> Any:
         raise Wrong(f"no field {shown(unknown[0])}{hint}; fields are {', '.join(fields)}")
     if missing := [each for each in fields if each not in given]:
         raise Wrong(f"lacks the field {missing[0]}; name a part as in x.{next(iter(fields))} to leave fields out")
-    return build(domain.cls, {name: value_of(of, given[name]) for name, of in fields.items()})
+    return build(domain.cls, {name: value_of(of, given[name], bounded=bounded) for name, of in fields.items()})
 
 
 def _allowed(domain: Domain) -> str:

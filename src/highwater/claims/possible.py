@@ -5,15 +5,18 @@ from __future__ import annotations
 import heapq
 import itertools
 from collections.abc import Callable, Collection, Iterable
+from contextlib import suppress
 from typing import Any
 
 import attrs
 
+from highwater.explorer.blame import RAISED
 from highwater.explorer.system import Cut, System, successor
 from highwater.explorer.verdict import Step
 from highwater.model.language.declarations import Instance
 
 MOST_KEPT = 200_000  # successors that are remembered
+MOST_OUTSIDE = 10_000  # states outside the bounds that are looked at
 
 Fits = Callable[[Any], bool]
 
@@ -57,6 +60,8 @@ class Reached:
 
 Possible = dict[Any, Reached]
 """By state, the way with the fewest hidden steps."""
+Outside = dict[Any, frozenset[str]]
+"""By state that is outside the bounds, those that cut the step there."""
 
 
 class Tracker:
@@ -135,6 +140,32 @@ class Tracker:
                     if known is None or reached.hidden < known.hidden:
                         found[after] = Reached(after, action, reached, at, reached.hidden)
                         self._refuse_too_many(found)
+        return found
+
+    def cut_from(self, states: Iterable[Any], actions: Iterable[Instance]) -> Outside:
+        """Where steps of some actions lead that a bound cuts."""
+        tried = ((state, action, self.after(action, state)) for state in states for action in actions)
+        return {action.apply(state): after.bounds for state, action, after in tried if isinstance(after, Cut)}
+
+    def taken_outside(self, outside: Outside, actions: Iterable[Instance]) -> Outside:
+        """The states after one step of some actions from states outside the bounds."""
+        found: Outside = {}
+        for (state, bounds), action in itertools.product(outside.items(), actions):
+            with suppress(*RAISED):  # functions of a model need not know what is beyond its bounds
+                after = action.apply(state)
+                if isinstance(after, self.system.domain.cls):
+                    found.setdefault(after, bounds)
+        return found
+
+    def with_hidden_outside(self, outside: Outside) -> Outside:
+        """The states that any number of hidden steps leads to from states outside the bounds, these included: the
+        nearest, as there may be no end of them.
+        """
+        found, last = dict(outside), outside
+        while last and self.hidden and len(found) < MOST_OUTSIDE:
+            after = self.taken_outside(last, self.hidden)
+            last = {state: bounds for state, bounds in after.items() if state not in found}
+            found |= last
         return found
 
     def _refuse_too_many(self, found: Possible) -> None:

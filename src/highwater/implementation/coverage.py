@@ -21,6 +21,7 @@ class PathCoverage:
         running: the state machine whose walk runs.
         walks, steps: how many.
         run: the paths.
+        beyond: the bounds at which walks have ended, as the implementation went further.
     """
 
     name: str
@@ -29,6 +30,7 @@ class PathCoverage:
     walks: int = 0
     steps: int = 0
     run: set[int] = attrs.Factory(set)
+    beyond: set[str] = attrs.Factory(set)
 
     @property
     def missed(self) -> list[str]:
@@ -50,7 +52,8 @@ class PathCoverage:
         unseen = f"; not all paths are known ({self.plan.paths.unseen})" if self.plan.paths.unseen else ""
         named = [f"    not run: {name}" for name in missed[:MOST_NAMED]]
         more = [f"    and {len(missed) - MOST_NAMED:,} more"] if len(missed) > MOST_NAMED else []
-        return [f"{head} by {walks}{unseen}", *named, *more]
+        ended = f"; some ended beyond {', '.join(sorted(self.beyond))}" if self.beyond else ""
+        return [f"{head} by {walks}{ended}{unseen}", *named, *more]
 
 
 MACHINES: list[PathCoverage] = []

@@ -21,7 +21,7 @@ from highwater.implementation.adapters import Choice
 from highwater.implementation.coverage import MACHINES, PathCoverage
 from highwater.implementation.pages import keep
 from highwater.implementation.plans import Goal, Plan
-from highwater.implementation.walks import Mismatch, Open, Walk
+from highwater.implementation.walks import BeyondBounds, Mismatch, Open, Walk
 
 PREFERENCE = 40  # how much likelier what is preferred is than the rest
 NOWHERES = 5  # of so many walks, one goes nowhere
@@ -98,6 +98,10 @@ class LockStep(RuleBasedStateMachine):
                 kind.shortest = self._walk.taken
                 keep(self.plan, kind.__name__, found)
             raise
+        except BeyondBounds as beyond:  # the walk is at its end
+            self.paths.beyond |= {*beyond.bounds}
+            self._open, self._preferred = {}, []
+            return
         self._open = self._walk.open()
         self._preferred = self._to_prefer() if self._goal is not None else []
 

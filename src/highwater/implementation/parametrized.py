@@ -8,7 +8,9 @@ from highwater.explorer.verdict import Step
 from highwater.implementation.adapters import AdapterError
 from highwater.implementation.pages import keep
 from highwater.implementation.plans import Goal, Plan
-from highwater.implementation.walks import Mismatch, Walk
+from highwater.implementation.walks import BeyondBounds, Mismatch, Walk
+
+OTHERWISE = "the implementation chose otherwise in step {}, as the model allows"
 
 
 class Path:
@@ -29,7 +31,7 @@ class Path:
 
     def run(self, adapter: type | None = None) -> None:
         """Take its steps on the implementation, and compare after each. The test is skipped if the implementation takes
-        another path, as the model allows, or does not show that a step has happened which is no call.
+        another path, as the model allows, or does not show that it takes this one, or leaves the bounds of the claim.
 
         Args:
             adapter: the one that `paths` was given if None.
@@ -42,6 +44,8 @@ class Path:
         plan = self._plan.with_adapter(adapter) if adapter else self._plan
         if plan.interface is None:
             raise AdapterError("path.run: give it an adapter, or give it to highwater.testing.paths")
+        if missing := plan.left_out(step.taken for step in self.trace[1:]):
+            pytest.skip(f"the implementation never does {missing}, which is in left_out")
         walk = Walk(plan)
         try:
             walk.begin(self.trace[0].state)
@@ -49,9 +53,11 @@ class Path:
                 if plan.by_itself([step.taken]):
                     continue  # it may have happened by now
                 if self.trace[number - 1].state not in walk.possible:
-                    pytest.skip(f"the implementation chose otherwise in step {number - 1}, as the model allows")
+                    pytest.skip(OTHERWISE.format(number - 1))
                 walk.take(plan.choice_of(step.taken))
             self._skip_unless_taken(plan, walk)
+        except BeyondBounds as beyond:
+            pytest.skip(f"{beyond} in step {walk.taken}; raise it in the claim")
         except Mismatch as found:
             keep(plan, self.name, found)
             raise
@@ -59,11 +65,17 @@ class Path:
             walk.close()
 
     def _skip_unless_taken(self, plan: Plan, walk: Walk) -> None:
-        """A step that happens by itself may have happened: its states are possible as long as none of them shows."""
+        """The last call may have been another step than the path's: by what the implementation chooses, or by what has
+        happened by itself before.
+        """
         *_, before, last = self.trace
-        happens = plan.by_itself(step.taken for step in self.trace[1:])
-        if happens and plan.path_of(last.taken, before.state) not in walk.paths:
+        if walk.last == {plan.path_of(last.taken, before.state)}:
+            return
+        if happens := plan.by_itself(step.taken for step in self.trace[1:]):
             pytest.skip(f"{happens}, which the implementation does not show")
+        number = len(self.trace) - 1
+        unseen = f"the implementation does not show which path it takes in step {number}"
+        pytest.skip(unseen if len(walk.last) > 1 else OTHERWISE.format(number))
 
 
 def parametrized(plan: Plan) -> pytest.MarkDecorator:

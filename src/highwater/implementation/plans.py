@@ -69,6 +69,7 @@ class Plan:
     def __init__(self, spec: Spec, adapter: type | None, max_states: int) -> None:
         self.spec = spec
         self._most = max_states
+        self._others: dict[type, Plan] = {}
         try:
             self.system = build_system(spec.definition, spec.protocol, spec.bounds, ())
         except ModelError as error:
@@ -82,12 +83,14 @@ class Plan:
         return self.spec.name
 
     def with_adapter(self, adapter: type) -> Plan:
-        """The same of another adapter.
+        """The same of another adapter. It is made once, as it explores the model.
 
         Raises:
             AdapterError: it does not fit the model.
         """
-        return Plan(self.spec, adapter, self._most)
+        if adapter not in self._others:
+            self._others[adapter] = Plan(self.spec, adapter, self._most)
+        return self._others[adapter]
 
     @functools.cached_property
     def driven(self) -> System:
@@ -141,6 +144,11 @@ class Plan:
         names = list(dict.fromkeys(each.of.name for each in actions if each.of.name in self._uncalled))
         happens = "happens by itself" if len(names) == 1 else "happen by themselves"
         return f"{' and '.join(names)} {happens}" if names else ""
+
+    def left_out(self, actions: Iterable[Instance]) -> str:
+        """Which of some actions the implementation never does, in words; nothing if it does all."""
+        done = {each.of.name for each in self.explored.actions}
+        return " and ".join(dict.fromkeys(each.of.name for each in actions if each.of.name not in done))
 
     def path_of(self, action: Instance, state: Any) -> int:
         """The path that a step takes, as `Goal.path` has it."""

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import attrs
 
 from highwater.claims.observed import Misfit, Observed, misfits
-from highwater.claims.possible import Possible, Reached
+from highwater.claims.possible import Outside, Possible, Reached, TooMany
 from highwater.claims.tables import Wrong
 from highwater.explorer.system import Cut
 from highwater.explorer.verdict import Step
@@ -32,6 +35,18 @@ class Mismatch(AssertionError):
         self.says, self.trace, self.misfits = says, trace, found
 
 
+class BeyondBounds(Exception):
+    """The implementation is where the model may be, but outside the bounds: nothing more can be said of the run.
+
+    Attributes:
+        bounds: those that cut the step.
+    """
+
+    def __init__(self, bounds: tuple[str, ...]) -> None:
+        self.bounds = bounds
+        super().__init__(f"the implementation goes beyond the bound {', '.join(bounds)}")
+
+
 @attrs.frozen
 class Open:
     """A call that the model takes wherever it may be, or refuses wherever it may be.
@@ -50,7 +65,9 @@ class Walk:
     Attributes:
         possible: the states where the model may be.
         taken: how many calls were made.
-        paths: the paths that were taken.
+        paths: the paths that were taken for certain.
+        last: the paths of which the last call took one. More than one if that is not seen, None among them for one
+            outside the bounds; none if it was refused.
     """
 
     def __init__(self, plan: Plan) -> None:
@@ -62,17 +79,20 @@ class Walk:
         self.possible: Possible = {}
         self.taken = 0
         self.paths: set[int] = set()
+        self.last: set[int | None] = set()
+        self._outside: Outside = {}  # where the model may be, too
 
     def begin(self, state: Any) -> None:
         """Start the implementation, in an initial state if its `start` takes one.
 
         Raises:
             Mismatch: it does not show what the model begins with.
+            BeyondBounds: it does only outside the bounds.
         """
         __tracebackhide__ = True
         self._driven.start(state)
         begun = self._tracker.begin(lambda each: each == state or not self._interface.takes_state)
-        self.possible = self._narrowed(begun, "the start", "the implementation does not begin as the model does")
+        self.possible = self._narrowed(begun, {}, "the start: the implementation does not begin as the model does")
 
     def close(self) -> None:
         """Close the implementation."""
@@ -85,7 +105,7 @@ class Walk:
 
     def open(self) -> dict[Choice, Open]:
         """The calls that can be made."""
-        before = self._tracker.with_hidden(self.possible)
+        before = self._with_hidden(self.possible)
         found = {}
         for choices in self._interface.choices.values():
             for choice in choices:
@@ -101,10 +121,12 @@ class Walk:
 
         Raises:
             Mismatch: the implementation is where the model cannot be, or refuses what the model takes.
+            BeyondBounds: it is where the model can be outside the bounds only.
         """
         __tracebackhide__ = True
-        before = self._tracker.with_hidden(self.possible)
+        before = self._with_hidden(self.possible)
         self.taken += 1
+        self.last = set()
         what = f"step {self.taken}, {choice}"
         try:
             self._driven.do(choice)
@@ -115,12 +137,17 @@ class Walk:
             so_far = trace_text(self._plan.system, next(iter(before.values())).trace)
             error.add_note("\n".join([f"in {what}, after", *so_far]))
             raise
-        stepped = self._tracker.taken(before, self._meant(choice), lambda state: True, self.taken)
-        if not stepped:
-            raise self._mismatch(f"{what}: the implementation takes a step that the model refuses", before, ())
-        self.possible = self._narrowed(stepped, what, "the implementation is not where the model may be")
-        paths = {self._plan.path_of(each.taken, each.before) for each in map(self._last_call, self.possible.values())}
-        self.paths |= paths if len(paths) == 1 else set()
+        meant = self._meant(choice)
+        with self._few_enough():
+            stepped = self._tracker.taken(before, meant, lambda state: True, self.taken)
+        otherwise = "is not where the model may be" if stepped else "takes a step that the model refuses"
+        outside = self._tracker.with_hidden_outside(
+            self._outside | self._tracker.cut_from(before, self._tracker.hidden)
+        )
+        outside = self._tracker.taken_outside(outside, meant) | self._tracker.cut_from(before, meant)
+        self.possible = self._narrowed(stepped, outside, f"{what}: the implementation {otherwise}", before)
+        self.last = self._paths_from(before, choice)
+        self.paths |= {path for path in self.last if path is not None and len(self.last) == 1}
 
     def _refused(self, before: Possible, choice: Choice, what: str, refused: NotEnabled) -> None:
         __tracebackhide__ = True
@@ -129,21 +156,49 @@ class Walk:
             why = f": {refused}" if str(refused) else ""
             raise self._mismatch(f"{what}: the implementation refuses a step that the model takes{why}", before, ())
         otherwise = "the implementation refuses the step, as the model does, but is not where it was"
-        self.possible = self._narrowed(unable, what, otherwise)
+        self.possible = self._narrowed(unable, self._outside, f"{what}: {otherwise}")
 
     def _always_takes(self, choice: Choice, state: Any) -> bool:
         """Whether the model takes a call in a state, whatever the implementation chooses."""
         return all(self._is_state(self._tracker.after(each, state)) for each in self._meant(choice))
 
-    def _narrowed(self, possible: Possible, what: str, otherwise: str) -> Possible:
-        """The states, and those after hidden steps, that the implementation shows."""
+    def _narrowed(
+        self, possible: Possible, outside: Outside, otherwise: str, before: Possible | None = None
+    ) -> Possible:
+        """The states, and those after hidden steps, that the implementation shows.
+
+        Args:
+            outside: the states outside the bounds where it may be.
+            otherwise: what is the matter if there is none.
+            before: the states before the call, which a mismatch shows where the model takes no step.
+        """
         __tracebackhide__ = True
         seen = self._seen()
-        everywhere = self._tracker.with_hidden(possible)
-        found = {state: each for state, each in everywhere.items() if all(part.fits(state) for part in seen)}
-        if not found:
-            raise self._mismatch(f"{what}: {otherwise}", everywhere, seen)
-        return found
+        everywhere = self._with_hidden(possible)
+
+        def fits(state: Any) -> bool:
+            return all(part.fits(state) for part in seen)
+
+        found = {state: each for state, each in everywhere.items() if fits(state)}
+        if found:
+            self._outside = {state: bounds for state, bounds in outside.items() if fits(state)}
+            return found
+        outside = self._tracker.with_hidden_outside(outside | self._tracker.cut_from(everywhere, self._tracker.hidden))
+        if beyond := next((bounds for state, bounds in outside.items() if fits(state)), None):
+            raise BeyondBounds(tuple(sorted(beyond)))
+        raise self._mismatch(otherwise, everywhere or before or {}, seen if everywhere else ())
+
+    def _with_hidden(self, possible: Possible) -> Possible:
+        with self._few_enough():
+            return self._tracker.with_hidden(possible)
+
+    @contextmanager
+    def _few_enough(self) -> Iterator[None]:
+        try:
+            yield
+        except TooMany as error:
+            name = self._interface.adapter.__name__
+            raise AdapterError(f"{name}.observe: more than {error} states are possible; let it show more") from None
 
     def _seen(self) -> tuple[Observed, ...]:
         __tracebackhide__ = True
@@ -172,21 +227,21 @@ class Walk:
         meant = self._meant(choice)
         return self._plan.path_of(meant[0], self.state) if self.state is not None and len(meant) == 1 else None
 
-    def _last_call(self, reached: Reached) -> Any:
-        """The step of the last call on the way to a state."""
-        return next(
-            Call(each.action, each.before.state)
-            for each in reversed(reached.way)
-            if each.at == self.taken and each.action is not None and each.before is not None
+    def _paths_from(self, before: Possible, choice: Choice) -> set[int | None]:
+        """The paths of the steps that a call may have been; no more than two, as more say no more."""
+        found: set[int | None] = {None} if self._outside else set()
+        for state, action in itertools.product(before, self._meant(choice)):
+            after = self._tracker.after(action, state)
+            if self._is_state(after) and self._may_have_led_here(after):
+                found.add(self._plan.path_of(action, state))
+                if len(found) > 1:
+                    break
+        return found
+
+    def _may_have_led_here(self, after: Any) -> bool:
+        return after in self.possible or not self.possible.keys().isdisjoint(
+            self._with_hidden({after: Reached(after)}) if self._tracker.hidden else ()
         )
-
-
-@attrs.frozen
-class Call:
-    """A step of the model and the state before it."""
-
-    taken: Any
-    before: Any
 
 
 def _cut(after: list[list[Any]]) -> bool:
