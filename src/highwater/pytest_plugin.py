@@ -15,7 +15,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -190,11 +190,11 @@ class Checker:
 
     def holds(self, *properties: Property | str, **keys: Any) -> Result:
         """Fail the test, with the shortest trace, unless all the properties hold within the bounds."""
-        return self._met(self.check(*properties, **{"expect": {"verdict": "holds"}, **keys}))
+        return self._met(self.check(*properties, **_expecting("holds", keys)))
 
     def violated(self, *properties: Property | str, **keys: Any) -> Result:
         """Fail the test unless one of the properties is violated."""
-        return self._met(self.check(*properties, **{"expect": {"verdict": "violated"}, **keys}))
+        return self._met(self.check(*properties, **_expecting("violated", keys)))
 
     @staticmethod
     def _met(result: Result) -> Result:
@@ -202,6 +202,24 @@ class Checker:
         if not result.ok:
             pytest.fail(str(ClaimNotMet(result)), pytrace=False)
         return result
+
+
+def _expecting(verdict: str, keys: Mapping[str, Any]) -> dict[str, Any]:
+    """The keys of a claim, which expect a verdict whatever else they expect.
+
+    Raises:
+        SpecError: they expect another one.
+    """
+    expect = keys.get("expect", {})
+    if not isinstance(expect, Mapping):
+        return {**keys}  # which the claim refuses
+    if (given := expect.get("verdict", verdict)) != verdict:
+        from highwater.claims.spec import SpecError
+
+        raise SpecError(
+            f"claim: expect.verdict: {given!r} is not what this method of checker asks; allowed is {verdict!r}"
+        )
+    return {**keys, "expect": {**expect, "verdict": verdict}}
 
 
 @pytest.fixture

@@ -82,3 +82,30 @@ def test_mine(checker):
     result.assert_outcomes(passed=26, failed=1)
     result.stdout.fnmatch_lines(["*write leader=b0*", "logs_are_empty is false: b0 has a record"])
     result.stdout.fnmatch_lines(["=* paths of models that were run =*", "LocksMachine: * of 21 paths of locks run *"])
+
+
+def test_what_else_a_checked_property_is_expected_to_do_leaves_the_verdict_as_it_is(pytester: pytest.Pytester) -> None:
+    """`weak_isr` holds, and `leader_in_isr` does not."""
+    claims = [
+        'checker.violated("weak_isr", expect={"distinct_states": 277}, **CLAIM)',
+        'checker.violated("weak_isr", expect={}, **CLAIM)',
+        'checker.violated("weak_isr", expect={"verdict": "holds"}, **CLAIM)',
+        'checker.holds("leader_in_isr", expect={"verdict": "violated"}, **CLAIM)',
+        'checker.holds("weak_isr", expect={"verdict": "holds-to-depth"}, max_depth=1, **CLAIM)',
+        'checker.holds("weak_isr", expect={"distinct_states": 277}, **CLAIM)',
+        'checker.violated("leader_in_isr", expect={"trace_length": 0}, **CLAIM)',
+    ]
+    lines = [
+        'CLAIM = {"model": "reference", "protocol": {"variant": "kip-320"},',
+        '         "bounds": {"brokers": 2, "log_length_max": 1, "records_max": 1, "leader_epoch_max": 1}}',
+        *(f"def test_{number}(checker): {claim}" for number, claim in enumerate(claims)),
+    ]
+    pytester.makepyfile("\n".join(lines))
+    result = pytester.runpytest_subprocess()
+    result.assert_outcomes(passed=2, failed=5)
+    result.stdout.fnmatch_lines(
+        [
+            "*claim: expect.verdict: 'holds' is not what this method of checker asks; allowed is 'violated'*",
+            "FAILED *::test_4*",
+        ]
+    )

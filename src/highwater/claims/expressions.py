@@ -3,9 +3,9 @@
     b1.leader == b1 and len(b1.log) < len(b2.log)
     b1.log_end_offset - b0.high_watermark
 
-A name is a field of the state, `state` itself, or an element as traces name it: `b1.log` is the log of the element 1
-of the array with the label b, and `b1` alone is the number 1. Enums are called by the names of their classes. Methods
-and properties of the model's own records may be used: they are as pure as its actions.
+A name is a field of the state, `state` itself where no field has that name, or an element as traces name it: `b1.log`
+is the log of the element 1 of the array with the label b, and `b1` alone is the number 1. Enums are called by the names
+of their classes. Methods and properties of the model's own records may be used: they are as pure as its actions.
 """
 
 from __future__ import annotations

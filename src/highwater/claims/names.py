@@ -63,7 +63,7 @@ class Names:
     def known(self) -> list[str]:
         """All names, for messages and completion."""
         elements = [f"{label}{number}" for label in sorted(self.labels) for number in range(2)]
-        return ["state", *self.fields, *elements, *self.enums, *FUNCTIONS]
+        return list(dict.fromkeys(["state", *self.fields, *elements, *self.enums, *FUNCTIONS]))
 
 
 def names_of(domain: Struct) -> Names:
@@ -112,10 +112,10 @@ class Resolved(ast.NodeTransformer):
     def visit_Name(self, node: ast.Name) -> ast.AST:
         if node.id in self.bound or isinstance(node.ctx, ast.Store):
             return node
+        if node.id in self.names.fields:  # be it named state, or as a function
+            return ast.Attribute(ast.Name(STATE, ast.Load()), node.id, ast.Load())
         if node.id == "state":
             return ast.Name(STATE, ast.Load())
-        if node.id in self.names.fields:
-            return ast.Attribute(ast.Name(STATE, ast.Load()), node.id, ast.Load())
         if node.id in FUNCTIONS or node.id in self.names.enums:
             return node
         if (number := self._number(node.id)) is not None:
@@ -124,6 +124,13 @@ class Resolved(ast.NodeTransformer):
         raise ExpressionError(
             f"the name {node.id} is not known{did_you_mean(node.id, known)}; known are {', '.join(known)}"
         )
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        if not isinstance(node.func, ast.Name):
+            return self.generic_visit(node)
+        node.args = [self.visit(each) for each in node.args]
+        node.keywords = [self.visit(each) for each in node.keywords]
+        return node
 
     def visit_GeneratorExp(self, node: Any) -> ast.AST:
         targets = [each.id for part in node.generators for each in ast.walk(part.target) if isinstance(each, ast.Name)]

@@ -14,7 +14,7 @@ from highwater.claims.expressions import UNDEFINED, expression
 from highwater.claims.names import ExpressionError
 from highwater.claims.spec import load_spec
 from highwater.exploring.session import Session
-from highwater.model.language.domain import OneOf
+from highwater.model.language.domain import Integers, OneOf
 from highwater.model.language.records import domain_of, within
 
 COMPUTED = {"range(2)": "[0 1]", "enumerate((b1,))": "[[0 1]]", "zip((b0,), (b1,))": "[[0 1]]", "''": '""'}
@@ -156,3 +156,20 @@ def test_a_text_beside_a_member_of_an_enum_is_compared_with_it() -> None:
     domain = domain_of(Pump, None)
     assert [expression('mode == "off"', domain).shown(Pump(mode)) for mode in (Mode.FAST, "off")] == ["no", "yes"]
     assert expression('mode == "fast"', domain).shown(Pump(Mode.FAST)) == UNDEFINED
+
+
+@attrs.frozen
+class Valve:
+    state: Any = within(OneOf(("open", "shut")))
+    len: Any = within(Integers(0, 3))
+    max: Any = within(bool)
+
+
+def test_a_field_with_another_meaning_of_its_name_is_the_field() -> None:
+    """`state` is the whole state, and `len` a function, where no field is called so."""
+    valve = Valve("shut", 2, True)
+    texts = ["state", 'state == "shut"', "len", "len(state)", "max(len, 1)", "max"]
+    shown = [expression(text, domain_of(Valve, None)).shown(valve) for text in texts]
+    assert shown == ["shut", "yes", "2", "4", "2", "True"]
+    pump = domain_of(Pump, None)
+    assert expression("state.mode", pump).domain == pump.fields["mode"]

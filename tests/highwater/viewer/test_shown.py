@@ -542,3 +542,13 @@ def test_a_server_of_a_changing_quorum_is_drawn_with_its_voters() -> None:
     last = found.steps[-1].cells["s1"].lane
     assert [str(name_set) for name_set in last.name_sets] == ["voters s0 s1"]
     assert [block.text for block in last.logs[0].blocks] == ["{s0 s1}", "leader"]
+
+
+def test_what_belongs_to_no_lane_is_beside_what_belongs_to_an_actor_called_state() -> None:
+    @attrs.frozen
+    class Machine:
+        state: str = within(OneOf(("idle", "busy")))
+        turns: int = within(Integers(0, 3))
+
+    picture = of_any_model.draw(domain_of(Machine, None), Machine("idle", 2), ("state",))
+    assert [(fact.name, fact.value) for fact in picture.lanes["state"].facts] == [("state", "idle"), ("turns", "2")]

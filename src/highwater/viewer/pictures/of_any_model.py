@@ -46,11 +46,11 @@ def draw(domain: Struct, state: Any, actors: Sequence[str] = ()) -> Picture:
             messages += found
         else:
             rest.append((path, of, value))
-    named = [actor for actor in actors if actor not in lanes]
+    named = [actor for actor in actors if actor not in lanes and actor != STATE]  # which has the rest
     owned = {actor: [part for part in rest if re.match(rf"{re.escape(actor)}(?![^\W_])", part[0])] for actor in named}
     taken = {part[0] for parts in owned.values() for part in parts}
     rest = [part for part in rest if part[0] not in taken]
-    drawn = {STATE: lane_of(rest, "")} if rest or not (lanes or named) else {}
+    drawn = {STATE: lane_of(rest, "")} if rest or STATE in actors or not (lanes or named) else {}
     drawn |= {actor: lane_of(parts, "") for actor, parts in owned.items()}
     for name, parts in lanes.items():
         drawn[name] = lane_of([*_inside(parts)], name)
