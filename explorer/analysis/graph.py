@@ -1,4 +1,4 @@
-"""The reachable graph of a small system: every state a node, every step an edge, in plain Python."""
+"""The reachable graph of a small system: a node for what a search keeps, an edge for each step, in plain Python."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from typing import Any
 import attrs
 import networkx
 
-from highwater.explorer.system import Cut, System, judge, judge_end, successor
+from highwater.explorer.classes import class_after, judge_class
+from highwater.explorer.system import Cut, System
+from highwater.model.language.declarations import Transition
 
 
 class TooLarge(Exception):
@@ -47,7 +49,8 @@ def reachable_graph(
     *,
     decoded: bool = False,
 ) -> networkx.MultiDiGraph:
-    """The states that the system reaches and the steps between them.
+    """The states that the system reaches and the steps between them; classes of states where the system abstracts from
+    numbers, see `highwater.explorer.ranks`.
 
     Nodes are numbers, in the order of a breadth-first search. They have a `state` as shown, a `depth`, whether they are
     `initial`, and the names of the properties that they violate, as `violates`. Edges have the `action` as shown, and
@@ -66,10 +69,10 @@ def reachable_graph(
             if len(numbers) == most:
                 raise TooLarge(f"more than {most:,} states")
             numbers[state] = len(numbers)
-            violates = [each.of.name for each in system.invariants if not judge(each, state, system.domain)]
+            violates = [each.of.name for each in system.invariants if not judge_class(system, each, state)]
             graph.add_node(
                 numbers[state],
-                state=system.domain.show(state),
+                state=system.class_domain.show(state),
                 depth=depth,
                 initial=depth == 0,
                 violates=" ".join(dict.fromkeys(violates)),
@@ -81,16 +84,17 @@ def reachable_graph(
 
     waiting: deque[Any] = deque()
     for state in system.initial:
-        enter(state, 0)
+        enter(system.class_of(state), 0)
     while waiting:
         state = waiting.popleft()
         here = numbers[state]
         on_progress(len(numbers), len(waiting))
         for action in system.actions:
-            after = successor(action, state, system.domain)
+            after, of = class_after(system, action, state)
             if after is not None and not isinstance(after, Cut):
-                broken = [each.of.name for each in system.step_properties if not judge_end(system, each, state, after)]
-                there = enter(after, graph.nodes[here]["depth"] + 1)
+                step = Transition(state, after)
+                broken = [each.of.name for each in system.step_properties if not judge_class(system, each, step)]
+                there = enter(of, graph.nodes[here]["depth"] + 1)
                 more = {"arguments": dict(action.shown)} if decoded else {}
                 words = " ".join(dict.fromkeys(broken))
                 graph.add_edge(here, there, action=str(action), name=action.of.name, violates=words, **more)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from highwater.api import graph
 from highwater.claims.checking import Engine, Result, Status, check_spec
 from highwater.claims.spec import SpecError, load_spec, make_spec
 from highwater.files import ReportError
@@ -143,3 +144,12 @@ def test_without_the_order_the_last_state_is_not_the_first_of_the_cycle(lasso: d
 
 def test_an_export_draws_no_loop_back_to_another_state(lasso: dict[str, Any]) -> None:
     assert "loop" not in json.loads(EXPORTS["itf"](counterexample_in(lasso)))
+
+
+def test_the_graph_is_that_of_the_search(met: Result) -> None:
+    found = graph(met.spec)
+    outcome = met.outcome
+    assert (len(found), found.number_of_edges()) == (outcome.distinct_states, outcome.generated)
+    assert max(depth for _, depth in found.nodes(data="depth")) == outcome.depth
+    states = [value for _, value in found.nodes(data="value")]
+    assert states == [met.spec.system().class_of(state) for state in states]
