@@ -213,7 +213,7 @@ def _references(read: Mapping[str, Any]) -> Iterator[str]:
 def report_of(result: Result) -> str:
     """A result as `highwater check` prints it, without the trace."""
     written = io.StringIO()
-    console = Console(file=written, soft_wrap=True, highlight=False, emoji=False)
+    console = Console(file=written, soft_wrap=True, highlight=False, emoji=False, markup=False)
     show_result(console, result, with_trace=False)
     if result.verdict is Verdict.HOLDS:
         show_unproven(console, result)

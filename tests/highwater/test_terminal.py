@@ -8,17 +8,19 @@ from pathlib import Path
 
 import pytest
 from rich.console import Console
+from rich.table import Table
 from rich.text import Text
 
 from highwater.claims.checking import check_spec
 from highwater.claims.spec import load_spec
+from highwater.cli.states import _show_table
 from highwater.explorer.verdict import Progress
 from highwater.reports import progress
 from highwater.reports.progress import Live
 from highwater.reports.results import entry_of
 from highwater.reports.terminal import show_result
 from highwater.viewer.index import counterexample_in
-from highwater.viewer.lanes import show_lanes
+from highwater.viewer.lanes import _print, show_lanes
 
 FAR = Progress(
     depth=21, frontier=1_234_567, stored_states=9_985_570, generated=26_629_362, compiled_paths=12_345, seconds=10.0,
@@ -111,3 +113,19 @@ def test_watched_values_move_below_lanes_that_leave_no_room(width: int, below: b
     assert heads[-1] == ["(1)", "b0.leader", "(3)", "(4)"]
     assert len(heads) == 1 + below
     assert ("watched" in lines) == below
+
+
+def test_texts_of_models_and_queries_are_no_markup(capsys: pytest.CaptureFixture[str]) -> None:
+    _show_table(progress.make_console(), ["[state]", "n"], [("[b0, b1]", 1), ("a[/red]", 2), ("\x1b[31m", 3)])
+    shown = capsys.readouterr().out.splitlines()
+    assert [line.split() for line in shown] == [
+        ["[state]", "n"], ["[b0,", "b1]", "1"], ["a[/red]", "2"], ["\\u001b[31m", "3"],
+    ]  # fmt: skip
+
+
+def test_lanes_are_no_markup() -> None:
+    console = Console(file=io.StringIO(), width=80)
+    table = Table()
+    table.add_column("[b0]")
+    table.add_row("[red]")
+    assert {"[b0]", "[red]"} <= set(" ".join(_print(console, table, 80)).split())

@@ -80,7 +80,7 @@ def states(
             )
             table = on_spark.states(loaded, checkpoint, session)
             if note := on_spark.extent(checkpoint):
-                errors.print(f"note: {note}", markup=False)
+                errors.print(f"note: {note}")
             with on_spark.reported_on_one_line("--sql" if parquet is None else "--parquet"):
                 table.createOrReplaceTempView("states")
                 result = table if sql is None else session.sql(sql)
@@ -88,7 +88,7 @@ def states(
                     _show_columns(console, result)
                 if parquet is not None:
                     result.write.parquet(on_spark.located(parquet))
-                    console.print(f"written to {parquet}", markup=False)
+                    console.print(f"written to {parquet}")
                 elif sql is not None:
                     _show_rows(console, result, rows)
 
@@ -112,7 +112,7 @@ def _try_out(folder: Path) -> None:
 def _show_columns(console: Any, table: Any) -> None:
     width = max(len(field.name) for field in table.schema.fields)
     for field in table.schema.fields:
-        console.print(f"{field.name.ljust(width)}  {field.dataType.simpleString()}", markup=False)
+        console.print(f"{field.name.ljust(width)}  {field.dataType.simpleString()}")
 
 
 def _show_rows(console: Any, table: Any, most: int) -> None:
@@ -145,10 +145,12 @@ def _show_records(console: Any, columns: Sequence[str], found: Sequence[Any]) ->
         if number:
             console.print()
         for name, value in row.asDict(recursive=True).items():
-            console.print(f"{name.ljust(width)}  {_cell(value)}", markup=False)
+            console.print(f"{name.ljust(width)}  {_cell(value)}")
 
 
 def _cell(value: Any) -> str:
+    from highwater.visible import visible
+
     if isinstance(value, dict | list):
-        return json.dumps(value, ensure_ascii=False)
-    return "NULL" if value is None else f"{value:,}" if type(value) is int else str(value)
+        return visible(json.dumps(value, ensure_ascii=False))
+    return "NULL" if value is None else f"{value:,}" if type(value) is int else visible(str(value))

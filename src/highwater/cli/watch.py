@@ -35,7 +35,7 @@ def watch_and_check(paths: tuple[Path, ...], check: Callable[[tuple[Path, ...]],
         code = check(paths)
         try:
             while True:
-                errors.print(f"watching {', '.join(map(str, folders))}; Ctrl-C ends it", markup=False, soft_wrap=True)
+                errors.print(f"watching {', '.join(map(str, folders))}; Ctrl-C ends it", soft_wrap=True)
                 while not (todo := specs_to_check(paths, changes.get())):
                     pass
                 code = check(todo)

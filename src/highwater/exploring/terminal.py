@@ -233,7 +233,7 @@ class Explorer(App[None]):
         self._trace = trace = shown_trace(session.system, steps, subject=session.subject)
         with self.prevent(DataTable.RowHighlighted):
             table.clear(columns=True)
-            table.add_columns("", "who", "step", *map(visible, trace.watch))
+            table.add_columns("", "who", "step", *(Text(visible(text)) for text in trace.watch))
             for step, node in zip(trace.steps, session.tip.path, strict=True):
                 style = "red" if trace.false_after(step) else "magenta" if node.name else ""
                 what = f"{step.name} {step.shown_arguments}".rstrip() or "initial state"

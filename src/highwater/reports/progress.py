@@ -54,8 +54,10 @@ class Terminal(Console):
 
 
 def make_console(*, stderr: bool = False) -> Terminal:
-    """A console that breaks lines for people, between words, and none in logs and pipes."""
-    return Terminal(stderr=stderr, soft_wrap=True, highlight=False, emoji=False)
+    """A console that breaks lines for people, between words, and none in logs and pipes. It shows a text as it is:
+    `[b0, b1]` is no markup.
+    """
+    return Terminal(stderr=stderr, soft_wrap=True, highlight=False, emoji=False, markup=False)
 
 
 class Live:

@@ -99,6 +99,7 @@ def _print(console: Console, table: Table, width: int) -> list[str]:
         force_terminal=coloured,
         highlight=False,
         emoji=False,
+        markup=False,
     )
     page.print(table)
     lines = [line.rstrip() for line in text.getvalue().replace(HARD_SPACE, " ").splitlines()]

@@ -208,3 +208,13 @@ def test_each_property_has_a_line(violated: Session) -> None:
         assert "u000a" not in shown
 
     drive(violated, script)
+
+
+def test_a_watched_expression_in_brackets_is_shown_as_it_is(violated: Session) -> None:
+    violated.watch("[len(b1.log)]")
+
+    async def script(app: Explorer, pilot: Any) -> None:
+        columns = app.screen.query_one("#steps", DataTable).columns.values()
+        assert str([*columns][-1].label) == "[len(b1.log)]"
+
+    drive(violated, script)
