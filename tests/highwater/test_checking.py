@@ -5,6 +5,7 @@ read is overwritten.
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -280,6 +281,41 @@ def test_two_reports_are_not_written_to_one_file_by_two_names(
         "check", write_spec(), "--json", tmp_path / "a.json", "--junit", tmp_path / "x" / ".." / "a.json"
     )
     assert "would write the same file" in explained(result)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--json", "a", "--certificate", "a"), "--json and --certificate would write the same file"),
+        (("--html", "pages", "--certificate", "./pages"), "--html and --certificate would write the same file"),
+        (("--json", "first", "--certificate", "second"), "--json and --certificate would write the same file"),
+        (("--json", "pages/index.html", "--html", "pages"), "--html and --json would write the same file"),
+    ],
+)
+def test_no_two_outputs_of_a_check_are_written_to_one_file(
+    highwater: Run, write_spec: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...],
+    words: str,
+) -> None:  # fmt: skip
+    """Whichever they are: `first` and `second` are two names of one file."""
+    monkeypatch.chdir(tmp_path)
+    Path("first").write_text("mine", encoding="utf-8")
+    os.link("first", "second")
+    result = highwater("check", write_spec(), *options)
+    assert result.exit_code == 2
+    assert words in explained(result)
+    assert Path("second").read_text(encoding="utf-8") == "mine"
+    assert not Path("pages").exists()
+
+
+def test_nothing_is_written_into_what_a_question_is_read_from(highwater: Run, tmp_path: Path) -> None:
+    described = tmp_path / "topics.txt"
+    described.write_text("Topic: t\tPartitionCount: 1\tReplicationFactor: 3\n", encoding="utf-8")
+    result = highwater("ask", "--from", described, "--json", described)
+    assert "--json would overwrite a spec or an input" in explained(result)
+    result = highwater("explain", tmp_path, "--json", tmp_path / "out.json")
+    assert "--json would overwrite a spec or an input" in explained(result)
+    assert [path.name for path in tmp_path.iterdir()] == ["topics.txt"]
+    assert described.read_text(encoding="utf-8").startswith("Topic: t")
 
 
 def test_a_report_is_not_overwritten_by_an_export_of_it(highwater: Run, report: Path, tmp_path: Path) -> None:

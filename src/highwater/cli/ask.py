@@ -80,7 +80,7 @@ def ask(
         show_questions(console, catalogue().values())
         sys.exit(MET)
     try:
-        try_out({"json": json_path, "html": html_path})
+        try_out({"json": json_path, "html": html_path}, [source] if source else [])
         if source is not None:
             _ask_of_all_topics(source, name, given, json_path)
             sys.exit(MET)

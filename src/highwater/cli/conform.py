@@ -114,7 +114,7 @@ def conform(
         for spec in specs:
             refuse_unless_mapped(spec)  # before Kafka is looked for
         names = ", ".join(spec.name for spec in specs)
-        try_out({"json": json_path, "html": html_path}, paths)
+        try_out({"json": json_path, "html": html_path}, [*paths, *([trace_path] if trace_path else [])])
         wanted = Wanted(**options)
         traced = run_of_trace(trace_path) if trace_path is not None else None
         if covered is not None and processes not in (None, 1):

@@ -65,7 +65,7 @@ def explain(
         rules = None if preset is None else preset_named(MODELS["kraft"], preset)
         if not path.is_dir():
             raise ReportError(f"{path}: {'is no folder' if path.exists() else 'no such folder'}")
-        try_out({"json": json_path, "html": html_path})
+        try_out({"json": json_path, "html": html_path}, [path])
         with Live(make_console(stderr=True), str(path)) as live:
 
             def show_offset(done: int, of: int) -> None:

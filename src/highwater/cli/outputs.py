@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from pathlib import Path
@@ -36,19 +37,30 @@ def try_out(paths: Mapping[str, Path | None], inputs: Iterable[Path] = ()) -> No
 
 
 def refuse_overwriting(paths: Mapping[str, Path], inputs: Iterable[Path] = ()) -> None:
-    """Refuse outputs that would overwrite what was read, a spec, or each other, by any name.
+    """Refuse outputs that would overwrite what was read, a spec, or each other, by any name. In a folder that was read
+    nothing is written.
 
     Raises:
         ReportError: with the first that would.
     """
-    read = {path.resolve() for path in inputs}
-    named: dict[Path, str] = {}
+    read = list(inputs)
     for kind, path in paths.items():
-        if path.suffix == ".toml" or path.resolve().suffix == ".toml" or path.resolve() in read:
+        if ".toml" in (path.suffix, path.resolve().suffix) or any(_is_in(path, each) for each in read):
             raise ReportError(f"{path}: --{kind} would overwrite a spec or an input; name another file")
-        other = named.setdefault(path.resolve(), kind)
-        if other != kind:
+    for (other, first), (kind, path) in itertools.permutations(paths.items(), 2):
+        if _is_same(path, first) or (path.suffix == ".html" and _is_in(path, first)):  # of a folder of pages
             raise ReportError(f"{path}: --{other} and --{kind} would write the same file; name another one")
+
+
+def _is_in(path: Path, other: Path) -> bool:
+    return _is_same(path, other) or path.resolve().is_relative_to(other.resolve())
+
+
+def _is_same(path: Path, other: Path) -> bool:
+    """Whether two names are of one file, be it by a link of either kind, or one that is not there yet."""
+    if path.exists() and other.exists():
+        return path.samefile(other)
+    return path.resolve() == other.resolve()
 
 
 class Run:
@@ -107,20 +119,23 @@ class Outputs:
         self._paths = {kind: path for kind, path in paths.items() if path is not None}
         self._to_github = to_github
 
-    def try_out(self, inputs: Iterable[Path] = ()) -> None:
+    def try_out(self, inputs: Iterable[Path] = (), others: Mapping[str, Path | None] | None = None) -> None:
         """Write reports that say that the run has not ended: learn now, not after an hour, what cannot be written.
 
         A run that is killed leaves these, which no step of CI takes for success.
 
         Args:
             inputs: files that were read, and must not be overwritten.
+            others: what else is written, by the options that name it. Empty files are.
 
         Raises:
             ReportError: a file cannot be written, is a spec, or is named twice.
         """
-        refuse_overwriting(self._paths, inputs)
+        besides = {kind: path for kind, path in (others or {}).items() if path is not None}
+        refuse_overwriting({**self._paths, **besides}, inputs)
         for write in self._writers([], [], BEGUN):
             write()
+        try_out(besides, inputs)
 
     def write(
         self, results: Sequence[Result], problems: Sequence[Problem] = (), incomplete: str = ""

@@ -17,7 +17,7 @@ from highwater.claims.spec import Spec, SpecError, find_specs
 from highwater.claims.tables import Wrong
 from highwater.claims.unreturned import watched
 from highwater.cli.options import INTERRUPTED, MET, UNKNOWN, UNMET, USAGE, complain
-from highwater.cli.outputs import Outputs, try_out
+from highwater.cli.outputs import Outputs
 from highwater.explorer.verdict import Auditing, Budget, Progress, Verdict
 from highwater.files import ReportError
 from highwater.reports.progress import Live, LiveClaims, make_console
@@ -85,8 +85,7 @@ class Run:
             specs = specs_of(paths, self._wanted.presets, self._changes())
             self._by_release = len(specs) > len(paths)
             self._refuse(len(specs))
-            self._outputs.try_out(paths)
-            try_out({"certificate": self._wanted.certificate}, paths)
+            self._outputs.try_out(paths, {"certificate": self._wanted.certificate})
         except (SpecError, ReportError) as error:
             return self._refused(error, paths)
         try:
