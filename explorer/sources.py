@@ -138,7 +138,7 @@ def texts_of(modules: Iterable[str]) -> dict[str, bytes]:
     return found
 
 
-Stamp = tuple[int, int, int] | None
+Stamp = tuple[int, int, int, int] | None
 _known: dict[frozenset[str], tuple[Sources, dict[str, tuple[str, Stamp]]]] = {}
 """By the modules that were asked for, what was found; and of each module its file, and when that was changed last."""
 
@@ -155,7 +155,7 @@ def stamp_of(path: str) -> Stamp:
         found = os.stat(path)
     except OSError:  # inside an archive, which nobody changes meanwhile
         return None
-    return found.st_mtime_ns, found.st_size, found.st_ino
+    return found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino
 
 
 def _process_began() -> float:
@@ -313,6 +313,11 @@ def _is_of_highwater(path: Path) -> bool:
     for a start is its user's.
     """
     return path.is_relative_to(HOUSE) and not path.is_relative_to(SCAFFOLD)
+
+
+def is_library(path: Path) -> bool:
+    """Whether a file or folder is installed, of the standard library, or of Highwater itself."""
+    return bool(INSTALLED.intersection(path.parts)) or _is_of_highwater(path) or _is_left_out(path)
 
 
 def is_machinery(path: Path) -> bool:

@@ -7,6 +7,7 @@ from __future__ import annotations
 import importlib
 import io
 import json
+import linecache
 import re
 import sys
 import tomllib
@@ -172,6 +173,7 @@ class Playground:
         if self._module:
             Path(f"{self._module}.py").write_text(model, encoding="utf-8")
         importlib.invalidate_caches()
+        linecache.clearcache()
         self._claim.write_text(claim, encoding="utf-8")
         with blaming_the_model():
             return load_spec(self._claim)

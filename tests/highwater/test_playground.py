@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -65,6 +66,25 @@ def test_an_edited_model_is_the_one_that_is_checked(asked: Playground) -> None:
     found = answer(asked.check(never, CLAIM))
     assert found["verdict"] == "holds" and found["status"] == "unmet"
     assert answer(asked.check(MODEL, CLAIM))["verdict"] == "violated"
+
+
+def test_a_model_edited_within_a_second_to_one_of_the_same_length_is_the_one_that_is_checked(
+    asked: Playground, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As bytecode knows no more of its text than the second and the length."""
+    monkeypatch.setattr("sys.dont_write_bytecode", False)
+    write = Path.write_text
+
+    def written_at_once(path: Path, text: str, **options: Any) -> int:
+        count = write(path, text, **options)
+        os.utime(path, (1e9, 1e9))
+        return count
+
+    monkeypatch.setattr(Path, "write_text", written_at_once)
+    newer = MODEL.replace("token = world.granted + 1", "token = world.granted + 2")
+    assert len(newer) == len(MODEL)
+    states = [answer(asked.check(text, CLAIM))["states"] for text in (MODEL, newer, MODEL)]
+    assert states[0] == states[2] != states[1]
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,9 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
+from highwater.claims import own as own_models
+from highwater.claims.checking import Engine, check_spec
+from highwater.claims.spec import load_spec
 from highwater.cli import watch
 
 ROOT = Path(__file__).parents[2]
@@ -75,6 +78,133 @@ def test_saved_specs_and_models_are_checked_again(own: Path, watching: Watching)
     model.write_text(model.read_text().replace("if protocol.fencing and", "if not protocol.fencing and"))
     assert watching.checked() == [f"ok  {fenced}", f"FAILED  {unfenced}"], "the model was read again"
     assert watching.end() == 1, "the exit code is that of the last check"
+
+
+# --- of which text a verdict is
+
+
+MODEL = """
+import attrs
+from highwater import Definition, Integers, Model, NoToggles, action, bound, evolve, invariant, within
+from parts import limits
+
+
+@attrs.frozen
+class Bounds:
+    n: int = bound(1, 9, "n")
+
+
+@attrs.frozen
+class State:
+    n: int = within(lambda bounds: Integers(0, bounds.n))
+
+
+@action(actor="clock")
+def tick(state):
+    return evolve(state, n=state.n + 1)
+
+
+@invariant()
+def small(state):
+    return state.n <= limits.MOST
+
+
+def first(bounds):
+    return [State(0)]
+
+
+MODEL = Model("ticking", "", NoToggles, lambda protocol: Definition(Bounds, State, first, (tick,), properties=(small,)))
+"""
+SPEC = """
+model = "ticking_model:MODEL"
+bounds = { n = 3 }
+check = ["small"]
+"""
+
+
+@pytest.fixture
+def ticking(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A spec beside a model with a part in a package that is a folder alone."""
+    monkeypatch.setattr(own_models, "_BESIDE", {})
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    folder = tmp_path / "ticking"
+    (folder / "parts").mkdir(parents=True)
+    (folder / "ticking_model.py").write_text(MODEL)
+    (folder / "parts" / "limits.py").write_text("MOST = 3\n")
+    (folder / "claim.toml").write_text(SPEC)
+    yield folder
+    watch.forget_own_models()
+    assert not {"ticking_model", "parts", "parts.limits"} & sys.modules.keys()
+
+
+def verdict(spec: Path) -> str:
+    return check_spec(load_spec(spec), Engine.PYTHON).verdict.value
+
+
+@pytest.mark.parametrize("part", ["parts/limits.py", "ticking_model.py"])
+def test_a_model_is_read_again_that_is_as_long_and_as_old_as_before(
+    ticking: Path, part: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Bytecode knows no more of its text. And a part of a package that is a folder alone is read again, too."""
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    spec, file = ticking / "claim.toml", ticking / part
+    assert verdict(spec) == "holds"
+    when = file.stat().st_mtime
+    text = file.read_text()
+    file.write_text(
+        text.replace("MOST = 3", "MOST = 2").replace("n <= limits", "n < limits ").replace("limits .", "limits.")
+    )
+    os.utime(file, (when, when))
+    assert watch.specs_to_check([spec], {file}) == (spec,)
+    assert verdict(spec) == "violated"
+
+
+def test_highwaters_own_modules_are_nobody_elses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whichever folder is searched for models: that of the checkout has them."""
+    monkeypatch.setattr(own_models, "_FOLDERS", {str(ROOT): None})
+    assert not [module for module in watch._own_modules() if module.__name__.startswith("highwater")]
+
+
+def test_a_spec_and_a_model_behind_links_are_looked_at(ticking: Path, tmp_path: Path) -> None:
+    """The system tells of what changes in the folder of the links."""
+    here = tmp_path / "here"
+    here.mkdir()
+    (here / "linked.toml").symlink_to(ticking / "claim.toml")
+    linked = watch.Linked([here], [here])
+    assert linked.changed() == set()
+    (ticking / "claim.toml").write_text(SPEC.replace("n = 3", "n = 4"))
+    assert watch.specs_to_check([here], linked.changed()) == (here / "linked.toml",)
+    assert verdict(ticking / "claim.toml") == "violated"
+    linked.note()
+    (ticking / "parts" / "limits.py").write_text("MOST = 4\n")
+    changed = linked.changed()
+    assert changed == {ticking / "parts" / "limits.py"}
+    assert watch.specs_to_check([here], changed) == (here / "linked.toml",)
+
+
+def test_what_came_or_went_with_its_folder_is_checked_again(ticking: Path) -> None:
+    spec, parts, away = ticking / "claim.toml", ticking / "parts", ticking / "away"
+    assert verdict(spec) == "holds"
+    (ticking / "notes").mkdir()
+    assert watch.specs_to_check([spec], {ticking / "notes"}) == ()
+    parts.rename(away)
+    assert watch.specs_to_check([spec], {parts}) == (spec,)
+    away.rename(parts)
+    assert watch.specs_to_check([spec], {parts}) == (spec,)
+    (ticking / "more").mkdir()
+    (ticking / "more" / "another.toml").write_text(SPEC)
+    assert watch.specs_to_check([ticking], {ticking / "more"}) == (ticking / "more" / "another.toml",)
+
+
+def test_a_spec_that_was_removed_keeps_no_other_from_being_checked(
+    ticking: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first, second = ticking / "claim.toml", ticking / "second"
+    second.write_text(SPEC)
+    first.unlink()
+    assert watch.specs_to_check([first, second], {first, second}) == (second,)
+    assert capsys.readouterr().err == f"highwater: {first}: was removed; it is checked again once it is there\n"
+    assert watch.specs_to_check([first, second], {ticking / "ticking_model.py"}) == (second,)
 
 
 def test_files_that_are_neither_specs_nor_models_are_left_alone(own: Path) -> None:

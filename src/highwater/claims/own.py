@@ -15,13 +15,22 @@ import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from importlib.machinery import PathFinder
+from importlib.machinery import (
+    BYTECODE_SUFFIXES,
+    EXTENSION_SUFFIXES,
+    SOURCE_SUFFIXES,
+    ExtensionFileLoader,
+    FileFinder,
+    PathFinder,
+    SourceFileLoader,
+    SourcelessFileLoader,
+)
 from pathlib import Path
 from typing import Any
 
 from highwater.claims.tables import Wrong, did_you_mean, shown
 from highwater.explorer.blame import line_of
-from highwater.explorer.sources import HOUSE, INSTALLED, digest, noted, spec_of
+from highwater.explorer.sources import HOUSE, INSTALLED, digest, is_library, noted, spec_of
 
 GROUP = "highwater.models"
 _REFERENCE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")
@@ -85,9 +94,50 @@ def confine(folder: Path) -> None:
 
 
 def _add_to_path(folder: Path) -> None:
+    _read_as_text(folder)
     if str(folder) not in sys.path[1:]:  # what stands first may be what `python -m` put there
         sys.path.append(str(folder))
         importlib.invalidate_caches()
+
+
+class _Text(SourceFileLoader):
+    """Imports what stands in a file now. Bytecode may be of an older text: Python compares lengths and the second of
+    the last change only.
+    """
+
+    def path_stats(self, path: str) -> Mapping[str, Any]:
+        raise OSError(path)  # which says that there is no bytecode to be had
+
+
+_LOADERS: tuple[Any, ...] = (
+    (ExtensionFileLoader, EXTENSION_SUFFIXES),
+    (_Text, SOURCE_SUFFIXES),
+    (SourcelessFileLoader, BYTECODE_SUFFIXES),
+)
+_texts: dict[Path, None] = {}
+
+
+def _read_as_text(folder: Path) -> None:
+    """Import modules in a folder, and those below, from their texts."""
+    if folder in _texts:
+        return
+    if not _texts:
+        sys.path_hooks.insert(0, _finder_of_texts)
+    _texts[folder] = None
+    for known in [each for each in sys.path_importer_cache if Path(each).is_relative_to(folder)]:
+        del sys.path_importer_cache[known]
+
+
+def _finder_of_texts(folder: str) -> FileFinder:
+    """A hook of Python's import system: what finds modules in a folder of one's own.
+
+    Raises:
+        ImportError: it is another one, such as of an environment inside.
+    """
+    path = Path(folder)
+    if not path.is_dir() or is_library(path) or not any(map(path.is_relative_to, _texts)):
+        raise ImportError(folder)
+    return FileFinder(folder, *_LOADERS)
 
 
 def folders() -> tuple[str, ...]:
@@ -227,7 +277,10 @@ def _at(error: BaseException) -> str:
 def _look_beside(top: str) -> None:
     """Add the folder of the spec to Python's path if a module is there and nowhere else."""
     here = _here.get()
-    if here is not None and spec_of(top) is None and PathFinder.find_spec(top, [str(here)]) is not None:
+    if here is None or PathFinder.find_spec(top, [str(here)]) is None:
+        return
+    _read_as_text(here)
+    if spec_of(top) is None:
         _BESIDE[str(here)] = None
         _add_to_path(here)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -58,7 +59,7 @@ def _is_in(path: Path, other: Path) -> bool:
 
 def _is_same(path: Path, other: Path) -> bool:
     """Whether two names are of one file, be it by a link of either kind, or one that is not there yet."""
-    if path.exists() and other.exists():
+    with suppress(OSError):  # one is not there, or its name is none
         return path.samefile(other)
     return path.resolve() == other.resolve()
 

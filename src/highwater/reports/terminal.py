@@ -371,10 +371,9 @@ def show_state(console: Console, domain: Domain, state: Any, indent: str = "    
 def show_summary(console: Console, results: Iterable[Result], seconds: float) -> None:
     """The last line: how many claims came out, in how many seconds from first to last."""
     results = list(results)
-    parts = []
-    for status in Status:
-        if count := sum(result.status is status for result in results):
-            parts.append(f"[{_COLOURS[status]}]{count} {status.value}[/]")
+    counts = {status: sum(result.status is status for result in results) for status in Status}
+    parts = [Text(f"{count} {status.value}", _COLOURS[status]) for status, count in counts.items() if count]
     states = sum(result.outcome.distinct_states for result in results)
     claims = "claim" if len(results) == 1 else "claims"
-    console.print(f"{len(results)} {claims}: {', '.join(parts)}; {states:,} states in {seconds:.1f} s")
+    words = f"; {states:,} states in {seconds:.1f} s"
+    console.print(Text.assemble(f"{len(results)} {claims}: ", Text(", ").join(parts), words))
