@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import attrs
@@ -13,6 +15,7 @@ import pytest
 from click.testing import Result
 
 from highwater import notebooks
+from highwater.claims import checking
 from highwater.claims.changing import changes_of
 from highwater.claims.checking import Status
 from highwater.claims.resolving import preset_named
@@ -179,6 +182,33 @@ def test_claims_under_several_presets_are_one_table_of_releases(
     assert "from 3.9.0 until 4.0.0" in (tmp_path / "pages" / "index.html").read_text(encoding="utf-8")
     assert "| KRaft | from 3.9.0 until 4.0.0 | violated: " in summary.read_text(encoding="utf-8")
     assert highwater("check", EMPTIED, *asked, "--trace").stdout.count("answer  ") == 5
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_table_of_releases_says_nothing_of_one_without_an_answer(
+    highwater: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, jobs: int
+) -> None:
+    """The check of 4.2 raises, and stands between two that come out alike."""
+    check = checking.check_spec
+
+    def check_spec(spec: Any, *arguments: Any, **options: Any) -> Any:
+        if spec.release == "4.2.0":
+            raise SpecError(f"{spec.path}: the model raised")
+        return check(spec, *arguments, **options)
+
+    monkeypatch.setattr("highwater.cli.run.check_spec", check_spec)
+    monkeypatch.setenv(github.SUMMARY, str(tmp_path / "summary.md"))
+    asked = [option for name in ("4.1.0", "4.2.0", "4.3.0") for option in ("--preset", name)]
+    report = tmp_path / "report.json"
+    done = highwater("check", EMPTIED, *asked, "--jobs", jobs, "--json", report, "--github")
+    assert done.exit_code == 2
+    rows = [("4.1.0", "4.2.0", "holds"), ("4.2.0", "4.3.0", "unknown"), ("4.3.0", None, "holds")]
+    for since, until, verdict in rows:
+        words = f"from {since} until {until}" if until else f"from {since}"
+        assert re.search(rf"KRaft +{words} +{verdict}\n", done.stdout)
+        assert f"| KRaft | {words} | {verdict} |" in (tmp_path / "summary.md").read_text(encoding="utf-8")
+    releases = json.loads(report.read_text(encoding="utf-8"))["releases"]
+    assert [(each["since"], each["until"], each["verdict"]) for each in releases] == rows
 
 
 def test_a_pattern_that_matches_no_preset_is_refused(highwater: Run) -> None:

@@ -66,8 +66,9 @@ class Span:
         claim: the claim's name.
         mode: `ZooKeeper` or `KRaft`: which controller these presets model; empty where a preset stands for no release.
         since: the first of them: a release, or the preset's name where it stands for none.
-        until: the first one asked after them, under which it comes out otherwise; None if they are the last.
-        verdict, property, trace_length: what comes out.
+        until: the first one asked after them, under which it comes out otherwise, or under which that is not known;
+            None if they are the last.
+        verdict, property, trace_length: what comes out; `UNKNOWN`, too, where a check has not ended.
         presets: the presets that were taken, in order.
     """
 
@@ -93,28 +94,42 @@ def result_in_words(span: Span) -> str:
     return f"{span.verdict.value}: {span.property} after {counted(span.trace_length or 0, 'step')}"
 
 
-def spans(results: Iterable[Result]) -> list[Span]:
+CameOut = tuple[Verdict, str | None, int | None]
+NO_ANSWER: CameOut = (Verdict.UNKNOWN, None, None)
+
+
+def spans(results: Iterable[Result], unanswered: Iterable[Spec] = ()) -> list[Span]:
     """What came out under several presets, as spans of releases: by claim, then by mode, then by release. Claims that
     were asked under one preset only have none.
+
+    Args:
+        unanswered: what was asked, too, and has no result: nothing is known of these releases.
     """
-    by_claim = itertools.groupby(results, key=lambda result: result.spec.path)
-    return [span for _, asked in by_claim for span in _of_claim(list(asked))]
+    by_claim: dict[Path, list[tuple[Spec, CameOut]]] = {}
+    for result in results:
+        by_claim.setdefault(result.spec.path, []).append((result.spec, _what_came_out(result)))
+    for spec in unanswered:
+        if spec.path in by_claim:
+            by_claim[spec.path].append((spec, NO_ANSWER))
+    return [span for asked in by_claim.values() for span in _of_claim(asked)]
 
 
-def _of_claim(results: list[Result]) -> Iterator[Span]:
-    if len({(result.spec.file.preset, result.spec.release) for result in results}) < 2:
+def _of_claim(asked: list[tuple[Spec, CameOut]]) -> Iterator[Span]:
+    if len({(spec.file.preset, spec.release) for spec, _ in asked}) < 2:
         return
-    in_order = sorted(results, key=lambda result: _place(result.spec))
-    for mode, of_mode in itertools.groupby(in_order, key=lambda result: _mode(result.spec)):
-        alike = [(key, list(found)) for key, found in itertools.groupby(of_mode, key=_what_came_out)]
-        after: list[str | None] = [*(release_of(found[0].spec) for _, found in alike[1:]), None]
-        for (came_out, found), until in zip(alike, after, strict=True):
-            spec = found[0].spec
-            presets = tuple(dict.fromkeys(each.spec.file.preset or "" for each in found))
-            yield Span(spec.name, mode, release_of(spec), until, *came_out, presets)
+    in_order = sorted(asked, key=lambda each: _place(each[0]))
+    for mode, of_mode in itertools.groupby(in_order, key=lambda each: _mode(each[0])):
+        alike = [
+            (came_out, [spec for spec, _ in found])
+            for came_out, found in itertools.groupby(of_mode, key=lambda each: each[1])
+        ]
+        after: list[str | None] = [*(release_of(specs[0]) for _, specs in alike[1:]), None]
+        for ((verdict, name, length), specs), until in zip(alike, after, strict=True):
+            presets = tuple(dict.fromkeys(spec.file.preset or "" for spec in specs))
+            yield Span(specs[0].name, mode, release_of(specs[0]), until, verdict, name, length, presets)
 
 
-def _what_came_out(result: Result) -> tuple[Verdict, str | None, int | None]:
+def _what_came_out(result: Result) -> CameOut:
     if (found := result.found) is None:
         return result.outcome.verdict, None, None
     return result.outcome.verdict, found.property, found.trace_length

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from highwater.claims.checking import Result
+from highwater.claims.spec import Spec
 from highwater.cli.options import complain
 from highwater.explorer.blame import ModelError
 from highwater.files import ReportError, write_text
@@ -65,17 +66,28 @@ def _is_same(path: Path, other: Path) -> bool:
 
 
 class Run:
-    """What there is to report."""
+    """What there is to report.
 
-    def __init__(self, results: Sequence[Result], problems: Sequence[Problem], incomplete: str) -> None:
-        self.results, self.problems, self.incomplete = results, problems, incomplete
+    Attributes:
+        incomplete: why there are no more results, if some specs were not checked.
+        unanswered: what was asked, too, and has no result.
+    """
+
+    def __init__(
+        self,
+        results: Sequence[Result],
+        problems: Sequence[Problem] = (),
+        incomplete: str = "",
+        unanswered: Sequence[Spec] = (),
+    ) -> None:
+        self.results, self.problems, self.incomplete, self.unanswered = results, problems, incomplete, unanswered
 
     @cached_property
     def data(self) -> dict[str, Any]:
         """The JSON report, which pages are made from, too."""
         from highwater.reports.results import report  # imports cattrs' JSON
 
-        return report(self.results, self.problems, self.incomplete)
+        return report(self.results, self.problems, self.incomplete, self.unanswered)
 
 
 def _json(run: Run, path: Path) -> None:
@@ -134,45 +146,43 @@ class Outputs:
         """
         besides = {kind: path for kind, path in (others or {}).items() if path is not None}
         refuse_overwriting({**self._paths, **besides}, inputs)
-        for write in self._writers([], [], BEGUN):
+        for write in self._writers(Run([], incomplete=BEGUN)):
             write()
         try_out(besides, inputs)
 
     def write(
-        self, results: Sequence[Result], problems: Sequence[Problem] = (), incomplete: str = ""
+        self,
+        results: Sequence[Result],
+        problems: Sequence[Problem] = (),
+        incomplete: str = "",
+        unanswered: Sequence[Spec] = (),
     ) -> list[Exception]:
-        """Write all that can be written.
-
-        Args:
-            incomplete: why there are no more results, if some specs were not checked.
+        """Write all that can be written; see `Run`.
 
         Returns:
             What could not.
         """
         unwritten: list[Exception] = []
-        for write in self._writers(results, problems, incomplete):
+        for write in self._writers(Run(results, problems, incomplete, unanswered)):
             try:
                 write()
             except (ReportError, ModelError, OSError) as error:  # the last one of standard output
                 unwritten.append(error)
         return unwritten
 
-    def _writers(
-        self, results: Sequence[Result], problems: Sequence[Problem], incomplete: str
-    ) -> Iterator[Callable[[], object]]:
+    def _writers(self, run: Run) -> Iterator[Callable[[], object]]:
         """What writes each output."""
-        run = Run(results, problems, incomplete)
         if self._to_github:
-            yield lambda: self._report_to_github(results, problems, incomplete)
+            yield lambda: self._report_to_github(run)
         for kind, path in self._paths.items():
             yield partial(REPORTS[kind], run, path)
 
-    def _report_to_github(self, results: Sequence[Result], problems: Sequence[Problem], incomplete: str) -> None:
+    def _report_to_github(self, run: Run) -> None:
         from highwater.reports import github
 
-        for line in github.commands(results):
+        for line in github.commands(run.results):
             click.echo(line)
-        if not github.write_summary(results, problems, incomplete) and results:
+        if not github.write_summary(run.results, run.problems, run.incomplete, run.unanswered) and run.results:
             complain(ReportError(f"no step summary: {github.SUMMARY} is not set, as it is in GitHub Actions"))
 
     def complain(self, error: Exception, problems: Sequence[Problem] = ()) -> None:

@@ -65,6 +65,7 @@ class Run:
     def __init__(self, wanted: Wanted, outputs: Outputs) -> None:
         self._wanted, self._outputs = wanted, outputs
         self._console, self._errors = make_console(), make_console(stderr=True)
+        self._asked: list[Spec] = []
         self._results: list[Result] = []
         self._problems: list[Problem] = []
         self._unwritten: list[Exception] = []
@@ -88,12 +89,14 @@ class Run:
             self._outputs.try_out(paths, {"certificate": self._wanted.certificate})
         except (SpecError, ReportError) as error:
             return self._refused(error, paths)
+        self._asked = specs
         try:
             self._check_all(specs)
         except KeyboardInterrupt:
             self._interrupted = True
         except BaseException as error:  # what was learned so far is worth as much
-            self._outputs.write(self._results, self._problems, f"the run was ended by {type(error).__name__}: {error}")
+            why = f"the run was ended by {type(error).__name__}: {error}"
+            self._outputs.write(self._results, self._problems, why, self._unanswered)
             raise
         return self._finished()
 
@@ -309,12 +312,11 @@ class Run:
         if self._by_release:
             from highwater.reports.analyses import show_spans
 
-            show_spans(self._console, spans(self._results))
+            show_spans(self._console, spans(self._results, self._unanswered))
         if len(self._results) > 1 or (self._results and self._interrupted):
             show_summary(self._console, self._results, self._seconds)
-        unwritten += self._outputs.write(
-            self._results, self._problems, "the run was interrupted" if self._interrupted else ""
-        )
+        incomplete = "the run was interrupted" if self._interrupted else ""
+        unwritten += self._outputs.write(self._results, self._problems, incomplete, self._unanswered)
         for each in unwritten:
             complain(each)
         if self._interrupted:
@@ -324,6 +326,12 @@ class Run:
         if unwritten or self._problems:
             return USAGE
         return UNMET if Status.UNMET in statuses else UNKNOWN if Status.UNDECIDED in statuses else MET
+
+    @property
+    def _unanswered(self) -> list[Spec]:
+        """What was asked and has no result, as its check raised or the run was ended."""
+        answered = {id(result.spec) for result in self._results}
+        return [spec for spec in self._asked if id(spec) not in answered]
 
     def _show_coverage(self) -> None:
         """What all claims reach together. A claim that holds, and is alone, has said so of itself."""

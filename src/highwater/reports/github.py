@@ -11,6 +11,7 @@ from highwater.claims.by_release import releases_in_words, result_in_words, span
 from highwater.claims.checking import Result, Status
 from highwater.claims.coverage import Coverage, added_up
 from highwater.claims.positions import in_repository, line_of_key, readable
+from highwater.claims.spec import Spec
 from highwater.files import ReportError
 from highwater.reports.reasons import reason
 from highwater.reports.results import Problem
@@ -76,7 +77,12 @@ def _value(text: str) -> str:
     return _data(text).replace(":", "%3A").replace(",", "%2C")
 
 
-def write_summary(results: Sequence[Result], problems: Sequence[Problem] = (), incomplete: str = "") -> bool:
+def write_summary(
+    results: Sequence[Result],
+    problems: Sequence[Problem] = (),
+    incomplete: str = "",
+    unanswered: Iterable[Spec] = (),
+) -> bool:
     """Append the summary to the file that GitHub names in the environment; False outside of GitHub Actions.
 
     Raises:
@@ -88,18 +94,24 @@ def write_summary(results: Sequence[Result], problems: Sequence[Problem] = (), i
     try:
         with Path(path).open("a", encoding="utf-8", errors="replace") as file:
             if results or problems:
-                file.write(summary(results, problems, incomplete))
+                file.write(summary(results, problems, incomplete, unanswered))
     except OSError as error:
         raise ReportError(f"{path}: cannot be written: {error.strerror}") from None
     return True
 
 
-def summary(results: Iterable[Result], problems: Sequence[Problem] = (), incomplete: str = "") -> str:
+def summary(
+    results: Iterable[Result],
+    problems: Sequence[Problem] = (),
+    incomplete: str = "",
+    unanswered: Iterable[Spec] = (),
+) -> str:
     """The results in Markdown: a table of all claims, what could not be checked, what all claims reach if that was
     asked, then what did not come out, each with its trace.
 
     Args:
         incomplete: why there are no more results, if the run has not ended.
+        unanswered: what was asked, too, and has no result.
     """
     results = list(results)
     met = sum(result.ok for result in results)
@@ -126,7 +138,7 @@ def summary(results: Iterable[Result], problems: Sequence[Problem] = (), incompl
             "",
             *(f"- {_cell(problem.message)}" for problem in problems),
         ]
-    parts = ["\n".join(lines) + "\n", _by_release(results), *map(_coverage, added_up(results))]
+    parts = ["\n".join(lines) + "\n", _by_release(results, unanswered), *map(_coverage, added_up(results))]
     for result in results:
         if not result.ok:
             parts.append(_details(result))
@@ -141,9 +153,10 @@ def summary(results: Iterable[Result], problems: Sequence[Problem] = (), incompl
     )
 
 
-def _by_release(results: Iterable[Result]) -> str:
+def _by_release(results: Iterable[Result], unanswered: Iterable[Spec]) -> str:
     """What came out under which releases, where claims were asked under several."""
-    rows = [(each.claim, each.mode, releases_in_words(each), result_in_words(each)) for each in spans(results)]
+    found = spans(results, unanswered)
+    rows = [(each.claim, each.mode, releases_in_words(each), result_in_words(each)) for each in found]
     if not rows:
         return ""
     head = ["", "### By release", "", "| claim | controller | releases | result |", "|---|---|---|---|"]

@@ -122,9 +122,17 @@ class Problem:
         return found
 
 
-def report(results: Iterable[Result], problems: Iterable[Problem] = (), incomplete: str = "") -> dict[str, Any]:
+def report(
+    results: Iterable[Result],
+    problems: Iterable[Problem] = (),
+    incomplete: str = "",
+    unanswered: Iterable[Spec] = (),
+) -> dict[str, Any]:
     """The JSON report of some results, of the specs that could not be checked, and of why there are no more, if the run
     did not end.
+
+    Args:
+        unanswered: what was asked, too, and has no result.
     """
     results = list(results)
     counts = {status.value: sum(result.status is status for result in results) for status in Status}
@@ -134,7 +142,7 @@ def report(results: Iterable[Result], problems: Iterable[Problem] = (), incomple
         "complete": not incomplete,
         "summary": {"specs": len(results), **counts},
         "results": [entry_of(result) for result in results],
-        "releases": [attrs.asdict(each) | {"verdict": each.verdict.value} for each in spans(results)],
+        "releases": [attrs.asdict(each) | {"verdict": each.verdict.value} for each in spans(results, unanswered)],
         "coverage": [coverage_of(each) for each in added_up(results)],
         "errors": [
             {
