@@ -85,6 +85,62 @@ def test_claims_are_checked_side_by_side_in_plain_python(highwater: Callable[...
     assert "2 claims: 2 met" in result.stdout
 
 
+@pytest.mark.parametrize("cannot", ["be pickled", "be unpickled"])
+def test_a_witness_that_cannot_be_sent_is_shown_all_the_same(
+    highwater: Callable[..., Any], tmp_path: Path, cannot: str
+) -> None:
+    """As one with an object of a local class, or of one whose objects are not made again."""
+    (tmp_path / "odd_witness.py").write_text(
+        """
+import attrs
+from highwater import Definition, Integers, Model, NoToggles, Witness, action, bound, evolve, invariant, within
+
+@attrs.frozen
+class Bounds:
+    n: int = bound(1, 9, "n")
+
+@attrs.frozen
+class State:
+    n: int = within(lambda bounds: Integers(0, bounds.n))
+
+class Refusing:
+    def __reduce__(self):
+        return refuse, ()
+
+def refuse():
+    raise ValueError("not here")
+
+def odd():
+    class Local:
+        pass
+    return Local() if CANNOT == "be pickled" else Refusing()
+
+@action(actor="clock")
+def tick(state):
+    return evolve(state, n=state.n + 1)
+
+@invariant()
+def small(state):
+    return state.n < 2 or Witness("n is {n}", n=state.n, odd=odd())
+
+def first(bounds):
+    return [State(0)]
+
+MODEL = Model("odd", "", NoToggles, lambda protocol: Definition(Bounds, State, first, (tick,), properties=(small,)))
+""".replace("CANNOT", repr(cannot)),
+        encoding="utf-8",
+    )
+    claim = 'model = "odd_witness:MODEL"\nbounds = { n = 3 }\ncheck = ["small"]\n'
+    specs = [tmp_path / "first.toml", tmp_path / "second.toml"]
+    for each in specs:
+        each.write_text(claim, encoding="utf-8")
+    result = highwater("check", *specs, "--jobs", "2", "--model-path", tmp_path)
+    sys.modules.pop("odd_witness", None)
+    assert result.exit_code == 1
+    assert result.stdout.count("small is false: n is 2") == 2
+    assert "process" not in result.stderr
+
+
 def test_a_process_that_is_killed_is_an_error_of_its_claim_alone(
     highwater: Callable[..., Any], write_spec: Write, ways: Callable[..., None]
 ) -> None:

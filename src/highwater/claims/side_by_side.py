@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from multiprocessing.connection import Connection, wait
+from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
 import attrs
@@ -122,6 +123,8 @@ class SideBySide:
             if not self._workers:
                 pipe = (another := _start(self._specs, self._check)).pipe
                 self._workers[pipe] = another
+        except Exception:  # what a model's own classes raise where they are made again of what was sent
+            kind, what = AGAIN, None
         if kind == PROGRESS:
             self._on_progress(spec, what)
             return
@@ -202,7 +205,17 @@ def _serve(pipe: Connection, others: Connection, specs: Sequence[Spec], check: C
     die_with_parent()
     with suppress(EOFError, OSError):
         while os.getppid() == parent and (number := pipe.recv()) is not None:
-            pipe.send(_checked(specs[number], check, pipe))
+            pipe.send_bytes(_pickled(_checked(specs[number], check, pipe)))
+
+
+def _pickled(answer: tuple[int, Any]) -> Any:
+    """An answer as the other side reads it. What cannot be sent, such as a witness with an object of a local class,
+    comes again where it need not be.
+    """
+    try:
+        return ForkingPickler.dumps(answer)
+    except Exception:
+        return ForkingPickler.dumps((AGAIN, None))
 
 
 def _checked(spec: Spec, check: Check, pipe: Connection) -> tuple[int, Any]:
