@@ -201,6 +201,29 @@ def test_an_error_is_shown_with_its_line(page: webdriver.Chrome) -> None:
     assert not page.find_elements(By.CSS_SELECTOR, "#model-part .lines b")
 
 
+def test_what_is_shown_says_when_it_is_of_older_texts(page: webdriver.Chrome) -> None:
+    """Those are edited, also while a search runs; and a search ends where an example is chosen meanwhile."""
+    put(page, MODEL, LOCKS)
+    press(page, "check")
+    assert not page.find_element(By.ID, "older").is_displayed()
+    put(page, MODEL, LOCKS.replace("clients = 2", "clients = 1"))
+    assert page.find_element(By.ID, "older").is_displayed()
+    put(page, MODEL, LOCKS)
+    assert not page.find_element(By.ID, "older").is_displayed()
+    page.execute_script("document.getElementById('check').click()")
+    put(page, MODEL.replace("token == 0", "token == 1"), LOCKS)
+    until(page, "document.body.dataset.done")
+    assert page.find_element(By.ID, "older").is_displayed()
+    page.execute_script("document.getElementById('check').click()")
+    page.execute_script(
+        "const list = document.getElementById('example'); list.value = '1'; list.dispatchEvent(new Event('change'));"
+    )
+    until(page, "document.body.dataset.done")
+    assert text_of(page, "problem") == "Stopped, as other texts came."
+    assert not page.find_element(By.ID, "report-part").is_displayed()
+    until(page, "document.body.dataset.ready")
+
+
 def test_a_search_is_stopped_and_another_one_begun(page: webdriver.Chrome) -> None:
     for_ever = MODEL.replace("    token = world.granted + 1\n", "    while True:\n        pass\n")
     put(page, for_ever, LOCKS)

@@ -91,11 +91,13 @@
     $("unused").hidden = Boolean(module()) || Boolean($("model").value.trim());
   };
   const put = (model, claim, called) => {
+    const busy = !$("running").hidden;
     name = /^\w{1,120}$/.test(called || "") ? called : "claim";
     document.body.classList.toggle("built-in", !model);
     [["model", model], ["claim", claim]].forEach(([id, text]) => { $(id).value = text; $(id).scrollTop = 0; numbered($(id)); });
     named();
     forget();
+    if (busy) restart(new Stopped("Stopped, as other texts came."));
   };
   let leaving = false; // Escape was pressed, and Tab leaves the editor
   const keys = (event) => {
@@ -118,11 +120,12 @@
 
   // What came out.
   const forget = () => {
-    ["report-part", "problem", "shown", "printed-part", "running"].forEach((id) => { $(id).hidden = true; });
+    ["report-part", "problem", "shown", "printed-part", "running", "older"].forEach((id) => { $(id).hidden = true; });
     $("welcome").hidden = false;
     $("shown").removeAttribute("srcdoc");
     delete document.body.dataset.done;
     session = null;
+    asked = "";
   };
   const printed = (text) => {
     $("printed-part").hidden = false;
@@ -144,10 +147,13 @@
     $("shown").replaceWith(frame);
     $("welcome").hidden = true;
   };
+  let asked = ""; // the texts of which something is shown, or will be
+  const age = () => { $("older").hidden = !asked || asked === JSON.stringify(texts()); };
   const texts = () => ({ model: $("model").value, claim: $("claim").value, name });
   const running = (words) => {
     view("result");
-    ["report-part", "problem", "shown", "printed-part", "welcome"].forEach((id) => { $(id).hidden = true; });
+    ["report-part", "problem", "shown", "printed-part", "welcome", "older"].forEach((id) => { $(id).hidden = true; });
+    asked = JSON.stringify(texts());
     $("printed").textContent = "";
     ["model", "claim"].forEach((id) => numbered($(id)));
     $("progress").textContent = words;
@@ -159,6 +165,7 @@
   const rested = () => {
     $("running").hidden = true;
     all("#check, #explore").forEach((button) => { button.disabled = false; });
+    age();
     document.body.dataset.done = "true";
   };
   const attempt = async (words, verb, fields, tell) => {
@@ -290,7 +297,7 @@
 
   ["model", "claim"].forEach((id) => {
     $(id).addEventListener("keydown", keys);
-    $(id).addEventListener("input", () => { numbered($(id)); named(); });
+    $(id).addEventListener("input", () => { numbered($(id)); named(); age(); });
     $(id).addEventListener("scroll", () => { $(id).parentElement.querySelector(".lines").scrollTop = $(id).scrollTop; });
   });
   $("example").addEventListener("change", () => {
