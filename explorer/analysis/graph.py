@@ -47,6 +47,7 @@ def reachable_graph(
     most: int,
     on_progress: Callable[[int, int], None] = lambda states, waiting: None,
     *,
+    max_depth: int | None = None,
     decoded: bool = False,
 ) -> networkx.MultiDiGraph:
     """The states that the system reaches and the steps between them; classes of states where the system abstracts from
@@ -54,8 +55,12 @@ def reachable_graph(
 
     Nodes are numbers, in the order of a breadth-first search. They have a `state` as shown, a `depth`, whether they are
     `initial`, and the names of the properties that they violate, as `violates`. Edges have the `action` as shown, and
-    its `name`. `on_progress` is called for each state with the number of states found, and of those whose steps are not
-    known yet. If `decoded`, nodes have the state itself, too, as `value`, and edges the `arguments` of their action.
+    its `name`.
+
+    Args:
+        on_progress: called for each state with the number of states found, and of those whose steps are not known yet.
+        max_depth: leave out steps from states that are so deep, as a search does.
+        decoded: nodes have the state itself, too, as `value`, and edges the `arguments` of their action.
 
     Raises:
         TooLarge: there are more than `most` states.
@@ -89,6 +94,8 @@ def reachable_graph(
         state = waiting.popleft()
         here = numbers[state]
         on_progress(len(numbers), len(waiting))
+        if graph.nodes[here]["depth"] == max_depth:
+            continue
         for action in system.actions:
             after, of = class_after(system, action, state)
             if after is not None and not isinstance(after, Cut):

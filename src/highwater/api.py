@@ -77,14 +77,8 @@ def check(
         if given is not None and given not in allowed:
             near = did_you_mean(str(given), allowed)
             raise SpecError(f"{name}: {shown(given)} is none{near}; allowed are {', '.join(allowed)}")
-    for name, value, least in (
-        ("max_depth", max_depth, 0),
-        ("max_states", max_states, 1),
-        ("memory", memory, 1),
-        ("workers", workers, 1),
-    ):
-        if value is not None and value < least:
-            raise SpecError(f"{name}: {value} is below {least}")
+    _refuse_below(0, max_depth=max_depth)
+    _refuse_below(1, max_states=max_states, memory=memory, workers=workers)
     if workers is not None and workers > MOST_WORKERS:
         raise SpecError(f"workers: {shown(workers)} is above {MOST_WORKERS:,}")
     own_folders(model_path)
@@ -120,6 +114,12 @@ def verify(
     return verify_certificate(
         Path(certificate), None if spec is None else Path(spec), trust_symmetry=symmetry, on_spark=engine == "spark"
     )
+
+
+def _refuse_below(least: int, **numbers: int | None) -> None:
+    for name, value in numbers.items():
+        if value is not None and value < least:
+            raise SpecError(f"{name}: {value} is below {least}")
 
 
 Shown = TypeVar("Shown")
@@ -192,6 +192,7 @@ def graph(spec: str | PathLike[str] | AnySpec, *, max_states: int = 20_000) -> n
     """
     from highwater.spaces import graph_of
 
+    _refuse_below(1, max_states=max_states)
     return graph_of(load(spec), max_states)
 
 
@@ -207,6 +208,7 @@ def states(spec: str | PathLike[str] | AnySpec, *, max_states: int = 1_000_000, 
     """
     from highwater.spaces import table_of
 
+    _refuse_below(1, max_states=max_states)
     return table_of(load(spec), max_states, symmetry=symmetry)
 
 
@@ -220,6 +222,7 @@ def coverage(spec: str | PathLike[str] | AnySpec, *, max_states: int = 1_000_000
     """
     from highwater.spaces import lines_of
 
+    _refuse_below(1, max_states=max_states)
     return Coverage(lines_of(load(spec), max_states))
 
 

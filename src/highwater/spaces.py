@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from highwater.claims.spec import Spec, SpecError
 from highwater.distribution import installing
-from highwater.explorer.blame import blaming_the_model
+from highwater.explorer.blame import ModelError, blaming_the_model
 from highwater.explorer.search.engine.engine import Engine
 from highwater.explorer.search.levels import breadth_first
 from highwater.explorer.verdict import Budget, lines_by_file
@@ -20,8 +22,8 @@ def graph_of(spec: Spec, max_states: int) -> Any:
     from highwater.explorer.analysis.graph import TooLarge, reachable_graph
 
     try:
-        with blaming_the_model():
-            return reachable_graph(spec.system(), max_states, decoded=True)
+        with _models_fault(spec):
+            return reachable_graph(spec.system(), max_states, max_depth=spec.file.max_depth, decoded=True)
     except TooLarge as error:
         raise SpecError(f"{spec.name}: {error}; lower the bounds, or raise max_states") from None
 
@@ -34,7 +36,7 @@ def table_of(spec: Spec, max_states: int, *, symmetry: bool) -> Any:
         raise SpecError(f"states needs the library pyarrow; {installing('table')}") from None
     from highwater.explorer.analysis.plain_values import plain
 
-    with blaming_the_model():
+    with _models_fault(spec):
         system = spec.system()
     if taken := [name for name in RESERVED if name in system.domain.fields]:
         raise SpecError(f"{spec.name}: the state has a field {taken[0]}, which is the name of a column of its own")
@@ -84,21 +86,37 @@ def lines_of(spec: Spec, max_states: int) -> dict[str, dict[int, int]]:
     """By file of the model, for each line of a function that was looked at, in how many paths it ran."""
     from highwater.explorer.search.levels.coverage import functions_run, look
 
-    engine = _reached(spec, max_states)
+    engine = _reached(spec, max_states, judge_graph=True)
     return lines_by_file(functions_run(map(look, engine.programs)))
 
 
-def _reached(spec: Spec, max_states: int, otherwise: str = "", *, symmetry: bool = True) -> Engine:
-    """All states that a claim's model reaches, and the paths of its functions.
+def _reached(spec: Spec, max_states: int, otherwise: str = "", **options: Any) -> Engine:
+    """All states that a claim's model reaches, as deep as the claim goes, and the paths of its functions.
 
     Args:
         otherwise: what else to do where there are too many.
+        options: those of `highwater.explorer.search.levels.breadth_first.reach`.
     """
-    with blaming_the_model():
-        engine, outcome = breadth_first.reach(spec.system(), Budget(max_states=max_states), symmetry=symmetry)
-    if outcome.reason:
+    budget = Budget(spec.file.max_depth, max_states)
+    with _models_fault(spec):
+        engine, outcome = breadth_first.reach(spec.system(), budget, **options)
+    if outcome.reason not in ("", f"depth {spec.file.max_depth}"):
         raise SpecError(
             f"{spec.name}: more than {max_states:,} states, or than memory holds ({outcome.reason}); lower the bounds, "
             f"or raise max_states{otherwise}"
         )
     return engine
+
+
+@contextmanager
+def _models_fault(spec: Spec) -> Iterator[None]:
+    """While functions of a model run.
+
+    Raises:
+        SpecError: one of them is wrong, or has raised.
+    """
+    try:
+        with blaming_the_model():
+            yield
+    except ModelError as error:
+        raise SpecError(f"{spec.path}: {error}") from error

@@ -64,7 +64,7 @@ def test_files_that_cannot_be_written_are_refused(
 def test_an_interrupt_has_an_exit_code_of_its_own(
     highwater: Run, write_spec: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def interrupted(*arguments: object) -> None:
+    def interrupted(*arguments: object, **options: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(graph, "reachable_graph", interrupted)

@@ -117,6 +117,29 @@ def test_a_table_has_a_row_per_stored_state_and_counts_them_all(symmetry: bool) 
         assert len(found) == table.num_rows, "every state once"
 
 
+def test_graph_and_table_are_as_deep_as_the_claim() -> None:
+    pytest.importorskip("pyarrow")
+    shallow = small(max_depth=3, expect={"verdict": "holds-to-depth"})
+    outcome = highwater.check(shallow).outcome
+    graph = highwater.graph(shallow)
+    assert (len(graph), graph.number_of_edges()) == (outcome.distinct_states, outcome.generated)
+    assert sum(highwater.states(shallow)["orbit"].to_pylist()) == outcome.distinct_states
+
+
+@highwater.invariant()
+def broken(cluster: Any) -> bool:
+    return bool([][len(cluster.requests)])
+
+
+@pytest.mark.parametrize("ask", [highwater.graph, highwater.states, highwater.coverage])
+def test_what_is_wrong_is_a_spec_error_whatever_is_asked(ask: Any) -> None:
+    pytest.importorskip("pyarrow")
+    with pytest.raises(highwater.SpecError, match=r"small: broken\(\) raised IndexError"):
+        ask(small(check=[broken]))
+    with pytest.raises(highwater.SpecError, match="max_states: -1 is below 1"):
+        ask(small(), max_states=-1)
+
+
 def test_the_types_of_columns_do_not_depend_on_what_was_reached() -> None:
     arrow = pytest.importorskip("pyarrow")
     domains = {
@@ -163,6 +186,14 @@ def test_coverage_counts_paths_by_line_and_names_lines_that_never_ran(tmp_path: 
     assert page.count("<tr") > len(found.lines[file])
     assert page.count("ran on no reached state") == len(found.never_ran)
     assert all(found.lines[name][line] == 0 for name, line in found.never_ran)
+
+
+def test_coverage_is_of_prospects_and_liveness_too() -> None:
+    """They are looked at in every state, also where the claim is violated."""
+    (path,) = (ROOT / "specs").rglob("a_controller_that_knows_no_leadership_starts_no_replica.toml")
+    (prospect,) = (spec := highwater.load(path)).properties
+    code = prospect.function.__code__  # type: ignore[attr-defined]
+    assert code.co_firstlineno < max(highwater.coverage(spec).lines[code.co_filename])
 
 
 def test_a_line_that_no_state_reaches_is_red(tmp_path: Path) -> None:

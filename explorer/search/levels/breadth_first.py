@@ -132,11 +132,13 @@ def reach(
     *,
     symmetry: bool = True,
     keep_trees: bool = False,
+    judge_graph: bool = False,
 ) -> tuple[Engine, Outcome]:
     """Explore, and hand back all rows and trees: what is reachable, and along which paths of functions; and what came
-    out, which says whether that is all. Prospects and liveness are not judged.
+    out, which says whether that is all.
 
     Args:
+        judge_graph: judge prospects and liveness, too.
         keep_trees: begin with what an earlier search has learned of actions, so that some of their paths may be taken
             in no state, and keep what this one does. Properties are learned anew.
 
@@ -146,7 +148,7 @@ def reach(
     """
     engine = Engine(system, budget, 8, workers or os.cpu_count() or 1, symmetry=symmetry)
     search = _Search(engine, budget, SearchOptions(keep_going=True), check_deadlock=False)
-    search.judges_graph = False
+    search.judges_graph = judge_graph
     kept = KeptTrees(engine, 8, (ACTIONS,)) if keep_trees else None
     if kept is not None:
         kept.load()

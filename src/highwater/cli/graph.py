@@ -38,7 +38,7 @@ def graph(path: Path, dot: Path | None, graphml: Path | None, json_path: Path | 
             def progressed(states: int, waiting: int) -> None:
                 live.show(f"{states:,} states, {waiting:,} to go on from")
 
-            found = _visible(reachable_graph(spec.system(), max_states, progressed))
+            found = _visible(reachable_graph(spec.system(), max_states, progressed, max_depth=spec.file.max_depth))
             live.show(f"{len(found):,} states: measuring the graph")
             measured = shape(found)
         show_shape(make_console(), spec, measured)
