@@ -376,6 +376,37 @@ def test_every_path_has_a_test_and_no_run_to_it_is_shorter(which: str, locks: di
     assert len({goal.name for goal in plan.goals}) == len(plan.goals)
 
 
+def test_paths_from_several_initial_states_have_names_of_their_own() -> None:
+    @action(actor="meter")
+    def read(meter: Meter) -> Meter:
+        return evolve(meter, last="small" if meter.total else "large")
+
+    def either(bounds: Any) -> list[Meter]:
+        return [Meter(0, "nothing"), Meter(1, "nothing")]
+
+    model = Model("meter", "", NoToggles, lambda protocol: Definition(Bounds, Meter, either, (read,)))
+    spec = highwater.claim(name="meter", model=model, bounds={"clients": 1, "turns": 1}, check=["no_deadlock"])
+    assert [goal.name for goal in Plan(spec, None, 10_000).goals] == ["read", "read, 2"]
+
+
+def test_paths_that_were_not_looked_for_are_a_test_that_is_skipped() -> None:
+    *_, last = testing.paths(SPEC, Queue, max_states=3).args[1]
+    assert last.id == "paths-that-are-not-known"
+    (mark,) = last.marks
+    assert mark.name == "skip"
+    assert mark.kwargs["reason"] == "not all paths are known: max-states; raise max_states, or lower the bounds"
+    assert "paths-that-are-not-known" not in [each.id for each in testing.paths(SPEC, Queue).args[1]]
+
+
+def test_two_tests_with_paths_of_the_same_name_have_a_page_each(tmp_path: Path) -> None:
+    for likes in (5, 6):
+        (found, *_) = ran(metering(1, add), type("Wrong", (Adder,), {"likes": likes}))
+        assert found == "add False"
+    pages = sorted((tmp_path / "highwater-failures").iterdir())
+    assert [page.name for page in pages] == ["add-False-2.html", "add-False.html"]
+    assert ['"seen": "6"' in pages[0].read_text(), '"seen": "5"' in pages[1].read_text()] == [True, True]
+
+
 def test_a_path_that_is_left_out_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     shortest = Paths.shortest
     monkeypatch.setattr(Paths, "shortest", lambda self: dict(list(shortest(self).items())[:-1]))

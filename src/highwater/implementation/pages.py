@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from pathlib import Path
 
@@ -15,7 +16,8 @@ from highwater.reports.results import about_spec, trace_report
 from highwater.viewer.index import page_of
 
 FOLDER = Path("highwater-failures")
-_WRITTEN: dict[str, tuple[str, str]] = {}  # by test, what its page shows, and where it is
+_WRITTEN: dict[tuple[Plan, str], tuple[str, str]] = {}  # by test, what its page shows, and where it is
+_PAGES: dict[Path, tuple[Plan, str]] = {}  # whose page it is
 
 
 def keep(plan: Plan, name: str, found: Mismatch) -> None:
@@ -24,15 +26,22 @@ def keep(plan: Plan, name: str, found: Mismatch) -> None:
     Args:
         name: of the test.
     """
-    shows = str(found)
-    if _WRITTEN.get(name, ("", ""))[0] != shows:
-        _WRITTEN[name] = shows, _written(plan, name, found)
-    found.args = (f"{shows}\n{_WRITTEN[name][1]}",)
+    shows, test = str(found), (plan, name)
+    if _WRITTEN.get(test, ("", ""))[0] != shows:
+        _WRITTEN[test] = shows, _written(plan, name, found)
+    found.args = (f"{shows}\n{_WRITTEN[test][1]}",)
+
+
+def _page_of(plan: Plan, name: str) -> Path:
+    """The file for a test's page, which no other test has: two may have paths of the same name."""
+    stem = re.sub(r"[^A-Za-z0-9_.-]+", "-", name)[:100].strip("-")
+    names = (f"{stem}.html" if number == 1 else f"{stem}-{number}.html" for number in itertools.count(1))
+    return next(FOLDER / each for each in names if _PAGES.setdefault(FOLDER / each, (plan, name)) == (plan, name))
 
 
 def _written(plan: Plan, name: str, found: Mismatch) -> str:
     """Write the page; where it is, in words."""
-    page = FOLDER / f"{re.sub(r'[^A-Za-z0-9_.-]+', '-', name)[:100].strip('-')}.html"
+    page = _page_of(plan, name)
     says = f"{found.says[0].upper()}{found.says[1:]}."
     seen = {"says": says, "step": "", "misfits": [attrs.asdict(each) for each in found.misfits]}
     reason = "after which the implementation differs"

@@ -185,11 +185,12 @@ def _trace(paths: Paths, run: Run) -> tuple[Step, ...]:
 
 
 def _name_of(trace: tuple[Step, ...], taken: set[str]) -> str:
-    """A name for a path: its last step, and the steps before it if there is room."""
+    """A name for a path: its last step, and the steps before it if there is room. Those from different initial states
+    are numbered.
+    """
     *before, last = (" ".join([step.taken.of.name, *step.taken.shown.values()]) for step in trace[1:])
     name = f"{last} after {', '.join(before)}" if before else last
-    if len(name) <= LONGEST_NAME:
-        return name
-    name = f"{last} after {len(before)} steps"
+    if len(name) > LONGEST_NAME:
+        name = f"{last} after {len(before)} steps"
     numbered = (name if number == 1 else f"{name}, {number}" for number in range(1, len(taken) + 2))
     return next(each for each in numbered if each not in taken)
