@@ -673,6 +673,39 @@ def adapter(**members: Any) -> type:
     return type("Mine", (), {name: each for name, each in (without | members).items() if each is not None})
 
 
+def iterating(self: Any, client: int) -> Iterator[None]:
+    self.line.append(client)
+    yield
+
+
+class Later:
+    """Something to await that is no coroutine, as a library may give it."""
+
+    def __init__(self, line: list[int], client: int) -> None:
+        self._line, self._client = line, client
+
+    def __await__(self) -> Any:
+        yield from asyncio.sleep(0).__await__()
+        self._line.append(self._client)
+
+
+def test_methods_may_be_awaited_and_need_not_take_the_adapter() -> None:
+    line: list[int] = []
+
+    def begin(state: Desk) -> None:
+        line[:] = [client for client, waits in enumerate(state.waiting) if waits]
+
+    members = {
+        "turns": 0,
+        "start": staticmethod(begin),
+        "ask": staticmethod(lambda client: Later(line, client)),
+        "serve": None,
+        "left_out": ("give_up", "serve"),
+        "observe": lambda self: {"sum(waiting)": len(line)},
+    }
+    assert set(ran(SPEC, adapter(**members)).values()) == {""}
+
+
 @pytest.mark.parametrize(
     ("members", "problem"),
     [
@@ -683,6 +716,8 @@ def adapter(**members: Any) -> type:
         ({"left_out": "give_up"}, "Mine.left_out is a text; write ('give_up',)"),
         ({"left_out": ("give_up", "ask")}, "Mine has the method ask, which is in left_out; drop one of the two"),
         ({"refuses": ("x",)}, "Mine.refuses: x is no action"),
+        ({"by_itself": None, "refuses": 3}, "Mine.refuses is a int; write a tuple of names of actions"),
+        ({"ask": iterating}, "Mine.ask has a yield, so that a call runs nothing of it; leave it out"),
         ({"observe": lambda self: {"trns": 0}}, 'Mine.observe: no field "trns" (did you mean "turns"?); fields are'),
         ({"observe": lambda self: [0]}, "Mine.observe gives a list; give a dict such as {'FIELD': 1}"),
     ],

@@ -19,6 +19,7 @@ from highwater.claims import own as own_models
 from highwater.claims.checking import Engine, check_spec
 from highwater.claims.spec import load_spec
 from highwater.cli import watch
+from highwater.cli.options import INTERRUPTED
 
 ROOT = Path(__file__).parents[2]
 SCAFFOLD = ROOT / "src" / "highwater" / "scaffold"
@@ -205,6 +206,17 @@ def test_a_spec_that_was_removed_keeps_no_other_from_being_checked(
     assert watch.specs_to_check([first, second], {first, second}) == (second,)
     assert capsys.readouterr().err == f"highwater: {first}: was removed; it is checked again once it is there\n"
     assert watch.specs_to_check([first, second], {ticking / "ticking_model.py"}) == (second,)
+
+
+def test_an_interrupt_of_a_check_ends_the_watch(ticking: Path) -> None:
+    asked: list[tuple[Path, ...]] = []
+
+    def interrupted(paths: tuple[Path, ...]) -> int:
+        asked.append(paths)
+        return INTERRUPTED
+
+    assert watch.watch_and_check((ticking,), interrupted) == INTERRUPTED
+    assert asked == [(ticking,)]
 
 
 def test_files_that_are_neither_specs_nor_models_are_left_alone(own: Path) -> None:

@@ -14,7 +14,7 @@ from types import ModuleType
 
 from highwater.claims import own
 from highwater.claims.spec import SpecError, find_specs
-from highwater.cli.options import complain
+from highwater.cli.options import INTERRUPTED, complain
 from highwater.distribution import installing
 from highwater.explorer.sources import Stamp, is_library, stamp_of
 from highwater.reports.progress import make_console
@@ -29,7 +29,7 @@ def watch_and_check(paths: tuple[Path, ...], check: Callable[[tuple[Path, ...]],
         check: checks some specs and returns an exit code.
 
     Returns:
-        The exit code of the last check.
+        The exit code of the last check. One that was interrupted is the last.
 
     Raises:
         SpecError: the library that watches files is not installed, or a path does not exist.
@@ -39,7 +39,7 @@ def watch_and_check(paths: tuple[Path, ...], check: Callable[[tuple[Path, ...]],
     with _changes(folders) as changes:
         code = check(paths)
         try:
-            while True:
+            while code != INTERRUPTED:
                 linked.note()
                 errors.print(f"watching {', '.join(map(str, folders))}; Ctrl-C ends it", soft_wrap=True)
                 while not (todo := specs_to_check(paths, _next(changes, linked))):
@@ -47,7 +47,8 @@ def watch_and_check(paths: tuple[Path, ...], check: Callable[[tuple[Path, ...]],
                 linked.note()
                 code = check(todo)
         except KeyboardInterrupt:
-            return code
+            pass
+    return code
 
 
 class Linked:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -92,6 +92,7 @@ def interface_of(adapter: type, actions: Sequence[Instance]) -> Interface:
             f"{adapter.__name__} lacks methods for {', '.join(missing)}; write one for each, or list it in by_itself "
             "(the implementation may do it at any time) or in left_out (it never does)"
         )
+    _refuse_generators(adapter, (*OF_ADAPTERS, *driven))
     choices = {name: _choices(adapter, of[name], actions) for name in driven}
     return Interface(
         adapter,
@@ -107,6 +108,8 @@ def _listed(adapter: type, key: str, actions: Iterable[str]) -> tuple[str, ...]:
     names = getattr(adapter, key, ())
     if isinstance(names, str):
         raise AdapterError(f"{adapter.__name__}.{key} is a text; write ({names!r},)")
+    if not isinstance(names, Iterable):
+        raise AdapterError(f"{adapter.__name__}.{key} is a {type(names).__name__}; write a tuple of names of actions")
     for name in names:
         if name not in (known := list(actions)):
             hint = did_you_mean(str(name), known)
@@ -117,7 +120,23 @@ def _listed(adapter: type, key: str, actions: Iterable[str]) -> tuple[str, ...]:
 
 def _parameters(adapter: type, method: str) -> list[str]:
     function = getattr(adapter, method, None)
-    return list(inspect.signature(function).parameters)[1:] if function else []
+    if function is None:
+        return []
+    is_bound = isinstance(inspect.getattr_static(adapter, method), staticmethod | classmethod)
+    return list(inspect.signature(function).parameters)[0 if is_bound else 1 :]
+
+
+def _refuse_generators(adapter: type, methods: Iterable[str]) -> None:
+    """
+    Raises:
+        AdapterError: a method has a `yield`, so that nothing of it would run.
+    """
+    for name in methods:
+        function = getattr(adapter, name, None)
+        if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+            raise AdapterError(
+                f"{adapter.__name__}.{name} has a yield, so that a call runs nothing of it; leave it out"
+            )
 
 
 def _choices(adapter: type, of: Quantified, actions: Sequence[Instance]) -> dict[Choice, list[Instance]]:
@@ -183,7 +202,11 @@ class Driven:
         if function is None:  # there is nothing to start or to close
             return None
         result = function(*given, **arguments)
-        if not inspect.iscoroutine(result):
+        if not inspect.isawaitable(result):
             return result
         self._runner = self._runner or asyncio.Runner()
-        return self._runner.run(result)
+        return self._runner.run(_awaited(result))
+
+
+async def _awaited(result: Awaitable[Any]) -> Any:
+    return await result
