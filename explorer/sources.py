@@ -184,6 +184,11 @@ def noted() -> Iterator[None]:
             _imported_from[name] = file, stamp_of(file)
 
 
+def stamp_as_imported(module: str) -> Stamp:
+    """What `stamp_of` said of the file of a module when it was imported; None if that was not noted."""
+    return _imported_from[module][1] if module in _imported_from else None
+
+
 def forget_models() -> None:
     """Let what was imported with users' models be imported anew, as in a new process."""
     for name in _came_with_models:

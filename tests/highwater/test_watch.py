@@ -176,10 +176,10 @@ def test_a_spec_and_a_model_behind_links_are_looked_at(ticking: Path, tmp_path: 
     (ticking / "claim.toml").write_text(SPEC.replace("n = 3", "n = 4"))
     assert watch.specs_to_check([here], linked.changed()) == (here / "linked.toml",)
     assert verdict(ticking / "claim.toml") == "violated"
+    (ticking / "parts" / "limits.py").write_text("MOST = 4\n")  # before anybody has looked
     linked.note()
-    (ticking / "parts" / "limits.py").write_text("MOST = 4\n")
     changed = linked.changed()
-    assert changed == {ticking / "parts" / "limits.py"}
+    assert ticking / "parts" / "limits.py" in changed
     assert watch.specs_to_check([here], changed) == (here / "linked.toml",)
 
 

@@ -16,7 +16,7 @@ from highwater.claims import own
 from highwater.claims.spec import SpecError, find_specs
 from highwater.cli.options import INTERRUPTED, complain
 from highwater.distribution import installing
-from highwater.explorer.sources import Stamp, is_library, stamp_of
+from highwater.explorer.sources import Stamp, is_library, stamp_as_imported, stamp_of
 from highwater.reports.progress import make_console
 
 SECONDS_BETWEEN_LOOKS = 1.0  # at files of which the system tells nothing
@@ -66,9 +66,12 @@ class Linked:
 
     def note(self) -> None:
         """Note those that came, such as modules that a check has imported."""
-        for file in (*_specs_at(self._paths), *_files_of(_own_modules())):
+        seen = {file: stamp_of(str(file)) for file in _specs_at(self._paths)}
+        for module in _own_modules():  # one that was saved since it was imported differs from what was imported
+            seen |= dict.fromkeys(_files_of([module]), stamp_as_imported(module.__name__))
+        for file, stamp in seen.items():
             if not any(map(file.resolve().is_relative_to, self._folders)):
-                self._known.setdefault(file, stamp_of(str(file)))
+                self._known.setdefault(file, stamp)
 
     def changed(self) -> set[Path]:
         """Those that have changed since they were looked at last."""
@@ -159,7 +162,7 @@ def _places_of(module: ModuleType) -> list[Path]:
 
 
 def _files_of(modules: Iterable[ModuleType]) -> list[Path]:
-    return [place for module in modules for place in _places_of(module)[:1]]
+    return [Path(file) for file in (getattr(module, "__file__", None) for module in modules) if file]
 
 
 def forget_own_models() -> None:
