@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -158,6 +159,21 @@ def test_a_model_is_read_again_that_is_as_long_and_as_old_as_before(
     os.utime(file, (when, when))
     assert watch.specs_to_check([spec], {file}) == (spec,)
     assert verdict(spec) == "violated"
+
+
+def test_a_model_that_was_saved_is_read_again_by_the_next_check_of_a_process(ticking: Path) -> None:
+    """As in a notebook. What came with a model is read again with it, and what did not change stays as it is."""
+    spec, limits = ticking / "claim.toml", ticking / "parts" / "limits.py"
+    assert [verdict(spec), verdict(spec)] == ["holds", "holds"]
+    limits.write_text("MOST = 2\n")
+    assert verdict(spec) == "violated"
+    limits.write_text("MOST = 3\n")
+    assert verdict(spec) == "holds"
+    time.sleep(0.05)
+    load_spec(spec)
+    module = sys.modules["ticking_model"]
+    load_spec(spec)
+    assert sys.modules["ticking_model"] is module
 
 
 def test_highwaters_own_modules_are_nobody_elses(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -156,7 +156,7 @@ def reach(
         outcome = search.run()
     except (ModelError, Contradiction):
         if kept is not None and kept.are_used:
-            return reach(system, budget, workers, symmetry=symmetry)
+            return reach(system, budget, workers, symmetry=symmetry, judge_graph=judge_graph)
         raise
     if outcome.reason == "interrupted":
         raise KeyboardInterrupt

@@ -8,6 +8,7 @@ distribution offers its modules to specs by entry points of the group `highwater
 from __future__ import annotations
 
 import importlib
+import linecache
 import os
 import re
 import sys
@@ -30,7 +31,17 @@ from typing import Any
 
 from highwater.claims.tables import Wrong, did_you_mean, shown
 from highwater.explorer.blame import line_of
-from highwater.explorer.sources import HOUSE, INSTALLED, digest, is_library, noted, spec_of
+from highwater.explorer.sources import (
+    HOUSE,
+    INSTALLED,
+    Stamp,
+    digest,
+    forget_models,
+    is_library,
+    noted,
+    spec_of,
+    stamp_of,
+)
 
 GROUP = "highwater.models"
 _REFERENCE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")
@@ -108,6 +119,10 @@ class _Text(SourceFileLoader):
     def path_stats(self, path: str) -> Mapping[str, Any]:
         raise OSError(path)  # which says that there is no bytecode to be had
 
+    def get_data(self, path: str) -> bytes:
+        _read[path] = stamp_of(path)
+        return super().get_data(path)
+
 
 _LOADERS: tuple[Any, ...] = (
     (ExtensionFileLoader, EXTENSION_SUFFIXES),
@@ -115,6 +130,17 @@ _LOADERS: tuple[Any, ...] = (
     (SourcelessFileLoader, BYTECODE_SUFFIXES),
 )
 _texts: dict[Path, None] = {}
+_read: dict[str, Stamp] = {}  # by file that was imported, what it was
+
+
+def read_again() -> None:
+    """Have Python read models of one's own again, if one was saved since it was imported: a process that goes on, as in
+    a notebook, is asked for the text that stands there now.
+    """
+    if any(stamp_of(file) not in (None, stamp) for file, stamp in _read.items()):
+        _read.clear()
+        forget_models()
+        linecache.clearcache()
 
 
 def _read_as_text(folder: Path) -> None:

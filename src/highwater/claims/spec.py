@@ -194,6 +194,7 @@ def spec_of_text(path: Path, text: str, changes: Changes = Changes(), *, in_file
     def with_place(problem: str) -> str:
         return located(path, problem) if in_file else f"{path}: {problem}"
 
+    own.read_again()
     try:
         data = tomllib.loads(text)
     except (ValueError, RecursionError) as error:
