@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from rich.text import Text
 
 from highwater.claims.checking import check_spec
 from highwater.claims.spec import load_spec
-from highwater.cli.states import _show_table
+from highwater.cli.states import _show_records, _show_table
 from highwater.explorer.verdict import Progress
 from highwater.reports import progress
 from highwater.reports.progress import Live
@@ -129,3 +130,14 @@ def test_lanes_are_no_markup() -> None:
     table.add_column("[b0]")
     table.add_row("[red]")
     assert {"[b0]", "[red]"} <= set(" ".join(_print(console, table, 80)).split())
+
+
+def test_a_nested_result_shows_each_column_whatever_it_is_called(capsys: pytest.CaptureFixture[str]) -> None:
+    row_of = pytest.importorskip("pyspark.sql").Row
+    inner = row_of("log", "at")([row_of("epoch")(1)], Decimal("0.5"))
+    _show_records(progress.make_console(), ["a", "a", "n"], [row_of("a", "a", "n")([1], inner, None)])
+    assert capsys.readouterr().out.splitlines() == [
+        "a  [1]",
+        'a  {"log": [{"epoch": 1}], "at": "0.5"}',
+        "n  NULL",
+    ]

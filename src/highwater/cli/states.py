@@ -144,13 +144,22 @@ def _show_records(console: Any, columns: Sequence[str], found: Sequence[Any]) ->
     for number, row in enumerate(found):
         if number:
             console.print()
-        for name, value in row.asDict(recursive=True).items():
+        for name, value in zip(columns, row, strict=True):  # a query may give two columns one name
             console.print(f"{name.ljust(width)}  {_cell(value)}")
 
 
 def _cell(value: Any) -> str:
     from highwater.visible import visible
 
-    if isinstance(value, dict | list):
-        return visible(json.dumps(value, ensure_ascii=False))
+    if isinstance(value, tuple | dict | list):
+        return visible(json.dumps(_plain(value), ensure_ascii=False, default=str))
     return "NULL" if value is None else f"{value:,}" if type(value) is int else visible(str(value))
+
+
+def _plain(value: Any) -> Any:
+    """A nested value with its records as dictionaries."""
+    if isinstance(value, tuple):  # a Row
+        return {name: _plain(each) for name, each in zip(getattr(value, "__fields__", ()), value, strict=True)}
+    if isinstance(value, list):
+        return [_plain(each) for each in value]
+    return {str(key): _plain(each) for key, each in value.items()} if isinstance(value, dict) else value
