@@ -740,6 +740,18 @@ def test_an_action_with_the_name_of_a_method_of_every_adapter_is_refused() -> No
         testing.machine(spec, Queue)
 
 
+def test_an_action_may_be_called_as_what_begins_again() -> None:
+    @action(actor="meter")
+    def begin_again(meter: Meter) -> Meter | None:
+        return evolve(meter, total=meter.total + 1)
+
+    class Counting(Adder):
+        def begin_again(self) -> None:
+            self.total += 1
+
+    assert walked(metering(3, begin_again), Counting).paths.missed == []
+
+
 def test_an_invalid_adapter_or_missing_spec_is_refused(tmp_path: Path) -> None:
     with pytest.raises(testing.AdapterError, match="the adapter is a Queue; give a class, of which each run makes one"):
         testing.machine(SPEC, Queue())  # type: ignore[arg-type]

@@ -143,7 +143,7 @@ class LockStep(RuleBasedStateMachine):
 
     def rule_of(self, choice: Choice | None) -> Any:
         """The rule of a call, or the one that begins again."""
-        return self._rule_of[choice.action if choice else "begin_again"]
+        return self._rule_of[choice.action if choice else _name_of_again(self.plan)]
 
     def ends(self) -> list[Drawn]:
         """Where to go next: to paths that were not run in this example, or to any, or nowhere."""
@@ -203,7 +203,14 @@ def _again_of(plan: Plan) -> Any:
         self.begin_walk(plan.system.initial[0], toward.value)
 
     goals = strategies.deferred(lambda: strategies.sampled_from(_beginnings(plan.goals)))
+    begin_again.__name__ = _name_of_again(plan)
     return precondition(lambda self: self.is_at_end)(rule(toward=goals)(begin_again))
+
+
+def _name_of_again(plan: Plan) -> str:
+    """What the rule that begins again is called, which no action is."""
+    taken = plan.interface.choices if plan.interface else {}
+    return "begin_again" if "begin_again" not in taken else "begin_again_of_highwater"
 
 
 def _rule_of(action: str, choices: Sequence[Choice]) -> Any:
