@@ -32,6 +32,12 @@ def test_the_graph_of_a_spec_is_reported_and_written(highwater: Run, write_spec:
     assert files["dot"].read_text(encoding="utf-8").startswith("digraph {")
 
 
+def test_a_graph_that_goes_as_deep_as_its_claim_says_so(highwater: Run, write_spec: Write) -> None:
+    cut = "to depth 2, as the claim goes: steps from there are left out"
+    assert cut in highwater("graph", write_spec(max_depth=2, expect={"verdict": "holds-to-depth"})).stdout
+    assert "as the claim goes" not in highwater("graph", write_spec("whole.toml")).stdout
+
+
 def test_a_large_graph_is_refused_politely(highwater: Run, write_spec: Write) -> None:
     result = highwater("graph", write_spec(), "--max-states", 100)
     assert (result.exit_code, result.stdout) == (3, "")

@@ -109,6 +109,8 @@ def show_shape(console: Console, spec: Spec, shape: Shape) -> None:
             (visible(spec.name), "bold"), f": {shape.states:,} states, {shape.steps:,} steps, depth {shape.depth}"
         )
     )
+    if shape.depth == spec.file.max_depth:
+        console.print(f"    to depth {shape.depth}, as the claim goes: steps from there are left out", style="yellow")
     largest = f"the largest of {shape.components[0]:,} {'state' if shape.components[0] == 1 else 'states'}"
     console.print(
         f"    components  {len(shape.components):,} strongly connected, {largest}; {shape.terminal:,} without a way out"
