@@ -63,20 +63,24 @@ class Move:
         return {
             "machine": "replica" if isinstance(self.to, ReplicaState) else "partition",
             "to": self.to.value,
-            "ids": self.replicas,
+            "ids": [[0, replica] for replica in self.replicas] if isinstance(self.to, ReplicaState) else [0],
             "strategy": self.strategy.value,
             "unclean": protocol.unclean_election,
             "epoch": context.epoch,
             "topic": context.topic_id,
             "live": context.live,
             "shutting_down": sorted(context.shutting_down),
-            **_assigned(context.assignment, context.reassignment),
-            "leadership": _leadership(context.leadership, with_controller=True),
             "deleting": context.deleting,
-            "partition": context.partition.value,
-            "replicas": [state.value for state in context.replicas],
             "controller_epoch": zk.controller_epoch,
-            "written": _leadership(zk.leadership, with_controller=True),
+            "partitions": [
+                {
+                    **_assigned(context.assignment, context.reassignment),
+                    "leadership": _leadership(context.leadership, with_controller=True),
+                    "written": _leadership(zk.leadership, with_controller=True),
+                    "partition": context.partition.value,
+                    "replicas": [state.value for state in context.replicas],
+                }
+            ],
         }
 
     def on_model(self, protocol: ControllerProtocol) -> Shown:
@@ -94,11 +98,11 @@ class Move:
         context = after.controllers[0]
         return {
             "controller moved": moved,
-            "partition": context.partition.value,
-            "replicas": [state.value for state in context.replicas],
-            "assignment": list(context.assignment),
-            "leadership": _leadership(context.leadership),
-            "written": _leadership(after.zk.leadership, with_controller=True),
+            "partition": [context.partition.value],
+            "replicas": [[state.value for state in context.replicas]],
+            "assignment": [list(context.assignment)],
+            "leadership": [_leadership(context.leadership)],
+            "written": [_leadership(after.zk.leadership, with_controller=True)],
             "requests": {
                 str(broker): [_request(each) for each in queue] for broker, queue in enumerate(after.queues[0]) if queue
             },
@@ -170,10 +174,10 @@ def _request(request: Request) -> list[Any]:
     head = [request.kind.value, request.controller_epoch, request.broker_epoch]
     match request.kind:
         case Kind.LEADER_AND_ISR:
-            role = [request.topic_id, request.leader, request.leader_epoch, request.partition_epoch]
-            return [*head, *role, sorted(request.isr), sorted(request.replicas)]
+            role = [request.leader, request.leader_epoch, request.partition_epoch]
+            return [*head, request.topic_id, {"0": [*role, sorted(request.isr), sorted(request.replicas)]}]
         case Kind.UPDATE_METADATA if request.leader_epoch == DURING_DELETION:
-            return [*head, DURING_DELETION, 0]  # Kafka marks it by the leader: LeaderAndIsr#duringDelete
+            return [*head, {"0": [DURING_DELETION, 0]}]  # Kafka marks it by the leader: LeaderAndIsr#duringDelete
         case Kind.UPDATE_METADATA:
-            return [*head, request.leader, request.leader_epoch]
-    return [*head, request.leader_epoch, request.delete]
+            return [*head, {"0": [request.leader, request.leader_epoch]}]
+    return [*head, {"0": [request.leader_epoch, request.delete]}]

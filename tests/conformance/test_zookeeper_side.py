@@ -204,7 +204,7 @@ def edges_taken(move: Move, kafka: dict[str, Any]) -> set[tuple[Any, Any]]:
     """The changes of state that Kafka's state machine has made."""
     context = move.cluster.controllers[0]
     if isinstance(move.to, PartitionState):
-        pairs = [(context.partition, PartitionState(kafka["partition"]))]
+        pairs = [(context.partition, PartitionState(kafka["partition"][0]))]
     else:
-        pairs = [(context.replicas[each], ReplicaState(kafka["replicas"][each])) for each in move.replicas]
+        pairs = [(context.replicas[each], ReplicaState(kafka["replicas"][0][each])) for each in move.replicas]
     return {(before, after) for before, after in pairs if before is not after}

@@ -29,7 +29,6 @@ import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.Uuid;
 import org.apache.kafka.common.errors.ControllerMovedException;
 import org.apache.kafka.common.message.LeaderAndIsrRequestData.LeaderAndIsrPartitionState;
-import org.apache.kafka.common.message.StopReplicaRequestData.StopReplicaPartitionState;
 import org.apache.kafka.common.message.UpdateMetadataRequestData.UpdateMetadataPartitionState;
 import org.apache.kafka.common.network.ListenerName;
 import org.apache.kafka.common.requests.AbstractControlRequest;
@@ -50,14 +49,13 @@ import scala.jdk.javaapi.CollectionConverters;
 import scala.runtime.BoxedUnit;
 
 /**
- * The controller with ZooKeeper: Kafka's ZkReplicaStateMachine, ZkPartitionStateMachine and Election over a ControllerContext.
+ * The controller with ZooKeeper: Kafka's ZkReplicaStateMachine, ZkPartitionStateMachine and Election over a ControllerContext. There is one topic.
  *
  * Each operation sets up context and nodes, makes one call, and shows both and the requests that were sent. An own program, since releases
  * without ZooKeeper do not have these classes.
  */
 public final class StateMachines {
-    private static final TopicPartition PARTITION = new TopicPartition("t", 0);
-    private static final String STATE_PATH = TopicPartitionStateZNode.path(PARTITION);
+    private static final TopicPartition FIRST = partition(0);
     private static final int CONTROLLER = 1000;
 
     private final Nodes nodes = Nodes.unconnected();
@@ -111,7 +109,8 @@ public final class StateMachines {
             @Override
             public void sendRequest(int broker, AbstractControlRequest.Builder<? extends AbstractControlRequest> request,
                                     Function1<AbstractResponse, BoxedUnit> callback) {
-                for (Object each : shown(request.build()))
+                List<Object> each = shown(request.build());
+                if (each != null)
                     sent.computeIfAbsent(broker, key -> new ArrayList<>()).add(each);
             }
         }
@@ -143,7 +142,10 @@ public final class StateMachines {
         context.setLiveBrokers(CollectionConverters.asScala(live));
         for (JsonNode each : o.get("shutting_down"))
             context.shuttingDownBrokerIds().add(each.asInt());
-        context.updatePartitionFullReplicaAssignment(PARTITION, assignment(o));
+    }
+
+    private static TopicPartition partition(int number) {
+        return new TopicPartition("t", number);
     }
 
     private static ReplicaAssignment assignment(JsonNode o) {
@@ -167,18 +169,27 @@ public final class StateMachines {
     }
 
     private void setUpStates(JsonNode o) {
-        JsonNode known = o.get("leadership"), written = o.get("written");
-        if (!known.isNull())
-            context.putPartitionLeadershipInfo(PARTITION, new LeaderIsrAndControllerEpoch(leadership(known), known.get(4).asInt()));
         nodes.clear();
         nodes.put(ControllerEpochZNode.path(), ControllerEpochZNode.encode(o.get("controller_epoch").asInt()), o.get("controller_epoch").asInt());
-        if (!written.isNull())
-            nodes.put(STATE_PATH, TopicPartitionStateZNode.encode(new LeaderIsrAndControllerEpoch(leadership(written), written.get(4).asInt())), written.get(3).asInt());
         if (o.get("deleting").asBoolean())
             context.queueTopicDeletion(CollectionConverters.asScala(java.util.Set.of("t")).toSet());
-        context.putPartitionState(PARTITION, (PartitionState) named(o.get("partition")));
+        for (int number = 0; number < o.get("partitions").size(); number++)
+            setUp(partition(number), o.get("partitions").get(number));
+    }
+
+    /** One partition. A controller that does not know it has no assignment of it. */
+    private void setUp(TopicPartition partition, JsonNode o) {
+        JsonNode known = o.get("leadership"), written = o.get("written");
+        if (!o.get("assignment").isEmpty())
+            context.updatePartitionFullReplicaAssignment(partition, assignment(o));
+        if (!known.isNull())
+            context.putPartitionLeadershipInfo(partition, new LeaderIsrAndControllerEpoch(leadership(known), known.get(4).asInt()));
+        if (!written.isNull())
+            nodes.put(TopicPartitionStateZNode.path(partition),
+                TopicPartitionStateZNode.encode(new LeaderIsrAndControllerEpoch(leadership(written), written.get(4).asInt())), written.get(3).asInt());
+        context.putPartitionState(partition, (PartitionState) named(o.get("partition")));
         for (int id = 0; id < o.get("replicas").size(); id++)
-            context.putReplicaState(new PartitionAndReplica(PARTITION, id), (ReplicaState) named(o.get("replicas").get(id)));
+            context.putReplicaState(new PartitionAndReplica(partition, id), (ReplicaState) named(o.get("replicas").get(id)));
     }
 
     /** One of Kafka's objects of package kafka.controller, by name. */
@@ -196,10 +207,7 @@ public final class StateMachines {
         used.batch.failure = null;
         boolean moved = false;
         try {
-            if (o.get("machine").asText().equals("replica"))
-                used.replicas.handleStateChanges(replicas(o.get("ids")), (ReplicaState) named(o.get("to")));
-            else
-                used.partitions.handleStateChanges(one(PARTITION), (PartitionState) named(o.get("to")), Option.apply(strategy(o.get("strategy"))));
+            handleStateChanges(used, o);
         } catch (ControllerMovedException e) {
             moved = true;
         } finally {
@@ -207,15 +215,26 @@ public final class StateMachines {
         }
         if (used.batch.failure != null)
             throw new IllegalStateException(used.batch.failure);
-        return shown(moved, o.get("live").size(), new TreeMap<>(used.batch.sent));
+        return shown(moved, o.get("partitions").size(), o.get("live").size(), new TreeMap<>(used.batch.sent));
     }
 
+    /** The ids are partitions, or replicas: each a partition and a broker. */
     @SuppressWarnings("unchecked")
-    private static Seq<PartitionAndReplica> replicas(JsonNode ids) {
-        List<PartitionAndReplica> replicas = new ArrayList<>();
-        for (JsonNode each : ids)
-            replicas.add(new PartitionAndReplica(PARTITION, each.asInt()));
-        return (Seq<PartitionAndReplica>) Scala.list(replicas);
+    private static void handleStateChanges(Machines used, JsonNode o) {
+        List<Object> moved = new ArrayList<>();
+        for (JsonNode each : o.get("ids"))
+            moved.add(each.isArray() ? new PartitionAndReplica(partition(each.get(0).asInt()), each.get(1).asInt()) : partition(each.asInt()));
+        switch (o.get("machine").asText()) {
+            case "replica":
+                used.replicas.handleStateChanges((Seq<PartitionAndReplica>) Scala.list(moved), (ReplicaState) named(o.get("to")));
+                break;
+            case "partition":
+                used.partitions.handleStateChanges((Seq<TopicPartition>) Scala.list(moved), (PartitionState) named(o.get("to")),
+                    Option.apply(strategy(o.get("strategy"))));
+                break;
+            default:
+                used.partitions.triggerOnlinePartitionStateChange();
+        }
     }
 
     private static kafka.controller.PartitionLeaderElectionStrategy strategy(JsonNode name) {
@@ -229,20 +248,21 @@ public final class StateMachines {
     /** An election by itself: leader and ISR, or null. */
     private Object elect(JsonNode o) {
         setUp(o);
+        context.updatePartitionFullReplicaAssignment(FIRST, assignment(o));
         LeaderAndIsr current = leadership(o.get("leadership"));
         Seq<ElectionResult> results;
         switch (o.get("strategy").asText()) {
             case "offline":
-                results = Election.leaderForOffline(context, true, one(new Tuple3<>(PARTITION, Option.apply(current), o.get("unclean").asBoolean())));
+                results = Election.leaderForOffline(context, true, one(new Tuple3<>(FIRST, Option.apply(current), o.get("unclean").asBoolean())));
                 break;
             case "reassignment":
-                results = Election.leaderForReassign(context, one(new Tuple2<>(PARTITION, current)));
+                results = Election.leaderForReassign(context, one(new Tuple2<>(FIRST, current)));
                 break;
             case "preferred":
-                results = Election.leaderForPreferredReplica(context, one(new Tuple2<>(PARTITION, current)));
+                results = Election.leaderForPreferredReplica(context, one(new Tuple2<>(FIRST, current)));
                 break;
             default:
-                results = Election.leaderForControlledShutdown(context, one(new Tuple2<>(PARTITION, current)));
+                results = Election.leaderForControlledShutdown(context, one(new Tuple2<>(FIRST, current)));
         }
         Option<LeaderAndIsr> elected = results.head().leaderAndIsr();
         return elected.isEmpty() ? null : shown(elected.get());
@@ -255,29 +275,39 @@ public final class StateMachines {
 
     // What is shown
 
-    private Map<String, Object> shown(boolean moved, int brokers, Map<Integer, List<Object>> sent) {
+    /** Whether the controller found itself deposed, by partition what it and ZooKeeper have, and by broker the requests. */
+    @SuppressWarnings("unchecked")
+    private Map<String, Object> shown(boolean moved, int partitions, int brokers, Map<Integer, List<Object>> sent) {
         Map<String, Object> shown = new LinkedHashMap<>();
         shown.put("controller moved", moved);
-        shown.put("partition", context.partitionState(PARTITION).toString());
-        List<Object> states = new ArrayList<>();
-        for (int id = 0; id < brokers; id++) {
-            Option<ReplicaState> state = context.replicaStates().get(new PartitionAndReplica(PARTITION, id));
-            states.add(state.isEmpty() ? "NonExistentReplica" : state.get().toString());
-        }
-        shown.put("replicas", states);
-        shown.put("assignment", Scala.collection(context.partitionReplicaAssignment(PARTITION)));
-        Option<LeaderIsrAndControllerEpoch> known = context.partitionLeadershipInfo(PARTITION);
-        shown.put("leadership", known.isEmpty() ? null : shown(known.get().leaderAndIsr()));
-        shown.put("written", written());
         shown.put("requests", sent);
+        for (int number = 0; number < partitions; number++)
+            for (Map.Entry<String, Object> each : shown(partition(number), brokers).entrySet())
+                ((List<Object>) shown.computeIfAbsent(each.getKey(), key -> new ArrayList<>())).add(each.getValue());
         return shown;
     }
 
-    private Object written() {
-        byte[] data = nodes.data(STATE_PATH);
+    private Map<String, Object> shown(TopicPartition partition, int brokers) {
+        Map<String, Object> shown = new LinkedHashMap<>();
+        shown.put("partition", context.partitionState(partition).toString());
+        List<Object> states = new ArrayList<>();
+        for (int id = 0; id < brokers; id++) {
+            Option<ReplicaState> state = context.replicaStates().get(new PartitionAndReplica(partition, id));
+            states.add(state.isEmpty() ? "NonExistentReplica" : state.get().toString());
+        }
+        shown.put("replicas", states);
+        shown.put("assignment", Scala.collection(context.partitionReplicaAssignment(partition)));
+        Option<LeaderIsrAndControllerEpoch> known = context.partitionLeadershipInfo(partition);
+        shown.put("leadership", known.isEmpty() ? null : shown(known.get().leaderAndIsr()));
+        shown.put("written", written(TopicPartitionStateZNode.path(partition)));
+        return shown;
+    }
+
+    private Object written(String path) {
+        byte[] data = nodes.data(path);
         if (data == null)
             return null;
-        Stat stat = nodes.stat(STATE_PATH);
+        Stat stat = nodes.stat(path);
         LeaderIsrAndControllerEpoch written = TopicPartitionStateZNode.decode(data, stat).get();
         List<Object> shown = shown(written.leaderAndIsr());
         shown.add(written.controllerEpoch());
@@ -292,27 +322,26 @@ public final class StateMachines {
         return leader == LeaderAndIsr.NoLeader() ? null : (Object) leader;
     }
 
-    /** Kind, epochs of controller and broker, and what the kind has. UpdateMetadata without the partition is not shown. */
+    /** Kind, epochs of controller and broker, and by partition what the kind has of it; null if it is about no partition. */
     private static List<Object> shown(AbstractControlRequest request) {
-        List<Object> head = List.of(request.controllerEpoch(), request.brokerEpoch());
-        List<Object> all = new ArrayList<>();
-        if (request instanceof LeaderAndIsrRequest)
+        List<Object> row = new ArrayList<>(List.of(request.controllerEpoch(), request.brokerEpoch()));
+        Map<Integer, Object> partitions = new TreeMap<>();
+        if (request instanceof LeaderAndIsrRequest) {
+            row.add(0, "LeaderAndIsr");
+            row.add(((LeaderAndIsrRequest) request).topicIds().get("t").getLeastSignificantBits());
             for (LeaderAndIsrPartitionState each : ((LeaderAndIsrRequest) request).partitionStates())
-                all.add(row("LeaderAndIsr", head, ((LeaderAndIsrRequest) request).topicIds().get("t").getLeastSignificantBits(), nobody(each.leader()), each.leaderEpoch(),
-                    each.partitionEpoch(), Scala.ids(each.isr()), Scala.ids(each.replicas())));
-        else if (request instanceof UpdateMetadataRequest)
+                partitions.put(each.partitionIndex(), Arrays.asList(nobody(each.leader()), each.leaderEpoch(), each.partitionEpoch(), Scala.ids(each.isr()),
+                    Scala.ids(each.replicas())));
+        } else if (request instanceof UpdateMetadataRequest) {
+            row.add(0, "UpdateMetadata");
             for (UpdateMetadataPartitionState each : ((UpdateMetadataRequest) request).partitionStates())
-                all.add(row("UpdateMetadata", head, nobody(each.leader()), each.leaderEpoch()));
-        else
-            for (StopReplicaPartitionState each : ((StopReplicaRequest) request).partitionStates().values())
-                all.add(row("StopReplica", head, each.leaderEpoch(), each.deletePartition()));
-        return all;
-    }
-
-    private static List<Object> row(String kind, List<Object> head, Object... rest) {
-        List<Object> row = new ArrayList<>(List.of(kind));
-        row.addAll(head);
-        row.addAll(Arrays.asList(rest));
-        return row;
+                partitions.put(each.partitionIndex(), Arrays.asList(nobody(each.leader()), each.leaderEpoch()));
+        } else {
+            row.add(0, "StopReplica");
+            ((StopReplicaRequest) request).partitionStates().forEach((partition, each) ->
+                partitions.put(partition.partition(), List.of(each.leaderEpoch(), each.deletePartition())));
+        }
+        row.add(partitions);
+        return partitions.isEmpty() ? null : row;
     }
 }
