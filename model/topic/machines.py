@@ -6,6 +6,7 @@ The tables of both state machines are those of the model `controller`.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from operator import itemgetter
 
 from highwater.model.controller import partition_states, replica_states
 from highwater.model.controller.elections import (
@@ -40,9 +41,10 @@ class Batch:
             order = Order(False, leadership.leader, leadership.leader_epoch)
             self._orders.setdefault((False, broker), {})[partition] = order
 
-    def delete(self, broker: int, partition: int, leadership: Leadership) -> None:
-        """Add a partition to the StopReplica with delete to a broker."""
-        self._orders.setdefault((True, broker), {})[partition] = Order(True, None, leadership.leader_epoch)
+    def delete(self, broker: int, partition: int, leadership: Leadership | None) -> None:
+        """Add a partition to the StopReplica with delete to a broker. The leadership is what the controller knows."""
+        epoch = -1 if leadership is None else leadership.leader_epoch
+        self._orders.setdefault((True, broker), {})[partition] = Order(True, None, epoch)
 
     def sent(self, topic: Topic) -> Topic:
         """The topic after the batch was sent. What goes to a broker that is down is lost."""
@@ -67,13 +69,16 @@ def next_leadership(before: Leadership, leader: int | None, isr: frozenset[int])
 def move_replicas(
     topic: Topic, replicas: Iterable[tuple[int, int]], to: ReplicaState, protocol: TopicProtocol
 ) -> Topic:
-    """Move replicas, given as (partition, broker), to a state, one after the other, and send what that asks for.
-    Illegal moves are skipped.
+    """Move replicas, given as (partition, broker), to a state, broker by broker, and send what that asks for. Illegal
+    moves are skipped.
 
+    The order matters: of the last members of an ISR that go offline together, it is the last one that stays.
+
+    Abstracts: that until 1.0 they move in the order of a hash set.
     Source: kafka.controller.ReplicaStateMachine#handleStateChanges (0.9.0.0 to 3.9).
     """
     batch = Batch()
-    for partition, broker in replicas:
+    for partition, broker in sorted(replicas, key=itemgetter(1)):
         topic = _move_replica(topic, partition, broker, to, batch, protocol)
     return batch.sent(topic)
 
@@ -98,20 +103,19 @@ def _move_replica(
                 batch.lead((broker,), partition, leadership)
             case ReplicaState.OFFLINE:
                 topic = _take_offline(topic, partition, broker, leadership, batch)
-            case ReplicaState.DELETION_STARTED:
-                batch.delete(broker, partition, leadership)
+    if to is ReplicaState.DELETION_STARTED:
+        batch.delete(broker, partition, leadership if known.led else None)
     return topic.with_known(partition, replicas=replaced(known.replicas, broker, to))
 
 
 def _take_offline(topic: Topic, partition: int, broker: int, leadership: Leadership, batch: Batch) -> Topic:
-    """The topic after a replica has left the ISR, unless it is its last member; the others get LeaderAndIsr.
+    """The topic after a replica has left the ISR, unless it is its last member. The others get LeaderAndIsr, even if it
+    was not in the ISR, and nothing has changed.
 
     Abstracts: the StopReplica without delete to the replica itself, which is dead, or about to get one with delete.
     """
     left = replica_states.leave_isr(broker, leadership.leader, leadership.isr)
-    if left is None:
-        return topic
-    after = next_leadership(leadership, left.leader, left.isr)
+    after = leadership if left is None else next_leadership(leadership, left.leader, left.isr)
     others = [each for each in topic.context.partitions[partition].assignment if each != broker]
     batch.lead(others, partition, after)
     return topic.with_node(partition, leadership=after)
