@@ -139,7 +139,7 @@ class _Search:
         self.vacuous: dict[str, str] = {}
         self.warnings: tuple[str, ...] = ()
         self.audit: Audit | None = None
-        self.counts = Counts.none(len(self.system.actions))
+        self.at_the_end: Counts | None = None
         self.took = ""
         self.work: list[LevelWork] = []
         self.store = store
@@ -172,8 +172,8 @@ class _Search:
         last = self.levels[-1]
         if (deeper := deeper_than(self.budget.max_depth, last.depth)) is not None:
             raise deeper
-        self.counts, self.paths_known = last.counts, max(last.paths, self.worker.paths)
-        self.violations.restore(last.found, self.levels)
+        self.paths_known = max(last.paths, self.worker.paths)
+        self.violations = self.violations.restored(last.found, self.levels)
         self.small.go_on(self.levels)
 
     def run(self) -> Outcome:
@@ -277,34 +277,44 @@ class _Search:
             expanded, admitted, moved = self.cluster.run(self.levels, known, self._report, few=few)
             partitions, tasks = self.cluster.owners, self.cluster.partitions + (0 if few else len(level.files))
         seconds = time.perf_counter() - started
-        self.work.append(measured(len(self.levels), expanded, admitted, moved, tasks, level.rows, seconds))
-        self.took = in_words(self.work[-1], self.cluster.windows, sum(each.caught_up for each in admitted))
-        return self._end_level(expanded, admitted, partitions)
+        work = measured(len(self.levels), expanded, admitted, moved, tasks, level.rows, seconds)
+        self.took = in_words(work, self.cluster.windows, sum(each.caught_up for each in admitted))
+        return self._end_level(expanded, admitted, partitions, work)
 
-    def _end_level(self, expanded: list[Expanded], admitted: list[Admitted], partitions: int) -> bool:
-        """Add up the counts of the tasks, and commit the level if it has rows."""
+    def _end_level(self, expanded: list[Expanded], admitted: list[Admitted], partitions: int, *work: LevelWork) -> bool:
+        """Add up the counts of the tasks, and commit the level if it has rows. Nothing of it is part of the search
+        before all of it is: an interrupt may come at any moment.
+        """
         depth = len(self.levels)
-        self.counts = sum((report.counts for report in expanded), self.counts)
+        counts = sum((report.counts for report in expanded), self.counts)
         for learned in (*(each.learned for each in expanded), *(each.learned for each in admitted)):
             self.learned |= dict.fromkeys(learned)
-        self.violations.add_of_steps(expanded, self.levels, check_deadlock=self.job.check_deadlock)
+        violations = self.violations.with_those_of_steps(expanded, self.levels, check_deadlock=self.job.check_deadlock)
         level = Level(
             depth,
             tuple(file for report in admitted for file in report.files),
             sum(report.states for report in admitted),
-            self.counts,
+            counts,
             partitions,
             paths=self.paths,
             visited=sum(report.visited for report in admitted),
         )
         if not level.rows:
+            self.at_the_end, self.violations, self.work = counts, violations, [*self.work, *work]
             return False
-        self.violations.add_of_states(admitted, [*self.levels, level])
-        level = attrs.evolve(level, found=self.violations.found)
+        violations = violations.with_those_of_states(admitted, [*self.levels, level])
+        level = attrs.evolve(level, found=violations.found)
         self.store.commit(level)
-        self.levels.append(level)
+        self.levels, self.violations, self.work = [*self.levels, level], violations, [*self.work, *work]
         self._report(level_ended=True)
         return True
+
+    @property
+    def counts(self) -> Counts:
+        """The counts of all expansions that have led to the levels, and, at the end, to no new one."""
+        if self.at_the_end is not None or not self.levels:
+            return self.at_the_end or Counts.none(len(self.system.actions))
+        return self.levels[-1].counts
 
     @property
     def paths(self) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Sequence
 
+import attrs
 import numpy as np
 
 from highwater.explorer.blame import Contradiction
@@ -88,6 +89,7 @@ class Traces:
         return tuple(step for step in steps if step is not None)
 
 
+@attrs.frozen
 class Violations:
     """The violations that one search has found so far, in the order in which it reports them.
 
@@ -96,38 +98,42 @@ class Violations:
         all: the violations with their traces.
     """
 
-    def __init__(self, traces: Traces) -> None:
-        self._traces = traces
-        self.found: tuple[Found, ...] = ()
-        self.all: list[Violation] = []
+    _traces: Traces
+    found: tuple[Found, ...] = ()
+    all: tuple[Violation, ...] = ()
 
-    def restore(self, found: tuple[Found, ...], levels: Sequence[Level]) -> None:
-        """Take over the violations that a committed level names."""
-        self.found = found
-        self.all = [self._traces.violation(each, levels) for each in found]
+    def restored(self, found: tuple[Found, ...], levels: Sequence[Level]) -> Violations:
+        """Those that a committed level names."""
+        return Violations(self._traces, found, tuple(self._traces.violation(each, levels) for each in found))
 
-    def add_of_steps(self, expanded: Sequence[Expanded], levels: Sequence[Level], *, check_deadlock: bool) -> None:
-        """Add what the expansion of the last level has found: violated step properties, and deadlocks if asked for."""
+    def with_those_of_steps(
+        self, expanded: Sequence[Expanded], levels: Sequence[Level], *, check_deadlock: bool
+    ) -> Violations:
+        """With what the expansion of the last level has found: violated step properties, and deadlocks if asked for."""
         depth = len(levels) - 1
         broken = _first((report.source, report.broken) for report in expanded)
-        self._add([Found(name, depth, *at) for name, at in broken.items()], levels)
+        after = self._with([Found(name, depth, *at) for name, at in broken.items()], levels)
         at_rest = _first((report.source, {DEADLOCK: report.at_rest}) for report in expanded if report.at_rest >= 0)
-        if check_deadlock and at_rest and not any(found.property == DEADLOCK for found in self.found):
-            self._add([Found(DEADLOCK, depth, *at_rest[DEADLOCK])], levels)
+        if check_deadlock and at_rest and not any(found.property == DEADLOCK for found in after.found):
+            return after._with([Found(DEADLOCK, depth, *at_rest[DEADLOCK])], levels)
+        return after
 
-    def add_of_states(self, admitted: Sequence[Admitted], levels: Sequence[Level]) -> None:
-        """Add the violated invariants of the last level's states."""
+    def with_those_of_states(self, admitted: Sequence[Admitted], levels: Sequence[Level]) -> Violations:
+        """With the violated invariants of the last level's states."""
         first, found = 0, list[tuple[int, dict[str, int]]]()
         for report in admitted:
             found += [(first + number, {name: row}) for name, (number, row) in report.violated.items()]
             first += len(report.files)
         violated = _first(found)
-        self._add([Found(name, len(levels) - 1, *at) for name, at in violated.items()], levels)
+        return self._with([Found(name, len(levels) - 1, *at) for name, at in violated.items()], levels)
 
-    def _add(self, found: list[Found], levels: Sequence[Level]) -> None:
+    def _with(self, found: list[Found], levels: Sequence[Level]) -> Violations:
         ordered = self._traces.in_order(found, levels)
-        self.found += tuple(each for each, _ in ordered)
-        self.all += [violation for _, violation in ordered]
+        return Violations(
+            self._traces,
+            (*self.found, *(each for each, _ in ordered)),
+            (*self.all, *(violation for _, violation in ordered)),
+        )
 
 
 def _first(found: Iterable[tuple[int, dict[str, int]]]) -> dict[str, tuple[int, int]]:

@@ -35,11 +35,13 @@ from highwater.spark.driver import cluster
 from highwater.spark.driver.explore import explore
 from highwater.spark.driver.session import ClusterError, reason_with_setting
 from highwater.spark.driver.small_levels import SmallLevels
+from highwater.spark.driver.traces import Violations
 from highwater.spark.driver.windows import windows_for
 from highwater.spark.levels import Level, LevelFile, Levels
 from highwater.spark.worker import inbox, tasks
 from highwater.spark.worker.tasks import DamagedBlock, admit_task, expand_task, received, sent
 from tests.multiset import cloakroom
+from tests.outcomes import findings
 
 KIP_101 = functools.partial(
     toys.reference, "kip-101", "strong_isr", brokers=2, log_length_max=2, records_max=2, leader_epoch_max=2
@@ -552,6 +554,30 @@ def test_an_interrupt_keeps_the_levels_so_far(tmp_path: Path) -> None:
     outcome = explore(toys.grid, options=SearchOptions(checkpoint=str(tmp_path), on_progress=interrupt), spark=None)
     assert (outcome.verdict, outcome.reason) == (Verdict.UNKNOWN, "interrupted")
     assert outcome.levels == breadth_first.explore(toys.grid()).levels[:5]
+
+
+@pytest.mark.parametrize(("of", "method"), [(Levels, "commit"), (Violations, "with_those_of_states")])
+def test_an_interrupt_within_a_level_keeps_nothing_of_it(
+    of: type, method: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither what its expansion has counted, nor the step that breaks a property there."""
+    make = functools.partial(toys.grid, ("nobody_goes_up_in_the_last_but_one_column",))
+    expected = explore(make, Budget(max_depth=3), SearchOptions(checkpoint=str(tmp_path / "whole")), spark=None)
+    does, calls = getattr(of, method), itertools.count()
+
+    def interrupt(*given: Any) -> Any:
+        if next(calls) == 4:
+            raise KeyboardInterrupt
+        return does(*given)
+
+    monkeypatch.setattr(of, method, interrupt)
+    outcome = explore(make, options=SearchOptions(checkpoint=str(tmp_path / "cut")), spark=None)
+    assert (outcome.verdict, outcome.reason) == (Verdict.UNKNOWN, "interrupted")
+    assert findings(outcome, "verdict", "reason", "audit") == findings(expected, "verdict", "reason", "audit")
+    assert [work.level for work in outcome.work] == [1, 2, 3]
+    monkeypatch.undo()
+    resumed = explore(make, options=SearchOptions(checkpoint=str(tmp_path / "cut"), resume=True), spark=None)
+    assert [len(found.trace) for found in resumed.violations] == [5]
 
 
 @pytest.mark.parametrize("kept", [False, True])
