@@ -292,18 +292,29 @@ class Levels:
         Raises:
             CheckpointError: the file is missing or damaged.
         """
+        data = self.whole(file)
+        table = pq.ParquetFile(pa.BufferReader(data)).read(columns=list(columns), use_threads=False)
+        return [_numbers(table.column(name)) for name in columns]
+
+    def whole(self, file: LevelFile) -> bytes:
+        """All of a file.
+
+        Raises:
+            CheckpointError: the file is missing or damaged.
+        """
         data = self._folder.read(f"levels/{file.name}")
         if hashlib.sha256(data).hexdigest() != file.sha256:
             raise CheckpointError(f"{self.uri}/levels/{file.name}: is damaged: its checksum does not match")
-        table = pq.ParquetFile(pa.BufferReader(data)).read(columns=list(columns), use_threads=False)
-        return [_numbers(table.column(name)) for name in columns]
+        return data
 
     def words_of(self, file: LevelFile, words: int) -> list[np.ndarray]:
         """The columns of words of a file."""
         return [column.view(np.uint64) for column in self.read_file(file, [f"w{number}" for number in range(words)])]
 
     def locations(self, levels: Sequence[Level]) -> list[str]:
-        """The files of levels as Spark's reader takes them: letters that are patterns to it are escaped."""
+        """The files of levels as Spark's reader takes them: letters that are patterns to it are escaped. That reader
+        knows no checksums of whole files: `highwater.spark.driver.rows` compares them before.
+        """
         base = re.sub(r"([\\{}\[\]*?])", r"\\\1", for_spark(self.uri))
         return [f"{base}/levels/{file.name}" for level in levels for file in level.files]
 

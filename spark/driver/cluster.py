@@ -20,6 +20,7 @@ from highwater.explorer.search.keeping.fingerprint import Fingerprint
 from highwater.explorer.system import System
 from highwater.spark.driver.audit import Found, as_words
 from highwater.spark.driver.exchange import exchanged, homes_of, java_class, numbers_at_home
+from highwater.spark.driver.rows import rows_of
 from highwater.spark.driver.session import SPARK_ERRORS, ClusterError, reason_with_setting
 from highwater.spark.driver.small_levels import expand_level
 from highwater.spark.driver.windows import windows_before, windows_for
@@ -212,10 +213,8 @@ class Cluster:
     def stored(self, levels: Sequence[Level], first_words: Collection[int]) -> list[Found]:
         """The rows of levels whose first word is one of some."""
         words = [f"w{number}" for number in range(self.worker.layout.words)]
-        columns = ", ".join(f"{name} bigint" for name in words)
-        reader = self._spark.read.schema(f"{columns}, depth int, orbit int")
         signed = [word - (word >> 63 << 64) for word in first_words]
-        rows = reader.parquet(*self.store.locations(levels)).where(col("w0").isin(signed)).collect()
+        rows = rows_of(self._spark, self.store, levels, len(words)).where(col("w0").isin(signed)).collect()
         return [(as_words(row[name] for name in words), row["depth"], row["orbit"]) for row in rows]
 
     def _shards(self, levels: Sequence[Level]) -> tuple[Shards, Any, RDD[Any]]:

@@ -19,6 +19,7 @@ from highwater.explorer.blame import ModelError
 from highwater.explorer.compiler.layout import Elements, Fields, Layout, Leaf, Members, Presence, Slot
 from highwater.model.language.domain import Integers, Maybe
 from highwater.model.language.shape import Domain, Shape
+from highwater.spark.driver.rows import rows_of
 from highwater.spark.levels import Levels
 
 RESERVED = ("depth", "orbit")
@@ -34,10 +35,7 @@ def states(spark: SparkSession, levels: Levels, layout: Layout) -> DataFrame:
     fields = layout.root.slots
     if taken := [name for name in RESERVED if name in fields]:
         raise ModelError(f"the state has a field named {taken[0]}, which is the name of a column of its own")
-    words = ", ".join(f"w{number} bigint" for number in range(layout.words))
-    reader = spark.read.schema(f"{words}, depth int, orbit int").option("parquet.page.verify-checksum.enabled", True)
-    stored = reader.parquet(*levels.locations(levels.read()))
-    return stored.selectExpr(*columns(layout), *RESERVED)
+    return rows_of(spark, levels, levels.read(), layout.words).selectExpr(*columns(layout), *RESERVED)
 
 
 def columns(layout: Layout) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 from collections import Counter
 from enum import Enum
 from pathlib import Path
@@ -21,8 +22,9 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from highwater.explorer.analysis.plain_values import plain
 from highwater.explorer.blame import ModelError
 from highwater.explorer.compiler.layout import Layout
+from highwater.explorer.search.keeping.durable import CheckpointError
 from highwater.explorer.system import successor
-from highwater.explorer.verdict import SearchOptions
+from highwater.explorer.verdict import Budget, SearchOptions
 from highwater.model.language.domain import BOOLEAN, ArrayOf, Integers, Maybe, OneOf, SequenceOf, SetOf
 from highwater.model.language.records import domain_of, within
 from highwater.spaces import column_schema
@@ -167,6 +169,22 @@ def test_a_query_without_names_counts_as_plain_python_does(table: Any, reachable
     )
     presumed = [sum(state.presumes_leadership(b) for b in range(len(state.replicas))) for _, state in reachable]
     assert found[0][0] == sum(count >= 2 for count in presumed) > 0
+
+
+def test_a_file_that_another_of_its_size_has_replaced_is_refused(spark: Any, tmp_path: Path) -> None:
+    """Spark's reader would take it: its pages are whole."""
+    make = functools.partial(toys.reference, "kip-320", "strong_isr")
+    explore(make, Budget(max_depth=3), SearchOptions(checkpoint=str(tmp_path)), spark=None)
+    store, layout = Levels(str(tmp_path)), Layout(make().domain)
+    replaced = store.level(3).files[0]
+    names = [*(f"w{word}" for word in range(layout.words)), "parent", "action", "orbit"]
+    *words, parents, actions, orbits = store.read_file(replaced, names)
+    other = store.write_file(3, 0, [word.view(np.uint64) for word in words], parents, actions, orbits + 1)
+    assert (other.bytes, other.sha256) != (replaced.bytes, replaced.sha256)
+    assert other.bytes == replaced.bytes
+    os.replace(tmp_path / "levels" / other.name, tmp_path / "levels" / replaced.name)
+    with pytest.raises(CheckpointError, match=rf"{replaced.name}: is damaged: its checksum does not match"):
+        states(spark, store, layout)
 
 
 def test_a_field_with_the_name_of_a_column_of_its_own_is_refused(tmp_path: Path) -> None:

@@ -194,7 +194,7 @@ def states(spec: Spec, checkpoint: str, with_spark: Any = None) -> Any:
 
     Raises:
         CheckpointError: there are no levels of this spec there, or they are damaged.
-        SpecError: Spark is not there.
+        SpecError: Spark is not there, or gave up.
     """
     with_spark = with_spark or session(None)
     from highwater.spark.driver.states import states as decoded_states
@@ -206,7 +206,8 @@ def states(spec: Spec, checkpoint: str, with_spark: Any = None) -> Any:
         levels.refuse_unless_of(fingerprint(system, layout, 0, {}), states_only=True)
     except Indescribable as error:
         raise SpecError(f"{spec.path}: no levels can be known to be of this model: {error}") from None
-    return decoded_states(with_spark, levels, layout)
+    with reported_on_one_line(str(spec.path)):
+        return decoded_states(with_spark, levels, layout)
 
 
 def located(uri: str) -> str:
