@@ -217,20 +217,20 @@ class Levels:
                     f"{self.uri}/{_level_file(depth)}: is missing; the checkpoint goes on to level {max(depths)}"
                 )
             data, sealed = self._sealed(_level_file(depth))
-            if data["previous"] != self._last_hash:
+            if data.get("previous") != self._last_hash:
                 before = f"{self.uri}/{_level_file(depth - 1) if depth else MANIFEST}"
                 raise CheckpointError(
                     f"{self.uri}/{_level_file(depth)}: does not follow from {before}; two searches wrote here"
                 )
             self._last_hash = sealed
-            levels.append(_level_from(data))
+            levels.append(self._level_from(data, depth))
         for level in levels:
             self._refuse_unless_whole(level)
         return levels
 
     def level(self, depth: int) -> Level:
         """One whole level."""
-        return _level_from(self._sealed(_level_file(depth))[0])
+        return self._level_from(self._sealed(_level_file(depth))[0], depth)
 
     def commit(self, level: Level) -> None:
         """Make a level exist.
@@ -332,7 +332,22 @@ class Levels:
     def _depths(self) -> set[int]:
         """The depths of the levels that have manifests."""
         names = self._folder.names("levels")
-        return {int(name[:-5]) for name in names if name.endswith(".json") and name[:-5].isdigit()}
+        return {int(name[:-5]) for name in names if re.fullmatch(r"[0-9]{5,}\.json", name)}
+
+    def _level_from(self, data: dict[str, Any], depth: int) -> Level:
+        try:
+            return Level(
+                data["depth"],
+                tuple(LevelFile(**file) for file in data["files"]),
+                data["states"],
+                Counts.from_data(data["counts"]),
+                data["partitions"],
+                tuple(Found(**found) for found in data["found"]),
+                data["paths"],
+                data["visited"],
+            )
+        except (KeyError, TypeError):  # it is sealed, and another manifest
+            raise CheckpointError(f"{self.uri}/{_level_file(depth)}: is no manifest of a level") from None
 
     def _sealed(self, name: str) -> tuple[dict[str, Any], str]:
         """A manifest, and its hash."""
@@ -376,16 +391,3 @@ def _numbers(column: pa.ChunkedArray) -> np.ndarray:
 
 def _level_file(depth: int) -> str:
     return f"levels/{depth:05d}.json"
-
-
-def _level_from(data: dict[str, Any]) -> Level:
-    return Level(
-        data["depth"],
-        tuple(LevelFile(**file) for file in data["files"]),
-        data["states"],
-        Counts.from_data(data["counts"]),
-        data["partitions"],
-        tuple(Found(**found) for found in data["found"]),
-        data["paths"],
-        data["visited"],
-    )

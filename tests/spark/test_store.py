@@ -27,7 +27,7 @@ from highwater.explorer.search.states.counts import Counts
 from highwater.explorer.verdict import Budget, SearchOptions
 from highwater.spark import files
 from highwater.spark.driver.explore import explore
-from highwater.spark.levels import MANIFEST, Level, LevelFile, Levels
+from highwater.spark.levels import END, MANIFEST, Level, LevelFile, Levels
 from tests.harm import NO_MANIFEST, kill_until_one_survives, refuse_harmed
 
 KIP_320 = functools.partial(toys.reference, "kip-320", "strong_isr")
@@ -132,6 +132,28 @@ def test_a_manifest_that_is_damaged_is_refused(folder: Path, name: str, text: st
     (folder / name).write_text(text)
     assert name in refusal(folder)
     assert "damaged" in refusal(folder)
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "why"),
+    [
+        (MANIFEST, "levels/00002.json", "does not follow from"),
+        ("levels/00003.json", "levels/00002.json", "does not follow from"),
+        (END, "levels/00018.json", "is no manifest of a level"),
+        ("levels/00002.json", MANIFEST, "was not written by this version"),
+    ],
+)
+def test_a_whole_manifest_in_the_place_of_another_is_refused(
+    tmp_path: Path, source: str, target: str, why: str
+) -> None:
+    explore(KIP_320, options=SearchOptions(checkpoint=str(tmp_path)), spark=None)
+    shutil.copyfile(tmp_path / source, tmp_path / target)
+    assert f"{target}: {why}" in refusal(tmp_path)
+
+
+def test_a_file_beside_the_levels_is_none_of_them(folder: Path) -> None:
+    (folder / "levels" / "².json").write_text("")
+    assert resumed(folder).distinct_states == breadth_first.explore(KIP_320()).distinct_states
 
 
 def test_a_manifest_with_a_changed_count_is_refused(folder: Path) -> None:
