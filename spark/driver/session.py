@@ -16,6 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
 
+import py4j
 import pyspark
 from py4j.protocol import Py4JError
 from pyspark import SparkConf, SparkContext, java_gateway
@@ -26,6 +27,7 @@ from pyspark.sql import SparkSession
 from highwater.explorer.memory import address_limit, container_limits, in_bytes, machine_memory
 
 SPARK = Path(pyspark.__file__).parent  # a whole one, which pip installs
+PY4J = Path(py4j.__file__).parent
 OLDEST_JAVA = 17
 MASTERS = ("local", "spark://", "yarn", "k8s://")
 SECONDS_TO_ANSWER = 10
@@ -97,8 +99,7 @@ def session(
     Raises:
         ClusterError: there is no Java, no Spark, or the master cannot be reached.
     """
-    # it prints what is raised, too, with all of Java's frames
-    logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
+    print_no_errors_that_are_raised()
     if remote := os.environ.get("SPARK_REMOTE"):
         raise ClusterError(f"SPARK_REMOTE is {remote}, a Spark Connect server, {WITHOUT_RDDS}: unset it")
     found = SparkSession.getActiveSession()
@@ -112,6 +113,17 @@ def session(
     for key, value in SETTINGS.items():
         own.conf.set(key, value)
     return own
+
+
+def print_no_errors_that_are_raised() -> None:
+    """Spark and py4j print what they raise, too: with all of Java's frames, or, at an interrupt, with a traceback."""
+    for name in ("SQLQueryContextLogger", "py4j"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+    logging.getLogger().addFilter(_is_not_of_py4j)  # which says some things by no logger of its own
+
+
+def _is_not_of_py4j(record: logging.LogRecord) -> bool:
+    return Path(record.pathname).parent != PY4J
 
 
 def with_attempts(master: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import socket
@@ -9,6 +10,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import py4j.clientserver
+import py4j.java_gateway
 import pytest
 from pyspark import java_gateway
 
@@ -167,6 +170,23 @@ def test_workers_import_nothing_from_the_folder_they_run_in(tmp_path: Path) -> N
     )
     assert ran.stdout.strip() == "[True]", ran.stderr
     assert not (tmp_path / "executed").exists()
+
+
+def test_an_interrupt_within_py4j_prints_no_traceback(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As py4j does, which calls no logger of its own there."""
+    monkeypatch.setattr(logging.getLogger(), "handlers", [logging.StreamHandler()])
+    monkeypatch.setattr(logging.getLogger(), "filters", [])
+    within = compile("import logging; logging.exception('KeyboardInterrupt')", py4j.java_gateway.__file__, "exec")
+    exec(within)
+    assert "KeyboardInterrupt" in capfd.readouterr().err
+    session.print_no_errors_that_are_raised()
+    exec(within)
+    py4j.clientserver.logger.error("while shutting down")
+    assert capfd.readouterr().err == ""
+    logging.getLogger().error("of somebody else")
+    assert "of somebody else" in capfd.readouterr().err
 
 
 def test_java_does_not_outlive_an_interrupt_while_it_starts(monkeypatch: pytest.MonkeyPatch) -> None:
