@@ -172,6 +172,30 @@ def test_a_controller_fail_over_does_not_make_a_clean_shutdown_a_crash() -> None
         assert answer(question, settings, alone=True).says is Says.NO, during
 
 
+def test_what_comes_about_without_a_disturbance_comes_about_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The model that says so lacks the disturbance, and the one that has it says less."""
+    harmful = {"partition": Says.YES, "kraft": Says.NO}
+    monkeypatch.setattr(asked, "ask_claim", lambda claim, *given, **more: Part(claim, harmful[claim.model]))
+    question = question_named("rolling-restart")
+    for model in ("partition", "kraft"):
+        harmful = {"partition": Says.NO, "kraft": Says.NO, model: Says.YES}
+        found = answer(question, settings_for(question, during=("controller-fail-over",)), alone=True)
+        assert (found.says, [part.claim.model for part in found.parts]) == (Says.YES, [model])
+    harmful = {"partition": Says.NOT_KNOWN, "kraft": Says.NO}
+    assert answer(question, settings_for(question, during=("controller-fail-over",)), alone=True).says is Says.NOT_KNOWN
+    harmful = {"partition": Says.NO, "kraft": Says.NO}
+    assert answer(question, settings_for(question, during=("controller-fail-over",)), alone=True).says is Says.NO
+
+
+def test_a_way_that_is_told_in_the_bounds_of_one_model_is_not_asked_of_another() -> None:
+    question = question_named("rolling-restart")
+    settings = settings_for(question, during=("controller-fail-over",))
+    found = Answer(question, settings, tuple(Part(claim, Says.YES) for claim in question.claims[:1]))
+    more = answering._More(found, lambda words, progress: None)
+    claim, (way,) = question.claims[1], question.ways
+    assert more._ask(claim, "", settings, way.bounds) is Says.NOT_KNOWN
+
+
 def test_an_answer_has_until_when_what_prevents_it_and_which_releases_do_otherwise() -> None:
     found = front.ask("only-member-restarts-with-unclean-election", release="3.9.2", min_isr=1)
     assert found.says is Says.YES

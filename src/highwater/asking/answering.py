@@ -10,7 +10,18 @@ from itertools import combinations
 import attrs
 
 from highwater.asking.answers import Answer
-from highwater.asking.asked import MOST_STATES, Part, Says, ask_claim, claims_for, parts_of, spec_of, together
+from highwater.asking.asked import (
+    MOST_STATES,
+    Part,
+    Says,
+    ask_claim,
+    claims_for,
+    less_disturbed,
+    of_harm,
+    parts_of,
+    spec_of,
+    together,
+)
 from highwater.asking.kept import Further, kept_or_asked
 from highwater.asking.questions import FIRST, Claim, Question, Seen, findings
 from highwater.asking.settings import Settings, others
@@ -136,12 +147,26 @@ class _More:
     def _tried(self, change: Change) -> Says:
         """Whether any of what came about still does."""
         words, settings, bounds = change
-        harms = [part.claim for part in self._found.parts if part.says is Says.YES]
-        return together(self._ask(claim, f"with {words}", settings, bounds) for claim in harms)
+        harms = {part.claim.harm for part in self._found.parts if part.says is Says.YES}
+        claims = [each for each in claims_for(self._found.question, self._found.settings) if each[0].harm in harms]
+        return together(self._of_harm(*each, f"with {words}", settings, bounds) for each in claims)
+
+    def _of_harm(self, claim: Claim, why: str, words: str, settings: Settings, more: Mapping[str, int | str]) -> Says:
+        """What is said of a claim's harm under other settings."""
+        question = self._found.question
+
+        def asked() -> Iterator[Says]:
+            for each in less_disturbed(claim, question, settings):
+                yield self._ask(each, words, settings, more)
+            yield Says.NOT_KNOWN if why else self._ask(claim, words, settings, more)
+
+        return of_harm(asked(), lambda says: says)
 
     def _ask(self, claim: Claim, words: str, settings: Settings, more: Mapping[str, int | str]) -> Says:
         """A claim under other settings: a counterexample that is known, or a search that may store what is left."""
         self._report(f"{self._found.question.words}, {words}", None)
+        if more and claim.model != self._found.question.claims[0].model:
+            return Says.NOT_KNOWN  # ways are told in the bounds of the first one's model
         spec = spec_of(claim, settings, more)
         for part in self._asked:
             if part.claim == claim and _holds_for(part, spec):
@@ -181,7 +206,7 @@ class _More:
             settings = attrs.evolve(self._found.settings, release=release)
             claims = claims_for(self._found.question, settings)
             says = together(
-                Says.NOT_KNOWN if why else self._ask(claim, f"in {release}", settings, {})
+                self._of_harm(claim, why, f"in {release}", settings, {})
                 for claim, why in sorted(claims, key=lambda each: each[0].harm not in came_about)
             )
             if says is Says.NOT_KNOWN:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import Enum
-from typing import Any
+from typing import Any, TypeVar
 
 import attrs
 
@@ -20,6 +20,7 @@ BEGUN = ("broker", "reassignment", "shutdown")
 leader is another matter: that is a "no".
 """
 OnProgress = Callable[[Progress], None]
+Answered = TypeVar("Answered")
 
 
 class Says(Enum):
@@ -83,10 +84,13 @@ def parts_of(question: Question, settings: Settings, on_progress: OnProgress) ->
     Raises:
         SpecError: a claim of the catalogue is wrong.
     """
-    return tuple(
-        Part(claim, Says.NOT_KNOWN, why=why) if why else ask_claim(claim, settings, on_progress=on_progress)
-        for claim, why in claims_for(question, settings)
-    )
+
+    def asked(claim: Claim, why: str) -> Iterator[Part]:
+        for each in less_disturbed(claim, question, settings):
+            yield ask_claim(each, settings, on_progress=on_progress)
+        yield Part(claim, Says.NOT_KNOWN, why=why) if why else ask_claim(claim, settings, on_progress=on_progress)
+
+    return tuple(of_harm(asked(claim, why), lambda part: part.says) for claim, why in claims_for(question, settings))
 
 
 def claims_for(question: Question, settings: Settings) -> list[tuple[Claim, str]]:
@@ -98,6 +102,28 @@ def claims_for(question: Question, settings: Settings) -> list[tuple[Claim, str]
         by_harm.setdefault(claim.harm, []).append(claim)
     able = (next((each for each in claims if not can_ask(each, settings)), claims[0]) for claims in by_harm.values())
     return [(claim, can_ask(claim, settings)) for claim in able]
+
+
+def less_disturbed(claim: Claim, question: Question, settings: Settings) -> list[Claim]:
+    """The claims about the same harm before the one to ask whose models lack nothing but what else happens meanwhile.
+    What comes about without that comes about while it may happen, too.
+    """
+    same = [each for each in question.claims if each.harm == claim.harm]
+    before = same if can_ask(claim, settings) else same[: same.index(claim)]
+    return [each for each in before if not can_ask(each, attrs.evolve(settings, during=()))]
+
+
+def of_harm(asked: Iterable[Answered], says: Callable[[Answered], Says]) -> Answered:
+    """What is said of one harm, by the claims that are less disturbed and then the one to ask: the first "yes"; else
+    what the last one says, but no "no" where it is not known of another.
+    """
+    known = []
+    for each in asked:
+        if says(each) is Says.YES:
+            return each
+        known.append(each)
+    *others, last = known
+    return next((each for each in others if says(last) is Says.NO and says(each) is Says.NOT_KNOWN), last)
 
 
 def spec_of(claim: Claim, settings: Settings, more: Mapping[str, int | str] | None = None) -> Spec:

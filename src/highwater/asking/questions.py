@@ -66,7 +66,7 @@ class Claim:
 
 @attrs.frozen
 class Way:
-    """What an operator can do otherwise: the same story within other bounds."""
+    """What an operator can do otherwise: the same story within other bounds of the first claim's model."""
 
     words: str
     bounds: Mapping[str, int | str]

@@ -147,14 +147,14 @@ def protocol_of(claim: Claim, settings: Settings) -> dict[str, Any]:
 
 
 def bounds_of(claim: Claim, settings: Settings) -> dict[str, int]:
-    """The bounds of a claim as numbers."""
+    """The bounds of a claim as numbers. What happens meanwhile, and its model lacks, is left out."""
     size = (settings.replication_factor, settings.min_isr)
     values: dict[str, Any] = dict(zip(SIZES[claim.model], size, strict=True))
     values |= claim.bounds
     if claim.older and release_number(settings.release) < release_number(claim.older.before):
         values |= claim.older.bounds
     for each in settings.during:
-        for key, value in DISTURBANCES[claim.model][each].items():
+        for key, value in DISTURBANCES[claim.model].get(each, {}).items():
             values[key] = values.get(key, 0) + value
     return {key: number(value, settings) for key, value in values.items()}
 
