@@ -86,6 +86,25 @@ def test_the_result_of_a_simulation_is_compared_with_the_claim(
     jsonschema.Draft202012Validator(SCHEMA).validate(json.loads(report.read_text(encoding="utf-8")))
 
 
+@pytest.mark.parametrize(
+    ("keys", "status"),
+    [
+        ({"max_depth": 7}, 3),  # the shortest way to it has 8 steps, of which such a claim says nothing
+        ({"max_depth": 8}, 0),
+        ({"max_depth": 7, "expect": {"verdict": "holds"}}, 0),
+        ({"expect": {"verdict": "violated", "trace_length": 8}}, 0),
+        ({"expect": {"verdict": "violated", "trace_length": 9}}, 1),
+    ],
+)
+def test_a_violation_is_as_claimed_only_as_deep_as_the_claim_says(
+    highwater: Run, write_spec: Write, keys: dict, status: int
+) -> None:
+    spec = write_spec(**{**FAILING, "expect": {"verdict": "violated"}, **keys})
+    result = highwater("simulate", spec, "--seed", 1, "--depth", 40)
+    assert result.exit_code == status, result.output
+    assert ("(as claimed)" in result.stdout) == (status == 0 and "violated: " in result.stdout)
+
+
 def test_walks_that_take_no_step_report_nothing(highwater: Run, write_spec: Write) -> None:
     result = highwater(
         "simulate", write_spec(), "--walks", 10, "--weight", "elect_leader=0", "--weight", "take_from_isr=0"

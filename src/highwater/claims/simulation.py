@@ -51,7 +51,8 @@ class Simulated:
                 len(self.not_judged) < len(self.spec.properties) or self.spec.check_deadlock
             )
             return True if tested and expect.verdict is not Verdict.VIOLATED else None
-        return expect.verdict is Verdict.VIOLATED and expect.property in (None, self.violation.property)
+        too_short = expect.trace_length is not None and self.violation.trace_length < expect.trace_length
+        return expect.verdict is Verdict.VIOLATED and expect.property in (None, self.violation.property) and not too_short
 
 
 def simulate_spec(
@@ -64,7 +65,7 @@ def simulate_spec(
     on_progress: Callable[[int, int, float], None] = lambda walks, steps, seconds: None,
     on_shrinking: Callable[[int], None] = lambda length: None,
 ) -> Simulated:
-    """Walk at random through what a spec speaks of; if it holds to a depth, no deeper than that. See
+    """Walk at random through what a spec speaks of, no deeper than its max_depth. See
     `highwater.explorer.analysis.simulate.simulate` for what the arguments mean.
 
     `on_shrinking` is called now and then with the length to which a violating walk was shrunk.
@@ -75,9 +76,8 @@ def simulate_spec(
     from highwater.explorer.analysis.shrink import shrink as make_short  # both import llvmlite
     from highwater.explorer.analysis.simulate import simulate
 
-    depth = spec.file.max_depth if spec.file.expect.verdict is Verdict.HOLDS_TO_DEPTH else None
-    if depth is not None:
-        walking = attrs.evolve(walking, depth=min(walking.depth, depth))
+    if spec.file.max_depth is not None:
+        walking = attrs.evolve(walking, depth=min(walking.depth, spec.file.max_depth))
     try:
         with blaming_the_model():
             system = spec.system()
