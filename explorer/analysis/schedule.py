@@ -12,6 +12,7 @@ from typing import Any
 import attrs
 
 from highwater.explorer.analysis.causes import instance_of
+from highwater.explorer.classes import taken
 from highwater.explorer.system import Cut, System, judge_end, successor
 from highwater.explorer.trace import violation_at
 from highwater.explorer.verdict import DEADLOCK, Step, Violation
@@ -109,7 +110,7 @@ def _search(system: System, start: Any, steps: Sequence[Step], goes_on: Judgemen
             if evaluations > MOST_EVALUATIONS:
                 raise _TooMany
             number = queue[node.done[actor]]
-            after = successor(steps[number].taken, node.state, system.domain)
+            after = taken(system, steps[number].taken, node.state)
             if after is None or isinstance(after, Cut):
                 continue
             is_end = len(node.order) + 1 == len(steps)

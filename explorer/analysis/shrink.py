@@ -4,6 +4,7 @@ breadth-first search.
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Callable, Sequence
 from enum import Enum
@@ -12,6 +13,7 @@ from typing import Any
 import attrs
 
 from highwater.explorer.blame import ModelError
+from highwater.explorer.classes import taken
 from highwater.explorer.search.levels.breadth_first import explore
 from highwater.explorer.system import Cut, System, judge_end, successor
 from highwater.explorer.trace import violation_at
@@ -22,8 +24,8 @@ STATES_AT_ONCE = 200_000
 
 
 class Minimal(Enum):
-    """How short a trace is: `GLOBALLY` a shortest one; `LOCALLY` as short as shrinking gets it; `NOT`: the time ran out
-    before that.
+    """How short a trace is: `GLOBALLY` a shortest one; `LOCALLY` as short as shrinking gets it; `NOT`: time or states
+    ran out before that.
     """
 
     GLOBALLY = "globally"
@@ -75,6 +77,8 @@ def shrink(
         shorter, complete = shrinking.with_shorter_stretches(shrinking.without_steps(trace), stretch)
         if len(shorter) == len(trace) and complete and not shrinking.out_of_time:
             return Shrunk(shrinking.violation(trace), Minimal.LOCALLY, stretch)
+        if len(shorter) == len(trace) and stretch == 2:
+            break  # another try would find the same
         stretch = stretch if complete else max(2, stretch - 1)
         trace = shorter
     return Shrunk(shrinking.violation(trace), Minimal.NOT, 0)
@@ -149,7 +153,7 @@ class _Shrinking:
         if self.violates(previous, trace[-1].state):
             return trace
         for action in actions:
-            after = successor(action, trace[-1].state, self.system.domain)
+            after = taken(self.system, action, trace[-1].state)
             if after is None or isinstance(after, Cut):
                 return None
             trace.append(Step(action, after))
@@ -168,12 +172,18 @@ class _Shrinking:
             begin = max(0, end - stretch)
             target = None if end == len(trace) - 1 else trace[end].state
             search = self.search((trace[begin].state,), target, end - begin - 1)
-            complete &= search.complete
-            if search.found is not None:
+            is_cut = search.found is not None and self._is_cut(search.found)
+            complete &= search.complete and not is_cut
+            if search.found is not None and not is_cut:
                 trace = [*trace[: begin + 1], *search.found[1:], *trace[end + 1 :]]
                 end = begin + len(search.found) - 1
             end = end - 1 if begin else 0
         return trace, complete
+
+    def _is_cut(self, trace: Sequence[Step]) -> bool:
+        """Whether a bound cuts a step of a trace in its class, which a search in real numbers does not see."""
+        pairs = itertools.pairwise(trace)
+        return any(isinstance(taken(self.system, after.taken, before.state), Cut) for before, after in pairs)
 
     def search(self, initial: Sequence[Any], target: Any, depth: int) -> _Search:
         """The shortest trace of at most so many steps from some states to a state, or to a violation where that is
@@ -209,4 +219,5 @@ class _Shrinking:
             return bool(state != target)
 
         there = tuple(is_not_there_yet.instances(None))
-        return attrs.evolve(self.system, initial=initial, invariants=there, step_properties=(), interchangeable={})
+        real = attrs.evolve(self.system, ranks=None, prospects=(), liveness=())
+        return attrs.evolve(real, initial=initial, invariants=there, step_properties=(), interchangeable={})

@@ -17,6 +17,7 @@ from typing import Any
 import attrs
 import numpy as np
 
+from highwater.explorer.classes import taken
 from highwater.explorer.comparisons import refusing_what_is_never_equal
 from highwater.explorer.compiler.effects import MOST_CUTS
 from highwater.explorer.compiler.layout import Layout
@@ -38,7 +39,7 @@ from highwater.explorer.kernels.walk_arrays import Walker
 from highwater.explorer.search.counterexamples import not_replayed
 from highwater.explorer.search.engine.compiled import Compiled, as_arrays
 from highwater.explorer.search.levels.coverage import look, unreached
-from highwater.explorer.system import System, successor
+from highwater.explorer.system import Cut, System, successor
 from highwater.explorer.trace import violation_at
 from highwater.explorer.verdict import Step, Unreached, Violation, Walking
 
@@ -203,11 +204,28 @@ class _Walks(Compiled):
                 MISSED_INVARIANT: (self.invariants, walker.words),
                 MISSED_STEP: (self.steps, walker.pair),
             }.get(status)
-            if missed is None:
+            if missed is None and (status == DONE or not self._is_cut(walker)):
                 return walker, status
+            if missed is None:  # no behaviour of the claim: on with the next walk
+                walker.place[walk_arrays.AT_BOUND] += 1
+                walker.place[walk_arrays.WALK] += 1
+                walker.place[walk_arrays.STEP] = -1
+                continue
             program, words = missed
             with self.growing:
                 program.learn(int(walker.place[walk_arrays.TREE]), tuple(map(int, words[0])))
+
+    def _is_cut(self, walker: Walker) -> bool:
+        """Whether a bound cuts a step of the walk in its class. Walks are in real numbers, which have room."""
+        if self.system.ranks is None:
+            return False
+        path = walker.path[: int(walker.place[walk_arrays.STEP])].tolist()
+        state = next(state for state in self.system.initial if self._leads_here(state, path, walker))
+        for tree in path:
+            state = taken(self.system, self.system.actions[tree], state)
+            if isinstance(state, Cut):
+                return True
+        return False
 
     def _walker(self) -> Walker:
         trees, words = max(1, len(self.system.actions)), self.layout.words

@@ -4,6 +4,7 @@ depose each other for ever are a cycle then, and "for any number of elections" i
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,7 +16,12 @@ import pytest
 from hypothesis import HealthCheck, assume, event, given, settings
 from hypothesis import strategies as st
 
+from highwater.claims.counterexamples import _Known
+from highwater.explorer.analysis.schedule import with_fewest_switches
+from highwater.explorer.analysis.shrink import Minimal, shrink
+from highwater.explorer.analysis.simulate import simulate
 from highwater.explorer.blame import ModelError
+from highwater.explorer.classes import class_after
 from highwater.explorer.compiler.meanings import ActionProgram
 from highwater.explorer.kernels.arrays import SPARE
 from highwater.explorer.kernels.making import entry_points
@@ -25,7 +31,7 @@ from highwater.explorer.search.keeping.kept_trees import KeptTrees
 from highwater.explorer.search.levels import breadth_first
 from highwater.explorer.search.plain import plain_python
 from highwater.explorer.system import System, abstracted, judge, successor
-from highwater.explorer.verdict import Budget, Outcome, SearchOptions, Verdict, Violation
+from highwater.explorer.verdict import Budget, Outcome, SearchOptions, Verdict, Violation, Walking
 from highwater.model.language.declarations import Action, Invariant, StepProperty, Transition, action, invariant
 from highwater.model.language.domain import BOOLEAN, ArrayOf, Integers, Limit, Maybe, SequenceOf, SetOf
 from highwater.model.language.graph_properties import FORMS, LEADS_TO, Liveness, Per, always_eventually
@@ -617,3 +623,55 @@ def test_machine_code_puts_numbers_in_ranks_as_plain_python_does(engine: Engine,
     held |= {found.vote.term} if found.vote else set()
     held -= {NONE}
     assert held == set(range(len(held)))
+
+
+def test_random_walks_find_nothing_behind_a_step_that_a_bound_cuts_in_its_class() -> None:
+    """With epochs 0 and 1 no class has three live ones, and the real numbers of a walk have room for them."""
+    assert plain_python.explore(abstracted(duel(1, nobody_is_behind_by_three_changes), ["epochs"])).bounds_cut
+    small, large = (abstracted(duel(most, nobody_is_behind_by_three_changes), ["epochs"]) for most in (1, 2))
+    assert simulate(small, Walking(walks=100, depth=30, seed=1)).violation is None
+    assert simulate(large, Walking(walks=100, depth=30, seed=1)).violation is not None
+
+
+@action(actor="broker")
+def forget(duel: Duel) -> Duel | None:
+    """Everybody learns the newest epoch, so that all older ones are dead."""
+    return evolve(duel, known=(duel.epoch, duel.epoch)) if duel.known[0] != duel.epoch else None
+
+
+@invariant()
+def nobody_returns(duel: Duel) -> bool:
+    return duel.leader != 0 or duel.committed
+
+
+def forgetful() -> System:
+    """With epochs 0 and 1, in classes: between two elections everybody has to learn the newest epoch."""
+    found = duel(1, nobody_returns)
+    actions = (*found.actions, *forget.instances(None))
+    return abstracted(attrs.evolve(found, actions=actions), ["epochs"])
+
+
+@pytest.mark.parametrize("states", [200_000, 5])
+@pytest.mark.parametrize("seed", range(4))
+def test_a_shrunk_walk_takes_no_step_that_a_bound_cuts_in_its_class(seed: int, states: int) -> None:
+    system = forgetful()
+    found = simulate(system, Walking(walks=200, depth=40, seed=seed)).violation
+    assert found is not None
+    shrunk = shrink(system, found, states=states)
+    for violation in (found, shrunk.violation):
+        for before, after in itertools.pairwise(with_fewest_switches(system, violation).trace):
+            _, of = class_after(system, after.taken, system.class_of(before.state))
+            assert of == system.class_of(after.state)
+    shortest = plain_python.explore(system).violations[0].trace_length
+    assert shortest <= shrunk.violation.trace_length <= found.trace_length
+    assert shrunk.minimal is not Minimal.GLOBALLY or shrunk.violation.trace_length == shortest
+
+
+def test_no_counterexample_takes_a_step_that_a_bound_cuts_in_its_class() -> None:
+    system = forgetful()
+    for steps, is_one in (
+        ("elect(broker b1), elect(broker b0)", False),
+        ("elect(broker b1), forget(), elect(broker b0)", True),
+    ):
+        known = _Known(0, tuple(steps.split(", ")), "nobody_returns", {}, None, "")
+        assert known._is_one_of(system) is is_one, steps

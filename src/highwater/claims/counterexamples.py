@@ -18,9 +18,10 @@ import attrs
 from highwater.claims.spec import Spec
 from highwater.explorer.analysis.causes import instance_of
 from highwater.explorer.blame import RAISED, ModelError
+from highwater.explorer.classes import taken
 from highwater.explorer.compiler.settings import Settings
 from highwater.explorer.outlook import is_deadlock
-from highwater.explorer.system import System, successor
+from highwater.explorer.system import System
 from highwater.explorer.verdict import DEADLOCK, Step, Violation
 from highwater.model.language.declarations import Instance
 
@@ -226,10 +227,8 @@ class _Known:
         actions = {str(each): each for each in system.actions}
         trace = [Step(None, system.initial[self.initial])]
         for name in self.actions:
-            after = successor(actions[name], trace[-1].state, system.domain) if name in actions else None
-            if not isinstance(after, system.domain.cls) or (
-                system.ranks is not None and system.class_domain.exceeded(system.class_of(after))
-            ):
+            after = taken(system, actions[name], trace[-1].state) if name in actions else None
+            if not isinstance(after, system.domain.cls):
                 return False
             trace.append(Step(actions[name], after))
         if self.property == DEADLOCK:

@@ -51,8 +51,9 @@ class Simulated:
                 len(self.not_judged) < len(self.spec.properties) or self.spec.check_deadlock
             )
             return True if tested and expect.verdict is not Verdict.VIOLATED else None
-        too_short = expect.trace_length is not None and self.violation.trace_length < expect.trace_length
-        return expect.verdict is Verdict.VIOLATED and expect.property in (None, self.violation.property) and not too_short
+        if expect.trace_length is not None and self.violation.trace_length < expect.trace_length:
+            return False  # which is that of a shortest one
+        return expect.verdict is Verdict.VIOLATED and expect.property in (None, self.violation.property)
 
 
 def simulate_spec(

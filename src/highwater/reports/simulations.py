@@ -84,4 +84,4 @@ def _shrunk(found: Simulated) -> str:
         case "locally":
             stretch = f"no stretch of {found.shrunk.stretch} steps can be replaced by a shorter one"
             return f"{length}: no step can be left out, and {stretch}"
-    return f"{length}; time ran out before it was minimal"
+    return f"{length}; time or states ran out before it was minimal"
