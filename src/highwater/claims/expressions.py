@@ -164,7 +164,7 @@ def _domain_of(tree: ast.AST, state: Domain) -> Domain | None:
             of = _domain_of(value, state)
             inner = of.inside()[""] if of and of.shape is Shape.OPTION else of
             return inner.inside().get(name) if inner and inner.shape is Shape.RECORD else None
-        case ast.Subscript(value, ast.Constant()):
+        case ast.Subscript(value, index) if not isinstance(index, ast.Slice):
             of = _domain_of(value, state)
             return of.inside()[""] if of and of.shape is Shape.LIST else None
     return None
@@ -229,6 +229,10 @@ def _refuse_what_is_never_equal(tree: ast.AST, state: Domain) -> None:
         if not isinstance(node, ast.Compare):
             continue
         sides = [node.left, *node.comparators]
+        for op, pair in zip(node.ops, itertools.pairwise(sides), strict=True):
+            if isinstance(op, ast.Eq | ast.NotEq):
+                _refuse_another_collection(*pair, state)
+                _refuse_another_collection(*pair[::-1], state)
         for ours, theirs in (*itertools.pairwise(sides), *itertools.pairwise(sides[::-1])):
             of = _domain_of(ours, state)
             of = of.inside()[""] if of and of.shape is Shape.OPTION else of
@@ -237,6 +241,15 @@ def _refuse_what_is_never_equal(tree: ast.AST, state: Domain) -> None:
             for value in (each.value for each in constants if isinstance(each, ast.Constant)):
                 if members and all(isinstance(each, Enum) and is_never_equal(each, value, ()) for each in members):
                     raise ExpressionError(never_equal(members[0], value))
+
+
+def _refuse_another_collection(ours: ast.AST, theirs: ast.AST, state: Domain) -> None:
+    """Refuse a set that is compared with a list, or a list that is compared with a set: they are never equal."""
+    of, is_set = _domain_of(ours, state), isinstance(theirs, ast.Set | ast.SetComp)
+    if of and of.shape is Shape.SET and isinstance(theirs, ast.List | ast.Tuple | ast.ListComp):
+        raise ExpressionError(f"{ast.unparse(theirs)} is never a set; write set() or {{...}}")
+    if of and of.shape is Shape.LIST and is_set:
+        raise ExpressionError(f"{ast.unparse(theirs)} is never a list; write [...]")
 
 
 def _words(node: ast.AST) -> str:

@@ -67,6 +67,43 @@ def test_a_condition_has_the_same_value_as_in_python(
 @pytest.mark.parametrize(
     "text",
     [
+        "b1.log == []",
+        "[] == b1.log",
+        "not b0.log != [b0.log[0]]",
+        "b1.log in [[], [1]]",
+        "b1.log + [] == ()",
+        "b1.log[:1] == [] and b0.log[:1] != []",
+        "[each.log for each in replicas[1:2]] == [[]]",
+        "sorted({1, 0}) == [0, 1] == (0, 1)",
+        "b1.log <= [] < [0]",
+    ],
+)
+def test_a_list_equals_the_same_sequence_of_a_state(
+    session: Session, take: Callable[..., Session], steps: tuple[str, ...], text: str
+) -> None:
+    state = take(session, *steps[:5]).at.step.state
+    assert len(state.replicas[0].log) == 1 and not state.replicas[1].log
+    assert expression(text, session.system.domain).of(state) is True
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("quorum.isr == []", "[] is never a set; write set() or {...}"),
+        ("(0, 1) != quorum.isr", "(0, 1) is never a set; write set() or {...}"),
+        ("b1.log == {1}", "{1} is never a list; write [...]"),
+    ],
+)
+def test_a_list_that_is_compared_with_a_set_is_refused(session: Session, text: str, words: str) -> None:
+    with pytest.raises(ExpressionError) as refused:
+        expression(text, session.system.domain)
+    assert str(refused.value) == words
+    assert expression("quorum.isr in [set(), quorum.isr]", session.system.domain).of(session.at.step.state)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
         "__import__('os').system('true')",
         "().__class__.__bases__[0].__subclasses__()",
         "state.__class__",
