@@ -16,13 +16,15 @@ from click.testing import Result
 from highwater import Definition, Integers, Model, NoToggles, action, bound, claim, evolve, within
 from highwater.claims import log_search, own
 from highwater.claims.log_search import Finding, follow_log
+from highwater.claims.logs import LogError
 from highwater.claims.observed import Observer, value_of
 from highwater.claims.possible import Tracker
 from highwater.claims.spec import Spec, load_spec
 from highwater.claims.tables import Wrong
 from highwater.cli.init import write_scaffold
 from highwater.explorer.system import System, successor
-from highwater.model.language.domain import Maybe, OneOf, SetOf
+from highwater.model.language.domain import Maybe, OneOf, SequenceOf, SetOf
+from highwater.model.language.records import records
 from highwater.reports import following
 from highwater.reports.results import as_data
 
@@ -333,6 +335,78 @@ def test_a_member_of_an_enum_is_read_by_its_value_also_where_that_is_a_number() 
     for wrong in (False, 1.0, 2, "1"):
         with pytest.raises(Wrong):
             value_of(domain, [wrong])
+
+
+class Mode(Enum):
+    FULL_SPEED = "fast"
+    FAST = "slow"
+    NOBODY = "none"
+    HALF_SPEED = "half"
+
+
+@attrs.frozen
+class Visit:
+    by: int = within(Integers(-1, 2, label="c"))
+    mode: Mode = within(Mode)
+
+
+@attrs.frozen
+class Room:
+    inside: frozenset[int] = within(SetOf(Integers(0, 2, label="c")))
+    visits: tuple[Visit, ...] = within(lambda bounds: SequenceOf(records(Visit)(bounds), 2))
+    mode: Mode | None = within(Maybe(OneOf(Mode)))
+
+
+@action(actor="client", client=Integers(0, 2, label="c"), door=lambda bounds: Integers(0, 0))
+def enter(room: Room, client: int, door: int = 0) -> Room | None:
+    return evolve(room, inside=room.inside | {client}, visits=(*room.visits, Visit(client, Mode.HALF_SPEED)))
+
+
+@pytest.fixture
+def room() -> Spec:
+    start = Room(frozenset({0}), (Visit(-1, Mode.NOBODY),), Mode.HALF_SPEED)
+    model = Model("room", "", NoToggles, lambda protocol: Definition(Bounds, Room, lambda _: [start], (enter,)))
+    return claim(name="room", model=model, bounds={}, check=["no_deadlock"])
+
+
+@pytest.mark.parametrize(
+    ("part", "given", "other"),
+    [
+        ("inside - {c1}", [0], [1]),
+        ("inside | {c2}", ["c2", "c0", "c1"], ["c2", "c0"]),
+        ("[inside, set()]", [["c0", "c1"], []], [["c0", "c1"], ["c0"]]),
+        ("visits[-1]", {"by": "c1", "mode": "half speed"}, {"by": "c2", "mode": "half speed"}),
+        ("visits[len(visits) - 2].by", "none", "c1"),
+        ("visits[1:]", [{"by": "c1", "mode": "half"}], [{"by": "c1", "mode": "slow"}]),
+        ("[each.by for each in visits]", ["none", "c1"], ["c0", "c1"]),
+        ("max(each.by for each in visits)", "c1", "c0"),
+        ("[each.mode for each in visits]", ["none", "half speed"], ["none", "half spee"]),
+        ("None if inside else 1", "none", 1),
+        ("len(inside) > 1", True, 1),
+    ],
+)
+def test_what_is_computed_may_be_given_as_traces_show_it_or_as_json_has_it(
+    room: Spec, tmp_path: Path, part: str, given: Any, other: Any
+) -> None:
+    for value, finding in ((given, Finding.EXPLAINED), (other, Finding.REFUSED)):
+        line = {"action": "enter", "arguments": {"client": "c1"}, "state": {part: value}}
+        assert follow_log(room, log_of(tmp_path, [line])).finding is finding, value
+
+
+def test_a_value_that_is_the_name_of_one_member_and_the_value_of_another_is_refused(room: Spec, tmp_path: Path) -> None:
+    for value, meant in (("fast", "Mode.FULL_SPEED or Mode.FAST"), ("none", "null or Mode.NOBODY")):
+        log = log_of(tmp_path, [{"action": None, "state": {"mode": value}}])
+        with pytest.raises(LogError, match=f'mode: "{value}" may be {meant}, by name or by value'):
+            follow_log(room, log)
+
+
+def test_an_argument_that_has_one_value_only_may_be_in_a_line(room: Spec, tmp_path: Path) -> None:
+    def log(door: int) -> Path:
+        return log_of(tmp_path, [{"action": "enter", "arguments": {"client": 1, "door": door}}])
+
+    assert follow_log(room, log(0)).finding is Finding.EXPLAINED
+    with pytest.raises(LogError, match=r"arguments\.door: 1 is not allowed; allowed are 0"):
+        follow_log(room, log(1))
 
 
 @pytest.mark.parametrize("folder", ["partition/promises", "kraft", "controller"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from highwater.claims.tables import Wrong, did_you_mean, shown
 from highwater.explorer.system import System
 from highwater.limits import LARGEST_REPORT, MOST_PROBLEMS
 from highwater.model.language.declarations import Instance
+from highwater.model.language.records import domain_of
 
 KEYS = ("action", "arguments", "state", "note")
 EXAMPLE = '{"action": "NAME", "arguments": {"PARAMETER": 0}, "state": {"FIELD": 1}}'
@@ -73,7 +74,7 @@ def read_log(path: Path, system: System) -> list[Line]:
         if not each.strip():
             continue
         try:
-            found.append(_line(number, each, system.actions, observer))
+            found.append(_line(number, each, system, observer))
         except Wrong as wrong:
             problems += [f"{path}:{number}: {problem}" for problem in wrong.problems]
     if problems:
@@ -84,7 +85,7 @@ def read_log(path: Path, system: System) -> list[Line]:
     return found
 
 
-def _line(number: int, text: str, actions: Sequence[Instance], observer: Observer) -> Line:
+def _line(number: int, text: str, system: System, observer: Observer) -> Line:
     """
     Raises:
         Wrong: with what is wrong with it.
@@ -103,7 +104,7 @@ def _line(number: int, text: str, actions: Sequence[Instance], observer: Observe
     for key in ("arguments", "state"):
         if not isinstance(data.setdefault(key, {}), dict):
             raise Wrong(f'{key}: {shown(data[key])} is not a JSON object such as {{"NAME": 1}}')
-    fitting, given = _meant(data, actions)
+    fitting, given = _meant(data, system)
     note = str(data.get("note", ""))
     return Line(number, fitting, data.get("action") or "", given, observer.read(data["state"]), note)
 
@@ -117,10 +118,12 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return made
 
 
-def _meant(data: Mapping[str, Any], actions: Sequence[Instance]) -> tuple[tuple[Instance, ...], dict[str, str]]:
-    """The steps that a line may be, and its arguments as traces show them."""
+def _meant(data: Mapping[str, Any], system: System) -> tuple[tuple[Instance, ...], dict[str, str]]:
+    """The steps that a line may be, and its arguments as traces show them. A parameter that has one value only within
+    the bounds is in no trace, and may be in a line.
+    """
     name, arguments = data.get("action", ""), data["arguments"]
-    names = dict.fromkeys(each.of.name for each in actions)
+    names = dict.fromkeys(each.of.name for each in system.actions)
     if name is None:
         if arguments:
             raise Wrong("arguments: the action is null, which is no step, and so has none")
@@ -128,21 +131,23 @@ def _meant(data: Mapping[str, Any], actions: Sequence[Instance]) -> tuple[tuple[
     if name == "" and "action" not in data:
         if arguments:
             raise Wrong(f"arguments: name the action, too; {those(names)}")
-        return tuple(actions), {}
+        return system.actions, {}
     if name not in names:
         hint = did_you_mean(str(name), names)
         raise Wrong(f"action: {shown(name)} is no action of the model{hint}; {those(names)}")
-    named = [each for each in actions if each.of.name == name]
+    named = [each for each in system.actions if each.of.name == name]
     given: dict[str, str] = {}
     for parameter, value in arguments.items():
-        domain = named[0].domains.get(parameter)
-        if domain is None:
-            hint, allowed = did_you_mean(parameter, named[0].domains), those(named[0].domains)
-            raise Wrong(f"arguments: {name} has no parameter {shown(parameter)}{hint}; {allowed}")
+        declared, inside = named[0].of.parameters, named[0].domains
+        if parameter not in declared:
+            hint = did_you_mean(parameter, declared)
+            raise Wrong(f"arguments: {name} has no parameter {shown(parameter)}{hint}; {those(declared)}")
+        domain = inside[parameter] if parameter in inside else domain_of(declared[parameter], system.bounds)
         try:
-            given[parameter] = domain.show(value_of(domain, value))
+            text = domain.show(value_of(domain, value))
         except Wrong as wrong:
             raise Wrong(f"arguments.{parameter}: {wrong}") from None
+        given |= {parameter: text} if parameter in inside else {}
     return tuple(each for each in named if all(each.shown[key] == value for key, value in given.items())), given
 
 

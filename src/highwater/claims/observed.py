@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from enum import Enum
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 import attrs
 
 from highwater.claims.expressions import Expression, expression
-from highwater.claims.names import ExpressionError
+from highwater.claims.names import ExpressionError, names_of
 from highwater.claims.tables import Wrong, did_you_mean, shown
 from highwater.explorer.blame import RAISED
 from highwater.model.language.domain import Struct, build
@@ -37,10 +37,16 @@ class Foreign:
 
 @attrs.frozen
 class Observed:
-    """A part of the state, and the value that was seen."""
+    """A part of the state, and the value that was seen.
+
+    Attributes:
+        value: of the part's domain; as it was given, if no domain describes the part.
+        labels: those of the state's numbers and elements.
+    """
 
     part: Expression
     value: Any
+    labels: frozenset[str] = frozenset()
 
     def fits(self, state: Any) -> bool:
         """Whether the part has the value in a state; not where it has none, such as None - 1."""
@@ -49,14 +55,14 @@ class Observed:
         except RAISED:
             return False
         value = self.value.beyond if isinstance(self.value, Foreign) else self.value
-        return bool((found if self.part.domain else plain(found)) == value)
+        return bool(found == value) if self.part.domain else means(value, found, self.labels)
 
     @property
     def shown(self) -> str:
         """The value as traces show it."""
         if isinstance(self.value, Foreign):
             return str(self.value)
-        return self.part.domain.show(self.value) if self.part.domain else _as_json(self.value)
+        return self.part.domain.show(self.value) if self.part.domain else _in_words(self.value)
 
 
 @attrs.frozen
@@ -82,7 +88,7 @@ class Observer:
     """Reads what was seen of the states of a domain."""
 
     def __init__(self, domain: Struct) -> None:
-        self._domain = domain
+        self._domain, self._labels = domain, names_of(domain).labels
         self._parts: dict[str, Expression] = {}
 
     def part(self, text: str) -> Expression:
@@ -114,7 +120,7 @@ class Observer:
         for text, value in given.items():
             part = self.part(text)
             try:
-                found.append(Observed(part, value_of(part.domain, value) if part.domain else plain(value)))
+                found.append(Observed(part, value_of(part.domain, value) if part.domain else value, self._labels))
             except Wrong as wrong:
                 if not foreign:
                     raise Wrong(*(f"{text}: {problem}" for problem in wrong.problems)) from None
@@ -145,7 +151,9 @@ def value_of(domain: Domain, given: Any, *, bounded: bool = True) -> Any:
     if "" not in inside:
         return _record(domain, given, bounded=bounded)
     if domain.shape is Shape.OPTION:
-        return None if given is None or given == "none" else value_of(inside[""], given, bounded=bounded)
+        if given == "none" and (meant := _written(inside[""], given)):
+            raise Wrong(f"{shown(given)} may be null or {meant[0]}, by name or by value")
+        return None if given in (None, "none") else value_of(inside[""], given, bounded=bounded)
     if not isinstance(given, list | tuple | set | frozenset):
         raise Wrong(f"{shown(given)} is not a list of values")
     parts = tuple(value_of(inside[""], each, bounded=bounded) for each in given)
@@ -170,11 +178,20 @@ def _atom(domain: Domain, given: Any) -> Any:
             return int(number)
     elif not isinstance(given, str) and domain.shape is not Shape.NAME:
         return given
-    for value in domain.values() if domain.count <= MOST_COMPARED else ():
-        written = value.value if isinstance(value, Enum) else value
-        if given == domain.show(value) or (type(given) is type(written) and given == written):
-            return value
-    return given
+    if len(meant := _written(domain, given)) > 1:
+        raise Wrong(f"{shown(given)} may be {' or '.join(map(str, meant))}, by name or by value")
+    return meant[0] if meant else given
+
+
+def _written(domain: Domain, given: Any) -> list[Any]:
+    """The scalars that are shown or written as what was given."""
+    values = domain.values() if domain.is_scalar and domain.count <= MOST_COMPARED else ()
+    return [each for each in values if given == domain.show(each) or _is_written(each, given)]
+
+
+def _is_written(value: Any, given: Any) -> bool:
+    written = value.value if isinstance(value, Enum) else value
+    return type(given) is type(written) and bool(given == written)
 
 
 def _record(domain: Domain, given: Any, *, bounded: bool) -> Any:
@@ -200,19 +217,50 @@ def _allowed(domain: Domain) -> str:
     return f"allowed are {', '.join(listed)}"
 
 
-def plain(value: Any) -> Any:
-    """A value that no domain describes, so that a log's compares with it: lists for tuples, an enum's value."""
+def means(given: Any, found: Any, labels: frozenset[str] = frozenset()) -> bool:
+    """Whether a value that no domain describes is the one that a log or an implementation gives, as itself, as traces
+    show it, or as JSON has it: an enum's member by name or value, a list for a set, an object for a record.
+
+    Args:
+        labels: those that numbers may be shown with.
+    """
+    match found:
+        case bool():  # which is no number
+            return given is found or given == ("yes" if found else "no")
+        case Enum():
+            given = given.value if isinstance(given, Enum) else given
+            return given == found.name.lower().replace("_", " ") or means(given, found.value, labels)
+        case None:
+            return given is None or given == "none"
+        case set() | frozenset():
+            return isinstance(given, list | tuple | set | frozenset) and _are_members(given, found, labels)
+        case list() | tuple() | range():
+            is_list = isinstance(given, list | tuple | range) and len(given) == len(found)
+            return is_list and all(means(ours, theirs, labels) for ours, theirs in zip(given, found, strict=True))
+        case int() if isinstance(given, str):
+            shown_as = [f"{label}{found}" if found >= 0 else "none" for label in labels]
+            return given in shown_as
+    if attrs.has(type(found)) and isinstance(given, Mapping):
+        names = [field.name for field in attrs.fields(type(found))]
+        return {*names} == {*given} and all(means(given[name], getattr(found, name), labels) for name in names)
+    if isinstance(given, Enum):
+        return means(given.value, found, labels)
+    return type(given) is not bool and bool(given == found)
+
+
+def _are_members(given: Collection[Any], found: Collection[Any], labels: frozenset[str]) -> bool:
+    """Whether what is given has the members of a set, in whatever order."""
+    of_each = [[each for each in found if means(one, each, labels)] for one in given]
+    return all(of_each) and {each for some in of_each for each in some} == {*found}
+
+
+def _in_words(value: Any) -> str:
+    """A value that no domain describes, for people: without the marks of Python."""
     match value:
         case bool():
-            return "yes" if value else "no"  # True is no 1
+            return "yes" if value else "no"
         case Enum():
-            return plain(value.value)
-        case list() | tuple():
-            return [plain(each) for each in value]
+            return str(value.value)
         case set() | frozenset():
-            return {"": sorted(map(repr, map(plain, value)))}  # equal sets, in whatever order, and unlike any list
-    return value
-
-
-def _as_json(value: Any) -> str:
-    return ", ".join(value[""]) if isinstance(value, dict) and "" in value else str(value)
+            return ", ".join(sorted(map(_in_words, value)))
+    return str(value)
