@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +11,14 @@ import pytest
 
 from highwater.api import graph
 from highwater.claims.checking import Engine, Result, Status, check_spec
+from highwater.claims.following import follow
 from highwater.claims.spec import SpecError, load_spec, make_spec
+from highwater.explorer.classes import class_after
+from highwater.explorer.system import Cut
+from highwater.exploring.session import Session
 from highwater.files import ReportError
-from highwater.reports.replaying import replay
-from highwater.reports.results import entry_of
+from highwater.reports.replaying import replay, subject_of
+from highwater.reports.results import about_spec, entry_of
 from highwater.reports.terminal import plain_text
 from highwater.viewer.exports import EXPORTS
 from highwater.viewer.index import counterexample_in
@@ -78,6 +83,24 @@ def test_a_bound_without_room_for_a_new_epoch_leaves_the_claim_unmet() -> None:
     assert "holds for any number of leader epochs, shrinks and elections, and within the bounds partition_epoch" in (
         plain_text(result)
     )
+
+
+def test_a_session_takes_the_steps_that_a_search_takes() -> None:
+    """A bound that cuts a step in its class cuts it there, too, though its real numbers have room."""
+    spec = make_spec("too_small", keys(bounds={**KEYS["bounds"], "partition_epoch_max": 1}))
+    session, cut, chance = Session(about_spec(spec), subject_of(about_spec(spec))), 0, random.Random(1)
+    for _ in range(60):
+        choices = session.choices()
+        for each in choices:
+            _, of = class_after(session.system, each.action, session.system.class_of(session.at.step.state))
+            assert bool(each.bounds) == isinstance(of, Cut), str(each.action)
+            cut += bool(each.bounds)
+        enabled = [each.number for each in choices if each.enabled]
+        session.take(chance.choice(enabled)) if enabled else session.go(0)
+    assert cut
+    steps = session.at.path[1:]
+    taken = [(each.step.taken.of.name, each.step.taken.shown) for each in steps]
+    assert follow(spec, taken).trace[-1].state == session.at.step.state
 
 
 def test_both_engines_report_the_same_counts(met: Result) -> None:

@@ -265,6 +265,15 @@ def test_the_bound_that_cuts_the_unexplained_line_is_named_before_those_of_other
     assert follow_log(spec.within(right=2), log).finding is Finding.EXPLAINED
 
 
+def test_a_step_beyond_a_bound_may_explain_what_has_no_value_there(tmp_path: Path) -> None:
+    model = Model("steps", "", NoToggles, lambda _: Definition(Bounds, Steps, lambda _: [Steps(0, 0)], (go_right,)))
+    spec = claim(name="steps", model=model, bounds={}, check=["no_deadlock"])
+    log = log_of(tmp_path, [{"action": "go_right"}, {"action": "go_right", "state": {"(8, 9)[right]": 9}}])
+    assert follow_log(spec, log).finding is Finding.UNKNOWN
+    log = log_of(tmp_path, [{"action": "go_right"}, {"action": "go_right", "state": {"right > 4": True}}])
+    assert follow_log(spec, log).finding is Finding.REFUSED
+
+
 def test_a_log_that_leaves_too_much_open_is_given_up(highwater: Run, locks: Path) -> None:
     spec = locks / "specs" / "fencing_keeps_late_writers_out.toml"
     result = highwater("follow", spec, log_of(locks, [{}] * 6), "--max-states", 9)

@@ -8,8 +8,9 @@ import attrs
 
 from highwater.claims.spec import Spec
 from highwater.explorer.analysis.refusals import refusal
+from highwater.explorer.classes import taken
 from highwater.explorer.outlook import is_deadlock, outlook
-from highwater.explorer.system import Cut, judge_end, successor
+from highwater.explorer.system import Cut, judge_end
 from highwater.explorer.verdict import DEADLOCK, Step
 
 
@@ -45,7 +46,7 @@ def follow(spec: Spec, steps: Iterable[tuple[str, Mapping[str, str]]], *, initia
         named = [each for each in system.actions if each.of.name == name and dict(each.shown) == dict(arguments)]
         if not named:
             raise AssertionError(f"step {number}: the model has no action {name} with arguments {dict(arguments)}")
-        after = successor(named[0], trace[-1].state, system.domain)
+        after = taken(system, named[0], trace[-1].state)
         if after is None:
             why = refusal(named[0], trace[-1].state)
             raise AssertionError(f"step {number}: {named[0]} is not enabled: {why} ({why.file}:{why.line})")

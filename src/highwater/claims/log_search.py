@@ -125,7 +125,7 @@ def _search(spec: Spec, path: Path, lines: Sequence[Line], tracker: Tracker) -> 
         try:
             before = tracker.with_hidden(possible)
             if line.actions:
-                after = tracker.taken(before, line.actions, line.fits, line.number)
+                after = tracker.taken(before, line.actions, line.fits, line.number, line.may_fit)
             else:
                 after = {state: each for state, each in before.items() if line.fits(state)}
         except TooMany as error:

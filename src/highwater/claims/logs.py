@@ -50,6 +50,10 @@ class Line:
         """Whether a state has what was seen."""
         return all(each.fits(state) for each in self.observed)
 
+    def may_fit(self, state: Any) -> bool:
+        """Whether nothing that was seen is other in what may be no state: a part may have no value there."""
+        return all(each.fits(state, undefined=True) for each in self.observed)
+
     def __str__(self) -> str:
         given = " ".join(f"{name}={value}" for name, value in self.arguments.items())
         what = f"{self.action or ('a step' if self.actions else 'no step')} {given}".rstrip()

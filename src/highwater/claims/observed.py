@@ -48,12 +48,12 @@ class Observed:
     value: Any
     labels: frozenset[str] = frozenset()
 
-    def fits(self, state: Any) -> bool:
-        """Whether the part has the value in a state; not where it has none, such as None - 1."""
+    def fits(self, state: Any, *, undefined: bool = False) -> bool:
+        """Whether the part has the value in a state; `undefined` where it has none, such as None - 1."""
         try:
             found = self.part.of(state)
         except RAISED:
-            return False
+            return undefined
         value = self.value.beyond if isinstance(self.value, Foreign) else self.value
         return bool(found == value) if self.part.domain else means(value, found, self.labels)
 

@@ -119,22 +119,26 @@ class Tracker:
                     heapq.heappush(queue, (longer.hidden, next(order), longer))
         return found
 
-    def taken(self, possible: Possible, actions: Iterable[Instance], fits: Fits, at: int) -> Possible:
+    def taken(
+        self, possible: Possible, actions: Iterable[Instance], fits: Fits, at: int, may_fit: Fits | None = None
+    ) -> Possible:
         """The states after one step of some actions that fit what was seen.
 
         Args:
             at: what the step explains.
+            may_fit: whether what a bound cuts may fit; `fits` if it is None.
 
         Raises:
             TooMany: there are more than are kept.
         """
         found: Possible = {}
+        may_fit = may_fit or fits
         actions = list(actions)
         for reached in possible.values():
             for action in actions:
                 after = self.after(action, reached.state)
                 if isinstance(after, Cut):
-                    self.cut |= after.bounds if fits(action.apply(reached.state)) else set()
+                    self.cut |= after.bounds if may_fit(action.apply(reached.state)) else set()
                 elif after is not None and fits(after):
                     known = found.get(after)
                     if known is None or reached.hidden < known.hidden:

@@ -18,9 +18,10 @@ from highwater.claims.names import ExpressionError
 from highwater.claims.resolving import named, same_name
 from highwater.claims.tables import did_you_mean
 from highwater.explorer.blame import ModelError
+from highwater.explorer.classes import taken
 from highwater.explorer.kernels.making.compile_times import TIMES
 from highwater.explorer.search.plain import plain_python
-from highwater.explorer.system import Cut, System, successor
+from highwater.explorer.system import Cut, System
 from highwater.explorer.verdict import Budget, Outcome, Progress, SearchOptions, Step, Verdict
 from highwater.model.language.declarations import Instance, Invariant, StepProperty
 from highwater.model.language.definition import Definition, Property
@@ -197,9 +198,7 @@ def _found(asked: Question, system: System, outcome: Outcome) -> Way:
     away = "here already" if not length else f"{length} step{'' if length == 1 else 's'} away"
     says = f"{asked.words}: {away}"
     if asked.action:
-        results = [
-            successor(each, steps[-1].state, system.domain) for each in system.actions if each.of.name == asked.action
-        ]
+        results = [taken(system, each, steps[-1].state) for each in system.actions if each.of.name == asked.action]
         if all(each is None or isinstance(each, Cut) for each in results):
             bounds = sorted({bound for each in results if isinstance(each, Cut) for bound in each.bounds})
             says = f"{asked.action} passes its guards {away}, but {', '.join(bounds)} cuts it there"

@@ -13,8 +13,9 @@ import attrs
 from highwater.claims.expressions import expression
 from highwater.claims.resolving import properly_spelt
 from highwater.explorer.analysis.refusals import refusal
+from highwater.explorer.classes import taken
 from highwater.explorer.outlook import is_deadlock, outlook
-from highwater.explorer.system import Cut, System, judge_end, successor
+from highwater.explorer.system import Cut, System, judge_end
 from highwater.explorer.trace import changes, violation_at, witness_in_words
 from highwater.explorer.verdict import DEADLOCK, Step, Violation, by_hand
 from highwater.exploring.nodes import Choice, Judged, Node, by_name
@@ -107,7 +108,7 @@ class Session:
         tried = {id(child.step.action): child for child in self.at.children}
         found = []
         for number, action in enumerate(self.system.actions):
-            after = successor(action, state, domain)
+            after = taken(self.system, action, state)
             if after is None:
                 found.append(Choice(number, action, refused=refusal(action, state)))
             elif isinstance(after, Cut):
@@ -165,7 +166,7 @@ class Session:
         if not 0 <= number < len(self.system.actions):
             raise SessionError(f"there is no action {number}")
         action = self.system.actions[number]
-        after = successor(action, self.at.step.state, self.system.domain)
+        after = taken(self.system, action, self.at.step.state)
         if after is None:
             raise SessionError(f"{action} is not enabled: {refusal(action, self.at.step.state)}")
         if isinstance(after, Cut):
