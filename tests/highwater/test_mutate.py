@@ -141,6 +141,14 @@ def test_another_property_may_defend_a_rule() -> None:
     assert {each.key: each.fate for each in fates(check=["stays_small", "stays_even"])}["even=false"] is Fate.CAUGHT
 
 
+@pytest.mark.parametrize("every", [False, True])
+def test_a_property_of_ones_own_defends_a_rule_whether_or_not_the_models_do_so_too(*, every: bool) -> None:
+    model = Model("small", "", Rules, lambda protocol: attrs.evolve(define(protocol), properties=(stays_small,)))
+    spec = api.claim(model=model, bounds={}, check=[stays_even])
+    (found,) = mutate(spec, workers=1, rules=["even"], every_property=every)[1]
+    assert (found.fate, found.why) == (Fate.CAUGHT, "stays_even after 1 step")
+
+
 def test_the_property_is_the_one_of_the_changed_protocol() -> None:
     """Where a rule is what the property allows, setting it otherwise is caught."""
 

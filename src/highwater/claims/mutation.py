@@ -207,7 +207,9 @@ def _text(value: Any) -> str:
 
 
 def _with_every_property(spec: Spec, search: Callable[..., Result]) -> Spec:
-    every = attrs.evolve(spec, properties=spec.definition.known_properties)
+    named = {each.name for each in spec.properties}  # some of one's own, or a refinement
+    others = (each for each in spec.definition.known_properties if each.name not in named)
+    every = attrs.evolve(spec, properties=(*spec.properties, *others))
     violated = {violation.property for violation in search(every, keep_going=True).outcome.violations}
     return attrs.evolve(spec, properties=tuple(of for of in every.properties if of.name not in violated))
 

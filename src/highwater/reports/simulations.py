@@ -39,9 +39,8 @@ def show_simulation(console: Console, found: Simulated, *, with_coverage: bool) 
     show_not_judged(console, found.not_judged)
     bounds = ", ".join(f"{key} {value}" for key, value in spec.file.bounds.items())
     cuts = ", ".join(f"{key} {count:,}" for key, count in made.bounds_cut.items())
-    console.print(
-        Text(f"    bounds  {bounds}" + (f"; steps cut: {cuts}" if cuts else "; none of them cut a step"), "dim")
-    )
+    none_cut = "" if spec.file.by_order else "; none of them cut a step"  # walks see no classes, in which bounds cut
+    console.print(Text(f"    bounds  {bounds}" + (f"; steps cut: {cuts}" if cuts else none_cut), "dim"))
     ended = (
         (made.at_depth, f"at depth {made.depth}"),
         (made.at_rest, "at rest"),
