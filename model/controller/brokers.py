@@ -26,7 +26,7 @@ UpdateMetadata has leader -2 (LeaderDuringDelete) and leader epoch 0, and means 
 
 
 class Role(Enum):
-    """A broker's role for the partition. A stopped one has a log and does not fetch."""
+    """A broker's role for the partition. A stopped one knows a leader epoch, and does not fetch."""
 
     NONE = "none"
     LEADER = "leader"

@@ -91,6 +91,9 @@ class ControllerProtocol:
     epoch_stored_after_role_change: bool = toggle(
         "a broker notes a leader epoch only after it has taken up its role (KAFKA-9769)"
     )
+    follower_notes_epoch_first: bool = toggle(
+        "a bug: a follower notes leader and leader epoch before it opens its log (5a67b080c7d, in 3.6)"
+    )
     leaving_leader_told: bool = toggle("a leader that shuts down gets LeaderAndIsr of its successor (KAFKA-7482)")
     leaving_broker_fetches: bool = toggle(
         "a bug, in no release: a broker that shuts down fetches from its successor (KAFKA-14140)"

@@ -33,6 +33,7 @@ registration_keeps_epoch False | KafkaController#processRegisterBrokerAndReelect
 last_isr_member leaves-if-unclean 1.1.0=stays | KafkaController#removeReplicaFromIsr
 one_expiry_at_a_time True | ReplicaStateMachine#removeReplicasFromIsr
 epoch_stored_after_role_change False 2.7.0=True | Partition#makeFollower
+follower_notes_epoch_first False 3.6.0=True | Partition#makeFollower; until 2.7 it does not matter
 leaving_leader_told True 1.1.0=False 2.1.0=True | PartitionStateMachine#leaderForControlledShutdown
 leaving_broker_fetches False | ReplicaManager#makeFollowers
 demote_during_shutdown True | ReplicaManager#makeFollowers
@@ -92,11 +93,13 @@ FIRST_RELEASES = {
     "kafka-3.0": "3.0.0",
     "kafka-3.3": "3.3.0",
     "kafka-3.4.1": "3.4.1",
+    "kafka-3.6": "3.6.0",
 }
 RELEASES = {name: Release(first, "zookeeper") for name, first in FIRST_RELEASES.items()}
 _OF_RELEASES = {name: HISTORY.protocol(ControllerProtocol, release) for name, release in RELEASES.items()}
 REPAIRED = attrs.evolve(
-    _OF_RELEASES["kafka-3.4.1"],
+    _OF_RELEASES["kafka-3.6"],
+    follower_notes_epoch_first=False,
     isr_path=IsrPath.ZOOKEEPER,
     cancel_moves_leader_first=True,
     stray_replaced=True,

@@ -10,6 +10,7 @@ from highwater.model.controller.context import Answer
 from highwater.model.controller.protocol import ControllerProtocol, StopReplicaEpoch
 from highwater.model.controller.state import Cluster, Mishap
 from highwater.model.language.declarations import action
+from highwater.model.language.domain import BOOLEAN
 from highwater.model.language.records import evolve, replaced
 from highwater.model.log import NO_EPOCH, brokers
 
@@ -113,9 +114,7 @@ def _took_role(
         return None
     if broker.log is None or (is_stray and protocol.topic_ids):
         broker = evolve(broker, log=request.topic_id, complete=not committed)
-    if request.leader is None:
-        return broker
-    if request.leader != me and protocol.leader_alive_by_metadata and request.leader in broker.dead:
+    if request.leader != me and not _follows(broker, me, request, protocol):
         return broker
     broker = evolve(broker, leader=request.leader, leader_epoch=request.leader_epoch, topic_id=request.topic_id)
     broker = evolve(broker, change=None)
@@ -177,15 +176,29 @@ def _stopped(broker: Broker, request: Request, protocol: ControllerProtocol) -> 
     return evolve(broker, role=Role.STOPPED) if broker.role is Role.FOLLOWER else broker
 
 
-@action(actor="broker", needs=lambda bounds: bounds.failed_role_changes, controller=controllers, broker=brokers)
-def fail_to_take_role(cluster: Cluster, controller: int, broker: int, protocol: ControllerProtocol) -> Cluster | None:
-    """A broker's session with ZooKeeper ends while it takes up a role.
+@action(
+    actor="broker",
+    needs=lambda bounds: bounds.failed_role_changes,
+    controller=controllers,
+    broker=brokers,
+    ours_first=BOOLEAN,
+)
+def fail_to_take_role(
+    cluster: Cluster, controller: int, broker: int, protocol: ControllerProtocol, *, ours_first: bool
+) -> Cluster | None:
+    """A broker's session with ZooKeeper ends while it opens the log of a partition that it is to lead or to follow.
 
     Actor: the broker.
-    Enabled: it runs, and its next request is a LeaderAndIsr of a newer leader epoch; the budget allows it.
-    Effect: the broker is no longer registered, and keeps its role. Until KAFKA-9769 it nevertheless notes the new
-        epoch, so that it neither leads nor follows.
-    Source: kafka.cluster.Partition#makeFollower, kafka.server.ReplicaManager#makeFollowers (2.6).
+    Enabled: it runs, and its next request is a LeaderAndIsr of a newer leader epoch; the budget allows it. Since
+        KAFKA-9769 it has no log of our partition, and cannot make one.
+    Effect: the broker is no longer registered. Since KAFKA-9769 it stays without a role; but from 3.6 on one that was
+        to follow has noted leader and leader epoch. Until KAFKA-9769 it may be another partition's log, and the request
+        ends there. If ours came first, the broker leads it, or has noted the leader epoch and does not follow; else
+        role and epoch stay, but a follower that was to lead fetches no more. The coordinator is told of nothing.
+    Abstracts: the other partition, of which the model `topic` has more; that until 2.1 a follower goes on to fetch
+        from its former leader.
+    Source: kafka.cluster.Partition#makeLeader, #makeFollower (2.6, 2.7, 3.6), kafka.server.ReplicaManager#makeLeaders,
+        #makeFollowers (2.6).
     """
     queue = cluster.queues[controller][broker]
     before = cluster.brokers[broker]
@@ -194,15 +207,53 @@ def fail_to_take_role(cluster: Cluster, controller: int, broker: int, protocol: 
     request = queue[0]
     if (
         request.broker_epoch != before.epoch
+        or request.controller_epoch < before.controller_epoch
         or request.leader_epoch <= before.leader_epoch
         or broker not in request.replicas
     ):
         return None
+    before = evolve(before, controller_epoch=request.controller_epoch)
+    if not protocol.epoch_stored_after_role_change:
+        after = _half_way(before, broker, request, protocol, ours_first=ours_first, committed=cluster.history.committed)
+    elif ours_first or before.log is not None:
+        return None
+    else:
+        after = _without_log(before, broker, request, protocol)
+    if after is None:
+        return None
     cluster = cluster.with_queue(controller, broker, queue[1:]).spending("failed_role_changes")
     cluster = cluster.with_zk(registrations=replaced(cluster.zk.registrations, broker, None))
-    if protocol.epoch_stored_after_role_change:
-        return cluster
-    return cluster.with_broker(broker, evolve(before, leader_epoch=request.leader_epoch, role=Role.STOPPED))
+    return cluster.with_broker(broker, after)
+
+
+def _without_log(before: Broker, me: int, request: Request, protocol: ControllerProtocol) -> Broker:
+    """The broker that has no role, and could not make the log for one."""
+    if not protocol.follower_notes_epoch_first or not _follows(before, me, request, protocol):
+        return before
+    noted = evolve(before, leader=request.leader, leader_epoch=request.leader_epoch, topic_id=request.topic_id)
+    return evolve(noted, role=Role.STOPPED)
+
+
+def _follows(broker: Broker, me: int, request: Request, protocol: ControllerProtocol) -> bool:
+    """Whether the broker is to follow somebody whom it takes for alive."""
+    if request.leader is None or request.leader == me:
+        return False
+    return not protocol.leader_alive_by_metadata or request.leader not in broker.dead
+
+
+def _half_way(
+    before: Broker, me: int, request: Request, protocol: ControllerProtocol, *, ours_first: bool, committed: bool
+) -> Broker | None:
+    """The broker after a request that has ended at another partition, or None if it refuses ours."""
+    if not ours_first:
+        stops = request.leader == me and before.role is Role.FOLLOWER
+        return evolve(before, role=Role.STOPPED) if stops else before
+    done = _took_role(before, me, request, protocol, committed=committed)
+    if done is None:
+        return None
+    done = evolve(done, coordinates=before.coordinates, coordinator_epoch=before.coordinator_epoch)
+    is_new = done.leader_epoch > before.leader_epoch
+    return evolve(done, role=Role.STOPPED) if is_new and done.role is Role.FOLLOWER else done
 
 
 @action(actor="broker", needs=lambda bounds: bounds.late_resignations, controller=controllers, broker=brokers)

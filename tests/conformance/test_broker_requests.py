@@ -17,11 +17,12 @@ from highwater.model.controller.definition import CONTROLLER
 from highwater.model.controller.protocol import ControllerProtocol, StopReplicaEpoch
 from highwater.model.controller.replica_manager import (
     delete_replica_and_resign_late,
+    fail_to_take_role,
     receive,
     resign_as_coordinator,
 )
-from highwater.model.controller.state import initial_states
-from highwater.model.language.records import evolve
+from highwater.model.controller.state import Cluster, initial_states
+from highwater.model.language.records import evolve, replaced
 from highwater.model.log import NO_EPOCH
 from tests.conformance.conftest import harness_of
 
@@ -52,6 +53,7 @@ class Run:
 
 def run_of(protocol: ControllerProtocol, topic: str, seed: int) -> Run:
     chance, cluster = random.Random(seed), START.with_broker(ME, evolve(START.brokers[ME], epoch=BROKER_EPOCH))
+    cluster = registered(cluster) or cluster
     run = Run([{"do": "begin", "topic": topic}], [seen(cluster.brokers[ME])])
     leaves_before = chance.choice([REQUESTS, REQUESTS, chance.randrange(REQUESTS)])
     for number in range(REQUESTS):
@@ -59,19 +61,31 @@ def run_of(protocol: ControllerProtocol, topic: str, seed: int) -> Run:
             cluster = cluster.with_broker(ME, evolve(cluster.brokers[ME], leaving=True))
             run.operations.append({"do": "leave"})
             run.seen.append(seen(cluster.brokers[ME]))
-        if cluster.brokers[ME].resigning is not None and chance.random() < 0.4:
+        if cluster.brokers[ME].resigning is not None and chance.random() < 0.2:
             cluster = resign_as_coordinator(cluster, ME, protocol)
             run.operations.append({"do": "resign"})
             run.seen.append(seen(cluster.brokers[ME]))
         request = a_request(chance)
+        if cluster.brokers[ME].coordinates and chance.random() < 0.2:
+            request = evolve(request, kind=Kind.STOP_REPLICA, delete=True)
         sent = cluster.with_queue(0, ME, (request,))
-        later = None
-        if cluster.brokers[ME].resigning is None and chance.random() < 0.5:
+        later = failed = None
+        if cluster.brokers[ME].resigning is None and chance.random() < 0.8:
             later = delete_replica_and_resign_late(sent, 0, ME, protocol)
-        cluster = later or receive(sent, 0, ME, protocol)
-        run.operations.append({**shown(request), "late": later is not None})
+        fails = chance.random() < 0.2  # once a log is open, no configuration is read
+        if fails and cluster.brokers[ME].log is None:
+            failed = fail_to_take_role(sent, 0, ME, protocol, ours_first=False)
+        cluster = later or registered(failed) or receive(sent, 0, ME, protocol)
+        run.operations.append({**shown(request), "late": later is not None, "fails": fails})
         run.seen.append(seen(cluster.brokers[ME]))
     return run
+
+
+def registered(cluster: Cluster | None) -> Cluster | None:
+    """The broker registers again, with the broker epoch that it had."""
+    if cluster is None:
+        return None
+    return cluster.with_zk(registrations=replaced(cluster.zk.registrations, ME, BROKER_EPOCH))
 
 
 def a_request(chance: random.Random) -> Request:
@@ -159,6 +173,12 @@ def test_a_broker_does_with_random_requests_what_kafkas_does(kafka: BrokerReques
     assert {each["role"] for each in states} == {role.value for role in Role}
     coordinators = {(each["role"] == "leader", each["coordinates"]) for each in states}
     assert coordinators == {(False, False), (False, True), (True, False), (True, True)}
+
+
+def test_when_a_follower_notes_the_leader_epoch_is_contradicted_if_it_is_wrong(kafka: BrokerRequests) -> None:
+    notes_first = rules(kafka).follower_notes_epoch_first
+    assert notes_first is (kafka.distribution.release == "3.9.1")
+    assert next(differences(kafka, attrs.evolve(rules(kafka), follower_notes_epoch_first=not notes_first)), "")
 
 
 def test_a_coordinator_of_transactions_that_compared_epochs_is_contradicted(kafka: BrokerRequests) -> None:

@@ -93,7 +93,7 @@ def test_toggles_of_the_file_stay_on_top_of_another_preset(write_spec: Write) ->
         ("partition", "2.8.1", "kafka-2.8.1-zookeeper"),
         ("partition", "2.1.1", "kafka-2.1"),
         ("kraft", "3.9.2", "kafka-3.8"),
-        ("controller", "3.9.2", "kafka-3.4.1"),
+        ("controller", "3.9.2", "kafka-3.6"),
         ("partition", "Kafka-4.1", "kafka-4.1"),
     ],
 )

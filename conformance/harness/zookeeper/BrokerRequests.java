@@ -1,5 +1,6 @@
 import com.fasterxml.jackson.databind.JsonNode;
 import java.io.File;
+import java.lang.reflect.Field;
 import java.net.InetAddress;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
@@ -28,9 +29,11 @@ import kafka.server.ZkAdminManager;
 import kafka.server.ZkBrokerEpochManager;
 import kafka.server.ZkSupport;
 import kafka.server.metadata.ZkMetadataCache;
+import kafka.zookeeper.ZooKeeperClientExpiredException;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.Uuid;
 import org.apache.kafka.common.errors.ControllerMovedException;
+import org.apache.kafka.common.errors.NotLeaderOrFollowerException;
 import org.apache.kafka.common.internals.Topic;
 import org.apache.kafka.common.memory.MemoryPool;
 import org.apache.kafka.common.message.ApiMessageType;
@@ -82,6 +85,8 @@ public final class BrokerRequests {
     private String topic;
     private TopicPartition partition;
     private int runs;
+    /** Whether ZooKeeper does not answer who reads a topic's configuration, as a broker does that opens a log. */
+    private boolean disconnected;
     /** Whether a coordinator resigns later than it is told, and the resignation then. */
     private boolean late;
     private Runnable resignation;
@@ -123,6 +128,13 @@ public final class BrokerRequests {
         cache = (ZkMetadataCache) Reflect.construct(ZkMetadataCache.class, type -> type == int.class ? (Object) ME : type == boolean.class ? (Object) false
             : type.getSimpleName().equals("Seq") ? Scala.list(List.of()) : type.getSimpleName().equals("MetadataVersion") ? Kafka.metadataVersion() : null);
         Reflect.field(ReplicaManager.class, "metadataCache").set(replicaManager, cache);
+        Object logManager = Reflect.read(replicaManager, "logManager");
+        Field configs = Reflect.field(logManager.getClass(), "configRepository");
+        configs.set(logManager, Reflect.proxy(configs.getType(), (name, arguments) -> {
+            if (disconnected)
+                throw new ZooKeeperClientExpiredException("the session has ended");
+            return topicConfig;
+        }));
         KafkaConfig config = (KafkaConfig) broker.config();
         GroupCoordinator ofGroups = GroupCoordinator$.MODULE$.apply(config, (ReplicaManager) replicaManager, null, null, clock, new Metrics());
         groups = ofGroups.groupManager();
@@ -191,7 +203,9 @@ public final class BrokerRequests {
                 ((AtomicBoolean) Reflect.read(replicaManager, "isShuttingDown")).set(true);
                 break;
             case "LeaderAndIsr":
+                disconnected = o.get("fails").asBoolean();
                 lead(o);
+                disconnected = false;
                 break;
             case "StopReplica":
                 late = o.get("late").asBoolean();
@@ -227,8 +241,12 @@ public final class BrokerRequests {
         LeaderAndIsrPartitionState state = new LeaderAndIsrPartitionState().setTopicName(topic).setPartitionIndex(runs)
             .setControllerEpoch(o.get("controller_epoch").asInt()).setLeader(leader).setLeaderEpoch(o.get("leader_epoch").asInt())
             .setIsr(Harness.ids(o.get("isr"))).setPartitionEpoch(o.get("partition_epoch").asInt()).setReplicas(Harness.ids(o.get("replicas"))).setIsNew(true);
-        apis.handleLeaderAndIsrRequest(sent(new LeaderAndIsrRequest.Builder(ApiKeys.LEADER_AND_ISR.latestVersion(), CONTROLLER, o.get("controller_epoch").asInt(),
-            o.get("broker_epoch").asLong(), List.of(state), Map.of(topic, new Uuid(runs, 1 + o.get("topic").asInt())), List.of()).build()));
+        try {
+            apis.handleLeaderAndIsrRequest(sent(new LeaderAndIsrRequest.Builder(ApiKeys.LEADER_AND_ISR.latestVersion(), CONTROLLER, o.get("controller_epoch").asInt(),
+                o.get("broker_epoch").asLong(), List.of(state), Map.of(topic, new Uuid(runs, 1 + o.get("topic").asInt())), List.of()).build()));
+        } catch (ZooKeeperClientExpiredException | NotLeaderOrFollowerException e) {
+            return;  // an error in KafkaApis#handle's answer: there is no leader that is alive, or no log in the same leader epoch
+        }
     }
 
     private void stop(int controllerEpoch, long brokerEpoch, int leaderEpoch, boolean delete) throws Exception {

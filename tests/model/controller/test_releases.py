@@ -35,7 +35,7 @@ def test_a_preset_begins_where_some_rule_changes_and_none_changes_between_preset
         ("3.2.3", ["kafka-3.0"]),
         ("3.4.0", ["kafka-3.3"]),
         ("3.5.1", ["kafka-3.4.1"]),
-        ("3.9.1", ["kafka-3.4.1"]),
+        ("3.9.1", ["kafka-3.6"]),
         ("4.0.0", []),
     ],
 )
@@ -48,11 +48,12 @@ def test_every_preset_is_used_by_a_claim() -> None:
     assert used == set(PRESETS)
 
 
-def test_the_repaired_protocol_is_the_newest_release_but_for_four_rules() -> None:
+def test_the_repaired_protocol_is_the_newest_release_but_for_five_rules() -> None:
     newest, repaired = rules(PRESETS[list(RELEASES)[-1]]), rules(REPAIRED)
     assert {name for name in newest if newest[name] != repaired[name]} == {
         "isr_path",
         "cancel_moves_leader_first",
         "stray_replaced",
         "coordinator_forgets_epoch",
+        "follower_notes_epoch_first",
     }
