@@ -37,18 +37,6 @@ def class_after(system: System, action: Instance, before: Any) -> tuple[Any, Any
     return (Cut(cut), Cut(cut)) if cut else (found, system.class_of(found))
 
 
-def taken(system: System, action: Instance, before: Any) -> Any:
-    """The state after a step of a state in real numbers; None; or a `Cut`, also where a bound cuts the step in the
-    class of the state: then the step is none that a search takes.
-    """
-    after = successor(action, before, system.domain)
-    if system.ranks is None or after is None or isinstance(after, Cut):
-        return after
-    in_class = successor(action, system.class_of(before), system.domain)
-    cut = in_class.bounds if isinstance(in_class, Cut) else system.class_domain.exceeded(in_class)
-    return Cut(cut) if cut else after
-
-
 def judge_class(system: System, instance: Instance, of: Any) -> Any:
     """One property on one class, or on the `Transition` from a class to the state that a step of it leads to.
 

@@ -226,6 +226,18 @@ def successor(instance: Instance, state: Any, domain: Struct) -> Any:
     return Cut(cut) if cut else after
 
 
+def taken(system: System, action: Instance, before: Any) -> Any:
+    """The state after a step of a state in real numbers; None; or a `Cut`, also where a bound cuts the step in the
+    class of the state: then the step is none that a search takes.
+    """
+    after = successor(action, before, system.domain)
+    if system.ranks is None or after is None or isinstance(after, Cut):
+        return after
+    in_class = successor(action, system.class_of(before), system.domain)
+    cut = in_class.bounds if isinstance(in_class, Cut) else system.class_domain.exceeded(in_class)
+    return Cut(cut) if cut else after
+
+
 def judge(instance: Instance, state: Any, domain: Struct) -> Any:
     """One invariant instance on one plain state: True, or what it returned in place of True (False or a `Witness`).
 

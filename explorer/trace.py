@@ -8,7 +8,7 @@ from typing import Any, assert_never
 import attrs
 
 from highwater.explorer.blame import RAISED, Contradiction, ModelError, where
-from highwater.explorer.system import System, judge_end, successor
+from highwater.explorer.system import System, judge_end, taken
 from highwater.explorer.verdict import DEADLOCK, Step, Violation
 from highwater.model.language.declarations import Instance, Truth, Witness, names_in
 from highwater.model.language.domain import OneOf, Struct, domains_in
@@ -26,7 +26,7 @@ def retrace(system: System, path: Sequence[Any]) -> tuple[Step, ...]:
     if not steps:
         raise Contradiction("the trace does not begin in an initial state")
     for number, wanted in enumerate(path[1:], 1):
-        results = ((action, successor(action, steps[-1].state, system.domain)) for action in system.actions)
+        results = ((action, taken(system, action, steps[-1].state)) for action in system.actions)
         states = (Step(action, after) for action, after in results if isinstance(after, system.domain.cls))
         step = next((each for each in states if system.class_of(each.state) == wanted), None)
         if step is None:
@@ -93,7 +93,7 @@ def broken_step(system: System, name: str, trace: Sequence[Step]) -> Violation |
     before = trace[-1].state
     wanted = [each for each in system.step_properties if each.of.name == name]
     for action in system.actions if wanted else ():
-        after = successor(action, before, system.domain)
+        after = taken(system, action, before)
         for each in wanted if isinstance(after, system.domain.cls) else ():
             if not judge_end(system, each, before, after):
                 return violation_at(system, each, (*trace, Step(action, after)))

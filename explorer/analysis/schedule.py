@@ -12,8 +12,7 @@ from typing import Any
 import attrs
 
 from highwater.explorer.analysis.causes import instance_of
-from highwater.explorer.classes import taken
-from highwater.explorer.system import Cut, System, judge_end, successor
+from highwater.explorer.system import Cut, System, judge_end, successor, taken
 from highwater.explorer.trace import violation_at
 from highwater.explorer.verdict import DEADLOCK, Step, Violation
 

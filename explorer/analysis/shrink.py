@@ -13,9 +13,8 @@ from typing import Any
 import attrs
 
 from highwater.explorer.blame import ModelError
-from highwater.explorer.classes import taken
 from highwater.explorer.search.levels.breadth_first import explore
-from highwater.explorer.system import Cut, System, judge_end, successor
+from highwater.explorer.system import Cut, System, judge_end, successor, taken
 from highwater.explorer.trace import violation_at
 from highwater.explorer.verdict import DEADLOCK, Budget, Outcome, SearchOptions, Step, Verdict, Violation
 from highwater.model.language.declarations import Instance, invariant

@@ -17,7 +17,6 @@ from typing import Any
 import attrs
 import numpy as np
 
-from highwater.explorer.classes import taken
 from highwater.explorer.comparisons import refusing_what_is_never_equal
 from highwater.explorer.compiler.effects import MOST_CUTS
 from highwater.explorer.compiler.layout import Layout
@@ -39,7 +38,7 @@ from highwater.explorer.kernels.walk_arrays import Walker
 from highwater.explorer.search.counterexamples import not_replayed
 from highwater.explorer.search.engine.compiled import Compiled, as_arrays
 from highwater.explorer.search.levels.coverage import look, unreached
-from highwater.explorer.system import Cut, System, successor
+from highwater.explorer.system import Cut, System, successor, taken
 from highwater.explorer.trace import violation_at
 from highwater.explorer.verdict import Step, Unreached, Violation, Walking
 

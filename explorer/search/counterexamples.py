@@ -15,7 +15,7 @@ import numpy as np
 from highwater.explorer.blame import Contradiction
 from highwater.explorer.kernels.arrays import Span, Work
 from highwater.explorer.search.engine.engine import Engine, mask_of
-from highwater.explorer.system import successor
+from highwater.explorer.system import taken
 from highwater.explorer.trace import broken_step, order_of, violation_at
 from highwater.explorer.verdict import Step, Violation
 from highwater.model.language.declarations import Instance
@@ -147,7 +147,7 @@ def first_trace(engine: Engine, marks: np.ndarray, depth: int) -> tuple[Step, ..
         raise not_replayed("no initial state is its beginning", trace)
     for level in range(1, depth + 1):
         possible = _possible(engine, trace[-1].state)
-        after = ((action, successor(action, trace[-1].state, system.domain)) for action in possible)
+        after = ((action, taken(system, action, trace[-1].state)) for action in possible)
         step = next(
             (
                 Step(each, state)

@@ -32,7 +32,15 @@ from highwater.explorer.search.levels import breadth_first
 from highwater.explorer.search.plain import plain_python
 from highwater.explorer.system import System, abstracted, judge, successor
 from highwater.explorer.verdict import Budget, Outcome, SearchOptions, Verdict, Violation, Walking
-from highwater.model.language.declarations import Action, Invariant, StepProperty, Transition, action, invariant
+from highwater.model.language.declarations import (
+    Action,
+    Invariant,
+    StepProperty,
+    Transition,
+    action,
+    invariant,
+    step_property,
+)
 from highwater.model.language.domain import BOOLEAN, ArrayOf, Integers, Limit, Maybe, SequenceOf, SetOf
 from highwater.model.language.graph_properties import FORMS, LEADS_TO, Liveness, Per, always_eventually
 from highwater.model.language.records import domain_of, evolve, replaced, within
@@ -675,3 +683,57 @@ def test_no_counterexample_takes_a_step_that_a_bound_cuts_in_its_class() -> None
     ):
         known = _Known(0, tuple(steps.split(", ")), "nobody_returns", {}, None, "")
         assert known._is_one_of(system) is is_one, steps
+
+
+@attrs.frozen
+class Pair:
+    """Two epochs."""
+
+    older: int = within(epochs)
+    newer: int = within(epochs)
+    turns: int = within(Integers(0, 3))
+
+
+@action(actor="leader")
+def renew(pair: Pair) -> Pair | None:
+    """With epochs 0 and 1 there is no third one in a class, though what comes of it would be one of two epochs again."""
+    return evolve(pair, older=max(pair.older, pair.newer) + 1, turns=pair.turns + 1) if pair.turns < 3 else None
+
+
+@action(actor="leader")
+def exchange(pair: Pair) -> Pair | None:
+    return Pair(pair.newer, pair.older, pair.turns + 1) if pair.turns < 3 else None
+
+
+@action(actor="leader")
+def begin_again(pair: Pair) -> Pair | None:
+    return evolve(pair, turns=0) if pair.turns == 3 else None
+
+
+@invariant()
+def there_is_no_third_turn(pair: Pair) -> bool:
+    return pair.turns < 3
+
+
+@step_property()
+def there_is_no_third_step(before: Pair, after: Pair) -> bool:
+    return after.turns < 3
+
+
+@always_eventually(fair=[exchange, begin_again])
+def the_older_is_the_newer(pair: Pair) -> bool:
+    return pair.older == pair.newer
+
+
+@pytest.mark.parametrize("of", [there_is_no_third_turn, there_is_no_third_step, the_older_is_the_newer])
+def test_a_trace_takes_no_step_that_a_bound_cuts_in_its_class(of: Any, explore: Callable[..., Outcome]) -> None:
+    """Where another action leads to the same class, and is the later one in the model's order."""
+    actions = tuple(each.instances(None)[0] for each in (renew, exchange, begin_again))
+    made = System(domain_of(Pair, Sizes(1)), (Pair(0, 1, 0),), actions)
+    kind = {Invariant: "invariants", StepProperty: "step_properties", Liveness: "liveness"}[type(of)]
+    system = abstracted(attrs.evolve(made, **{kind: tuple(of.instances(None))}), ["epochs"])
+    (violation,) = explore(system).violations
+    assert len(violation.trace) > 3
+    for before, after in itertools.pairwise(violation.trace):
+        _, there = class_after(system, after.taken, system.class_of(before.state))
+        assert there == system.class_of(after.state), after.taken

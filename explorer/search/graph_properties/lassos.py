@@ -20,7 +20,7 @@ from highwater.explorer.blame import Contradiction
 from highwater.explorer.classes import truths
 from highwater.explorer.fairness import Demand, demands_of
 from highwater.explorer.ranks import in_words
-from highwater.explorer.system import Cut, System, judge, successor
+from highwater.explorer.system import Cut, System, judge, taken
 from highwater.explorer.trace import witness_in_words
 from highwater.explorer.verdict import Step, Violation
 from highwater.model.language.declarations import Instance, Witness
@@ -120,7 +120,7 @@ def moves_of(system: System, state: Any) -> list[tuple[Instance, Any]]:
     """The actions that change a state, each with the state after it, or with the `Cut` of a step that leads out of the
     bounds.
     """
-    results = ((action, successor(action, state, system.domain)) for action in system.actions)
+    results = ((action, taken(system, action, state)) for action in system.actions)
     return [(action, after) for action, after in results if after is not None and after != state]
 
 

@@ -37,7 +37,7 @@ from highwater.explorer.search.graph_properties.owed import Marks
 from highwater.explorer.search.graph_properties.recomputed_graph import RecomputedGraph
 from highwater.explorer.search.graph_properties.stored_graph import StoredGraph, judge_all
 from highwater.explorer.search.states.store import Stopped
-from highwater.explorer.system import successor
+from highwater.explorer.system import taken
 from highwater.explorer.verdict import Step, Violation
 from highwater.model.language.declarations import Instance
 from highwater.model.language.graph_properties import Liveness
@@ -139,7 +139,7 @@ class _Judged:
     def _next(self, state: Any, ways: np.ndarray, distance: int) -> Step:
         """The first step to a marked row at a distance."""
         system = self._engine.system
-        after = ((action, successor(action, state, system.domain)) for action in system.actions)
+        after = ((action, taken(system, action, state)) for action in system.actions)
         inside = (Step(action, each) for action, each in after if isinstance(each, system.domain.cls) and each != state)
         rows = ((step, self._engine.row_of(step.state)) for step in inside)
         return next(step for step, row in rows if row >= 0 and ways[row] and self._graph.distance[row] == distance)

@@ -18,10 +18,9 @@ import attrs
 from highwater.claims.spec import Spec
 from highwater.explorer.analysis.causes import instance_of
 from highwater.explorer.blame import RAISED, ModelError
-from highwater.explorer.classes import taken
 from highwater.explorer.compiler.settings import Settings
 from highwater.explorer.outlook import is_deadlock
-from highwater.explorer.system import System
+from highwater.explorer.system import System, taken
 from highwater.explorer.verdict import DEADLOCK, Step, Violation
 from highwater.model.language.declarations import Instance
 

@@ -8,9 +8,8 @@ import attrs
 
 from highwater.claims.spec import Spec
 from highwater.explorer.analysis.refusals import refusal
-from highwater.explorer.classes import taken
 from highwater.explorer.outlook import is_deadlock, outlook
-from highwater.explorer.system import Cut, judge_end
+from highwater.explorer.system import Cut, judge_end, taken
 from highwater.explorer.verdict import DEADLOCK, Step
 
 

@@ -18,10 +18,9 @@ from highwater.claims.names import ExpressionError
 from highwater.claims.resolving import named, same_name
 from highwater.claims.tables import did_you_mean
 from highwater.explorer.blame import ModelError
-from highwater.explorer.classes import taken
 from highwater.explorer.kernels.making.compile_times import TIMES
 from highwater.explorer.search.plain import plain_python
-from highwater.explorer.system import Cut, System
+from highwater.explorer.system import Cut, System, taken
 from highwater.explorer.verdict import Budget, Outcome, Progress, SearchOptions, Step, Verdict
 from highwater.model.language.declarations import Instance, Invariant, StepProperty
 from highwater.model.language.definition import Definition, Property

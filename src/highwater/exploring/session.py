@@ -13,9 +13,8 @@ import attrs
 from highwater.claims.expressions import expression
 from highwater.claims.resolving import properly_spelt
 from highwater.explorer.analysis.refusals import refusal
-from highwater.explorer.classes import taken
 from highwater.explorer.outlook import is_deadlock, outlook
-from highwater.explorer.system import Cut, System, judge_end
+from highwater.explorer.system import Cut, System, judge_end, taken
 from highwater.explorer.trace import changes, violation_at, witness_in_words
 from highwater.explorer.verdict import DEADLOCK, Step, Violation, by_hand
 from highwater.exploring.nodes import Choice, Judged, Node, by_name

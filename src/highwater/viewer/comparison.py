@@ -14,7 +14,7 @@ import attrs
 from highwater.claims.changing import value_of
 from highwater.claims.resolving import with_preset
 from highwater.claims.tables import Wrong, did_you_mean
-from highwater.explorer.system import Cut, System, successor
+from highwater.explorer.system import Cut, System, taken
 from highwater.explorer.trace import changes
 from highwater.explorer.verdict import Step
 from highwater.files import ReportError
@@ -202,7 +202,7 @@ def _schedule(system: System, drawing: Drawing, trace: Sequence[Step]) -> tuple[
     for number, step in enumerate(trace[1:], 1):
         state = steps[-1].state
         action = _counterpart(system, drawing, step.taken)
-        after = successor(action, state, system.domain) if action else None
+        after = taken(system, action, state) if action else None
         if after is None or isinstance(after, Cut):
             steps.append(Step(None, state))
             outcomes.append(
