@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from highwater.claims import own
+from highwater.explorer.verdict import DEADLOCK
 from highwater.exploring.session import Session, SessionError
 from highwater.reports.results import about_violation, trace_report
 from highwater.viewer.pages import trace_page
@@ -83,11 +84,12 @@ def as_spec(session: Session) -> str:
         spec["preset"] = entry["preset"]
     spec["protocol"] = _inline({key: value for key, value in entry["protocol"].items() if value is not None})
     spec["bounds"] = _inline(entry["bounds"])
-    spec["check"] = entry["check"]
+    of_model = {DEADLOCK, *(each.name for each in session.subject.definition.known_properties)}
+    spec["check"] = [found.property] if found.property in of_model else []  # another may be violated by fewer steps
     for key in ("watch", "by_order"):
         if entry.get(key):
             spec[key] = entry[key]
-    if entry.get("refines"):
+    if found.property not in of_model:
         spec["refines"] = _inline(entry["refines"])
     spec["expect"] = _inline({"verdict": "violated", "property": found.property})
     return tomlkit.dumps(spec)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -231,6 +232,20 @@ def test_a_branch_saved_as_a_spec_claims_its_violation(violated: Session, tmp_pa
         saved(violated, "spec")
 
 
+def test_a_branch_saved_as_a_spec_claims_nothing_of_what_fewer_steps_violate() -> None:
+    """One step breaks the wheel, and two make it old."""
+    definition = Definition(
+        NoToggles, Wheel, lambda _: [Wheel(False, 0)], (turn, crash), properties=(can_be_whole, is_whole, is_new)
+    )
+    model = Model("wheel", "", NoToggles, lambda _: definition)
+    session = open_spec(front_door.claim(model=model, bounds={}, check=["is_whole", "is_new", "no_deadlock"]))
+    session.take(0)
+    session.take(0)
+    claimed = tomllib.loads(saved(session, "spec")[1])
+    assert claimed["expect"] == {"verdict": "violated", "property": "is_new"}
+    assert check_spec(front_door.claim(**{**claimed, "model": model}), Engine.PYTHON).ok
+
+
 @pytest.mark.parametrize("at", [11, 7])
 def test_a_branch_saved_as_a_test_passes_and_fails_at_a_step_that_is_not_enabled(
     violated: Session, tmp_path: Path, at: int
@@ -267,6 +282,11 @@ def crash(wheel: Wheel) -> Wheel | None:
 
 @prospect(along=[turn])
 def can_be_whole(wheel: Wheel) -> bool:
+    return not wheel.broken
+
+
+@invariant()
+def is_whole(wheel: Wheel) -> bool:
     return not wheel.broken
 
 
