@@ -94,6 +94,7 @@ def test_the_result_of_a_simulation_is_compared_with_the_claim(
         ({"max_depth": 7, "expect": {"verdict": "holds"}}, 0),
         ({"expect": {"verdict": "violated", "trace_length": 8}}, 0),
         ({"expect": {"verdict": "violated", "trace_length": 9}}, 1),
+        ({"expect": {"verdict": "violated", "trace_length": 7}}, 1),  # shrinking has seen that there is no shorter one
     ],
 )
 def test_a_violation_is_as_claimed_only_as_deep_as_the_claim_says(

@@ -51,8 +51,11 @@ class Simulated:
                 len(self.not_judged) < len(self.spec.properties) or self.spec.check_deadlock
             )
             return True if tested and expect.verdict is not Verdict.VIOLATED else None
-        if expect.trace_length is not None and self.violation.trace_length < expect.trace_length:
-            return False  # which is that of a shortest one
+        if expect.trace_length is not None:  # of a shortest one
+            length, is_shortest = self.violation.trace_length, self.shrunk and self.shrunk.minimal.value == "globally"
+            is_named = [self.violation.property] in ([expect.property], [*self.spec.checked])
+            if length < expect.trace_length or (length > expect.trace_length and is_shortest and is_named):
+                return False
         return expect.verdict is Verdict.VIOLATED and expect.property in (None, self.violation.property)
 
 
