@@ -190,6 +190,8 @@ def _written(domain: Domain, given: Any) -> list[Any]:
 
 
 def _is_written(value: Any, given: Any) -> bool:
+    if isinstance(value, tuple | frozenset) or attrs.has(type(value)):
+        return means(given, value)
     written = value.value if isinstance(value, Enum) else value
     return type(given) is type(written) and bool(given == written)
 
