@@ -192,7 +192,8 @@ class _Shrinking:
             return _Search(found=None, complete=True, depth=0)
         system = self._searched(tuple(initial), target)
         deadlock = target is None and self.name == DEADLOCK
-        budget = Budget(max_depth=depth, max_states=self.states)
+        # a state is known to be at rest once its steps are tried, on the way to the next depth
+        budget = Budget(max_depth=depth + deadlock, max_states=self.states)
 
         def explored(*, symmetry: bool) -> Outcome:
             options = SearchOptions(on_progress=lambda progress: self.on_progress(self.length), symmetry=symmetry)

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import attrs
 import pytest
 
 from highwater.explorer.analysis.shrink import Minimal, shrink
 from highwater.explorer.analysis.simulate import simulate
 from highwater.explorer.search.plain import plain_python
-from highwater.explorer.system import judge_end, successor
-from highwater.explorer.verdict import DEADLOCK, Walking
+from highwater.explorer.system import System, judge_end, successor
+from highwater.explorer.trace import violation_at
+from highwater.explorer.verdict import DEADLOCK, Step, Walking
+from highwater.model.language.declarations import action
+from highwater.model.language.domain import Integers
+from highwater.model.language.records import domain_of, evolve, within
 from tests.explorer.test_simulate import field, slowly_at_the_end, stays_off_the_corner
 
 
@@ -56,6 +61,26 @@ def test_a_trace_shrunk_without_time_is_still_a_violation() -> None:
     shrunk = shrink(system, found, seconds=0.0, states=40)
     assert shrunk.minimal is Minimal.NOT
     assert shrunk.violation.property == found.property
+
+
+@attrs.frozen
+class Way:
+    left: int = within(Integers(0, 9))
+
+
+@action(actor="walker")
+def go(way: Way) -> Way | None:
+    return evolve(way, left=way.left - 1) if way.left else None
+
+
+@pytest.mark.parametrize("left", [0, 1, 4])
+def test_a_deadlock_that_is_one_step_nearer_is_found(left: int) -> None:
+    """It is one once its steps are tried, which a search to its depth does not do."""
+    (step,) = go.instances(None)
+    system = System(domain_of(Way, None), (Way(left + 1), Way(left)), (step,))
+    trace = [Step(step if at <= left else None, Way(at)) for at in range(left + 1, -1, -1)]
+    shrunk = shrink(system, violation_at(system, None, trace))
+    assert (shrunk.minimal, shrunk.violation.trace_length) == (Minimal.GLOBALLY, left)
 
 
 def violates(system: object, name: str, actions: list, state: object) -> bool:
