@@ -696,7 +696,7 @@ class Pair:
 
 @action(actor="leader")
 def renew(pair: Pair) -> Pair | None:
-    """With epochs 0 and 1 there is no third one in a class, though what comes of it would be one of two epochs again."""
+    """With epochs 0 and 1 there is no third one in a class, though what comes of it has two epochs again."""
     return evolve(pair, older=max(pair.older, pair.newer) + 1, turns=pair.turns + 1) if pair.turns < 3 else None
 
 

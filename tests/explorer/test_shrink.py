@@ -86,11 +86,11 @@ def test_a_deadlock_that_is_one_step_nearer_is_found(left: int) -> None:
 def violates(system: object, name: str, actions: list, state: object) -> bool:
     """Whether actions can be taken from a state and lead to a violation at their end."""
     before = None
-    for action in actions:
-        before, state = state, successor(action, state, system.domain)
+    for each in actions:
+        before, state = state, successor(each, state, system.domain)
         if not isinstance(state, system.domain.cls):
             return False
     if name == DEADLOCK:
-        return all(successor(action, state, system.domain) is None for action in system.actions)
+        return all(successor(each, state, system.domain) is None for each in system.actions)
     properties = [each for each in (*system.invariants, *system.step_properties) if each.of.name == name]
     return any(not judge_end(system, each, before, state) for each in properties)
