@@ -29,6 +29,10 @@ class TopicProtocol:
     partition_fails_alone: bool = toggle(
         "a partition whose log cannot be opened leaves the others of the request alone (KAFKA-9769)"
     )
+    follower_notes_epoch_first: bool = toggle(
+        "a bug: a follower notes a leader epoch before it makes its log (5a67b080c7d, in 3.6); a request that repeats "
+        "it does nothing"
+    )
     append_error_stops_one: bool = toggle(
         "a follower that cannot append goes on with the other partitions of its fetcher thread (KIP-461)"
     )

@@ -20,6 +20,7 @@ additions_wait False 1.0.0=True | AdminManager#createPartitions; AdminUtils#addP
 reassigned_by_zookeeper True 2.4.0=False | KafkaController#processApiPartitionReassignment
 balancing_waits True 3.4.0=False | KafkaController#checkAndTriggerAutoLeaderRebalance
 partition_fails_alone False 2.7.0=True | Partition#makeLeader, #makeFollower
+follower_notes_epoch_first False 3.6.0=True | Partition#makeFollower; until 2.7 it does not matter
 append_error_stops_one False 2.3.0=True | AbstractFetcherThread#processFetchRequest
 """)
 FIRST_RELEASES = {
@@ -31,6 +32,7 @@ FIRST_RELEASES = {
     "kafka-2.4": "2.4.0",
     "kafka-2.7": "2.7.0",
     "kafka-3.4": "3.4.0",
+    "kafka-3.6": "3.6.0",
 }
 RELEASES = {name: Release(first, "zookeeper") for name, first in FIRST_RELEASES.items()}
 PRESETS = {name: HISTORY.protocol(TopicProtocol, release) for name, release in RELEASES.items()}

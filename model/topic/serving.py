@@ -14,23 +14,38 @@ from highwater.model.topic.state import NO_REPLICA, Broker, Fetch, Order, Replic
 
 
 @action(actor="broker", broker=brokers)
-def receive(topic: Topic, broker: int) -> Topic | None:
+def receive(topic: Topic, broker: int, protocol: TopicProtocol) -> Topic | None:
     """A broker handles the next request: it makes leaders of some partitions and followers of others, or deletes
     replicas.
 
     Actor: the broker.
     Enabled: it runs, and a request is in flight to it.
     Effect: for each partition it leads or follows, if the leader epoch is newer than what it knows. Threads without
-        partitions end.
+        partitions end. From 3.6 on nothing is done if a partition without a log has the leader epoch that was noted.
     Abstracts: checks of the leader's liveness and of broker epochs; the model `controller` has them.
     Source: kafka.server.ReplicaManager#becomeLeaderOrFollower, #stopReplicas (0.9.0.0 to 3.9).
     """
     queue = topic.queues[broker]
     if not queue or not topic.brokers[broker].running:
         return None
+    if _repeats_an_epoch(topic, broker, queue[0], protocol):
+        return topic.with_queue(broker, queue[1:])
     for partition in topic.numbers:
         topic = _obeyed(topic, broker, partition, queue[0][partition])
     return _without_idle_threads(topic, broker).with_queue(broker, queue[1:])
+
+
+def _repeats_an_epoch(topic: Topic, broker: int, request: Request, protocol: TopicProtocol) -> bool:
+    """Whether the request ends at a partition whose leader epoch is noted, and whose log could not be made."""
+    if not protocol.follower_notes_epoch_first:
+        return False
+    for partition in topic.numbers:
+        order, ours = request[partition], topic.brokers[broker].replicas[partition]
+        if order is None or order.stop or order.leader_epoch != ours.leader_epoch:
+            continue
+        if ours.role is Role.FOLLOWER and ours.fetch is Fetch.NOT:
+            return True
+    return False
 
 
 def _obeyed(topic: Topic, broker: int, partition: int, order: Order | None) -> Topic:
@@ -93,7 +108,8 @@ def fail_half_way(
     Enabled: it runs; its next request has a newer leader epoch for the failing partition, whose log it has not opened
         since it started; `done` are those that it comes to before, in any order, but leaders before followers. The
         budget allows it.
-    Effect: since KAFKA-9769 the other partitions take up their roles. Until then the request ends there: partitions
+    Effect: since KAFKA-9769 the other partitions take up their roles; from 3.6 on the failing one, if it was to follow,
+        has noted leader and leader epoch. Until KAFKA-9769 the request ends there: partitions
         that were to follow are followers in the new leader epoch, but are not fetched; those that were to lead are no
         longer fetched, and lead if they came before.
     Abstracts: which error it is. One of ZooKeeper ends the request; one of the disk does so until 0.11.
@@ -106,16 +122,22 @@ def fail_half_way(
     request = queue[0]
     if not _is_newer(ours, failing, request[failing]):
         return None
+    if _repeats_an_epoch(topic, broker, request, protocol):
+        return None
     after = topic.with_queue(broker, queue[1:]).spending("opening_errors")
     if protocol.partition_fails_alone:
-        return None if done else _others_obeyed(after, broker, failing, request)
+        return None if done else _others_obeyed(after, broker, failing, request, protocol)
     return _obeyed_half(after, broker, failing, done, request)
 
 
-def _others_obeyed(topic: Topic, broker: int, failing: int, request: Request) -> Topic:
+def _others_obeyed(topic: Topic, broker: int, failing: int, request: Request, protocol: TopicProtocol) -> Topic:
     for partition in topic.numbers:
         if partition != failing:
             topic = _obeyed(topic, broker, partition, request[partition])
+    order = request[failing]
+    if protocol.follower_notes_epoch_first and order is not None and not _leads(broker, order):
+        noted = Replica(Role.FOLLOWER, order.leader, order.leader_epoch, None, Fetch.NOT)
+        topic = topic.with_replica(broker, failing, noted)
     return _without_idle_threads(topic, broker)
 
 
