@@ -1083,8 +1083,8 @@ DEFECTS: tuple[Defect, ...] = (
     Defect(
         "the first level is taken under any manifest",
         "levels.py",
-        'if data["previous"] != self._last_hash:',
-        'if depth and data["previous"] != self._last_hash:',
+        'if data.get("previous") != self._last_hash:',
+        'if depth and data.get("previous") != self._last_hash:',
         (f"{STORE}::test_the_levels_of_one_search_are_not_taken_under_the_manifest_of_another",),
         "spark",
     ),
