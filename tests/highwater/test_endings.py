@@ -163,8 +163,8 @@ def test_a_fault_of_a_folder_or_library_of_ours_exits_70_and_one_of_a_model_2(
 def test_a_counterexample_that_plain_python_does_not_replay_exits_70(
     highwater: Run, write_spec: Write, monkeypatch: pytest.MonkeyPatch, command: str
 ) -> None:
-    for module in ("highwater.explorer.search.counterexamples", "highwater.explorer.analysis.simulate"):
-        monkeypatch.setattr(f"{module}.successor", lambda action, state, domain: None)
+    monkeypatch.setattr("highwater.explorer.search.counterexamples.taken", lambda system, action, state: None)
+    monkeypatch.setattr("highwater.explorer.analysis.simulate.successor", lambda action, state, domain: None)
     bounds = {"brokers": 2, "log_length_max": 2, "records_max": 2, "leader_epoch_max": 2}
     protocol = {"variant": "truncate-to-high-watermark"}
     spec = write_spec(protocol=protocol, bounds=bounds, check=["strong_isr"], expect={"verdict": "violated"})
