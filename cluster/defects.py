@@ -43,7 +43,7 @@ class Way:
         partition: the one that matters.
         play: does it, and judges.
         control: whether the defect must not come about.
-        since: the first release in which it comes about.
+        since: the first release in which it comes about, of those that start here: from 3.5 on.
         until: the last one, if a later one has repaired it.
     """
 

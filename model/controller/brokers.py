@@ -75,7 +75,7 @@ class Broker:
             for others.
         change: the ISR that the leader has asked for, until it has the answer.
         coordinates: whether it acts as coordinator: it has loaded the groups or transactions of the partition.
-        coordinator_epoch: the newest leader epoch that its coordinator of groups was told, where that compares epochs;
+        coordinator_epoch: the newest leader epoch of which its coordinator of groups has heard, if it compares epochs;
             0, which refuses nothing, before.
         resigning: the leader epoch of a delayed resignation as coordinator; -1 if the resignation comes from the
             topic's deletion.

@@ -133,11 +133,11 @@ def _took_role(
 
 
 def _coordinating(broker: Broker, epoch: int, protocol: ControllerProtocol, *, leads: bool) -> Broker:
-    """The broker after its coordinator was told that it leads, or leads no longer, in a leader epoch; -1 once the topic
-    is deleted.
+    """The broker after its coordinator has heard that it leads, or leads no longer, in a leader epoch; -1 once the
+    topic is deleted.
 
-    The coordinator of groups ignores what is older than the newest epoch that it was told. It remembers that of a topic
-    that was deleted, too, and so loads nothing of one that is made again, until leadership has changed as often.
+    The coordinator of groups ignores what is older than the newest epoch of which it has heard. It remembers that of a
+    topic that was deleted, too, and so loads nothing of one that is made again, until leadership has changed as often.
     The coordinator of transactions ignores nothing in any release: its claims set `coordinator_checks_epoch` to false.
     Source: kafka.coordinator.group.GroupMetadataManager#loadGroupsAndOffsets, #removeGroupsAndOffsets,
         #maybeUpdateCoordinatorEpoch (2.8.1 to 3.9);
@@ -194,7 +194,7 @@ def fail_to_take_role(
     Effect: the broker is no longer registered. Since KAFKA-9769 it stays without a role; but from 3.6 on one that was
         to follow has noted leader and leader epoch. Until KAFKA-9769 it may be another partition's log, and the request
         ends there. If ours came first, the broker leads it, or has noted the leader epoch and does not follow; else
-        role and epoch stay, but a follower that was to lead fetches no more. The coordinator is told of nothing.
+        role and epoch stay, but a follower that was to lead fetches no more. The coordinator hears of nothing.
     Abstracts: the other partition, of which the model `topic` has more; that until 2.1 a follower goes on to fetch
         from its former leader.
     Source: kafka.cluster.Partition#makeLeader, #makeFollower (2.6, 2.7, 3.6), kafka.server.ReplicaManager#makeLeaders,
@@ -290,7 +290,7 @@ def resign_as_coordinator(cluster: Cluster, broker: int, protocol: ControllerPro
 
     Actor: the broker.
     Enabled: it has a delayed resignation.
-    Effect: it is no longer coordinator, unless it was told of a newer leader epoch since.
+    Effect: it is no longer coordinator, unless it has heard of a newer leader epoch since.
     Source: kafka.coordinator.group.GroupMetadataManager#removeGroupsAndOffsets, #maybeUpdateCoordinatorEpoch (3.0).
     """
     ours = cluster.brokers[broker]

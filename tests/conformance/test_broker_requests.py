@@ -52,8 +52,8 @@ class Run:
 
 
 def run_of(protocol: ControllerProtocol, topic: str, seed: int) -> Run:
-    chance, cluster = random.Random(seed), START.with_broker(ME, evolve(START.brokers[ME], epoch=BROKER_EPOCH))
-    cluster = registered(cluster) or cluster
+    chance = random.Random(seed)
+    cluster = registered(START.with_broker(ME, evolve(START.brokers[ME], epoch=BROKER_EPOCH)))
     run = Run([{"do": "begin", "topic": topic}], [seen(cluster.brokers[ME])])
     leaves_before = chance.choice([REQUESTS, REQUESTS, chance.randrange(REQUESTS)])
     for number in range(REQUESTS):
@@ -75,16 +75,14 @@ def run_of(protocol: ControllerProtocol, topic: str, seed: int) -> Run:
         fails = chance.random() < 0.2  # once a log is open, no configuration is read
         if fails and cluster.brokers[ME].log is None:
             failed = fail_to_take_role(sent, 0, ME, protocol, ours_first=False)
-        cluster = later or registered(failed) or receive(sent, 0, ME, protocol)
+        cluster = later or (failed and registered(failed)) or receive(sent, 0, ME, protocol)
         run.operations.append({**shown(request), "late": later is not None, "fails": fails})
         run.seen.append(seen(cluster.brokers[ME]))
     return run
 
 
-def registered(cluster: Cluster | None) -> Cluster | None:
+def registered(cluster: Cluster) -> Cluster:
     """The broker registers again, with the broker epoch that it had."""
-    if cluster is None:
-        return None
     return cluster.with_zk(registrations=replaced(cluster.zk.registrations, ME, BROKER_EPOCH))
 
 

@@ -87,7 +87,7 @@ public final class BrokerRequests {
     private int runs;
     /** Whether ZooKeeper does not answer who reads a topic's configuration, as a broker does that opens a log. */
     private boolean disconnected;
-    /** Whether a coordinator resigns later than it is told, and the resignation then. */
+    /** Whether a coordinator resigns later than it is asked to, and the resignation then. */
     private boolean late;
     private Runnable resignation;
 
