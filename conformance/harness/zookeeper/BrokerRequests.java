@@ -10,6 +10,7 @@ import java.util.Map;
 import java.util.Properties;
 import java.util.concurrent.ScheduledFuture;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.stream.Collectors;
 import kafka.controller.KafkaController;
 import kafka.coordinator.group.GroupCoordinator;
 import kafka.coordinator.group.GroupCoordinator$;
@@ -66,7 +67,7 @@ import scala.jdk.javaapi.CollectionConverters;
  * them out.
  *
  * KafkaApis handles them, with a real ReplicaManager, Partition and log, a real metadata cache, and real coordinators, which do at once what they
- * schedule. Fetchers are there, and fetch nothing. Each run has a partition of its own, of the topic of groups or of the topic of transactions,
+ * schedule. Fetchers are there, and fetch nothing. Each run has partitions of its own, of the topic of groups or of the topic of transactions,
  * which may be made again with another topic id.
  */
 public final class BrokerRequests {
@@ -83,10 +84,10 @@ public final class BrokerRequests {
     private final RequestChannel.Metrics metrics = new RequestChannel.Metrics(ApiMessageType.ListenerType.ZK_BROKER);
     private final KafkaApis apis;
     private String topic;
-    private TopicPartition partition;
-    private int runs;
-    /** Whether ZooKeeper does not answer who reads a topic's configuration, as a broker does that opens a log. */
-    private boolean disconnected;
+    private final List<TopicPartition> partitions = new ArrayList<>();
+    private int next = 1;
+    /** As how many a topic's configuration is read, as a broker does that opens a log, before ZooKeeper does not answer once. */
+    private int readsBefore = Integer.MAX_VALUE;
     /** Whether a coordinator resigns later than it is asked to, and the resignation then. */
     private boolean late;
     private Runnable resignation;
@@ -131,7 +132,7 @@ public final class BrokerRequests {
         Object logManager = Reflect.read(replicaManager, "logManager");
         Field configs = Reflect.field(logManager.getClass(), "configRepository");
         configs.set(logManager, Reflect.proxy(configs.getType(), (name, arguments) -> {
-            if (disconnected)
+            if (readsBefore-- == 0)
                 throw new ZooKeeperClientExpiredException("the session has ended");
             return topicConfig;
         }));
@@ -197,19 +198,18 @@ public final class BrokerRequests {
     private Object after(JsonNode o) throws Exception {
         switch (o.get("do").asText()) {
             case "begin":
-                begin(o.get("topic").asText());
+                begin(o.get("topic").asText(), o.get("partitions").asInt());
                 break;
             case "leave":
                 ((AtomicBoolean) Reflect.read(replicaManager, "isShuttingDown")).set(true);
                 break;
             case "LeaderAndIsr":
-                disconnected = o.get("fails").asBoolean();
+                readsBefore = o.get("reads_before").asInt(Integer.MAX_VALUE);
                 lead(o);
-                disconnected = false;
                 break;
             case "StopReplica":
                 late = o.get("late").asBoolean();
-                stop(o.get("controller_epoch").asInt(), o.get("broker_epoch").asLong(), o.get("leader_epoch").asInt(), o.get("delete").asBoolean());
+                stop(o.get("controller_epoch").asInt(), o.get("broker_epoch").asLong(), stopped(o));
                 late = false;
                 break;
             case "resign":
@@ -224,53 +224,80 @@ public final class BrokerRequests {
         return seen();
     }
 
-    private void begin(String of) throws Exception {
-        if (partition != null)
-            stop(Integer.MAX_VALUE, BROKER_EPOCH, -2, true);
+    private void begin(String of, int count) throws Exception {
+        if (!partitions.isEmpty())
+            stop(Integer.MAX_VALUE, BROKER_EPOCH, partitions.stream().map(each -> stopped(each, -2, true)).collect(Collectors.toList()));
         broker.deleteFiles();
         topic = of.equals("groups") ? Topic.GROUP_METADATA_TOPIC_NAME : Topic.TRANSACTION_STATE_TOPIC_NAME;
-        partition = new TopicPartition(topic, ++runs);
+        partitions.clear();
+        for (int i = 0; i < count; i++)
+            partitions.add(new TopicPartition(topic, next++));
         Reflect.call(replicaManager, "controllerEpoch_$eq", 0);
         ((AtomicBoolean) Reflect.read(replicaManager, "isShuttingDown")).set(false);
         update(0, BROKER_EPOCH, List.of(0, 1, 2), List.of());
     }
 
+    /** The partition of the run that is meant. */
+    private TopicPartition named(JsonNode o) {
+        return partitions.get(o.get("partition").asInt());
+    }
+
+    private Uuid topicId(int made) {
+        return new Uuid(partitions.get(0).partition(), 1 + made);
+    }
+
     private void lead(JsonNode o) throws Exception {
-        int leader = o.get("leader").asInt(-1);
-        broker.follower.prepare(leader);
-        LeaderAndIsrPartitionState state = new LeaderAndIsrPartitionState().setTopicName(topic).setPartitionIndex(runs)
-            .setControllerEpoch(o.get("controller_epoch").asInt()).setLeader(leader).setLeaderEpoch(o.get("leader_epoch").asInt())
-            .setIsr(Harness.ids(o.get("isr"))).setPartitionEpoch(o.get("partition_epoch").asInt()).setReplicas(Harness.ids(o.get("replicas"))).setIsNew(true);
+        List<LeaderAndIsrPartitionState> states = new ArrayList<>();
+        for (JsonNode each : o.get("partitions")) {
+            int leader = each.get("leader").asInt(-1);
+            broker.follower.prepare(leader);
+            states.add(new LeaderAndIsrPartitionState().setTopicName(topic).setPartitionIndex(named(each).partition())
+                .setControllerEpoch(o.get("controller_epoch").asInt()).setLeader(leader).setLeaderEpoch(each.get("leader_epoch").asInt())
+                .setIsr(Harness.ids(each.get("isr"))).setPartitionEpoch(each.get("partition_epoch").asInt()).setReplicas(Harness.ids(each.get("replicas")))
+                .setIsNew(true));
+        }
         try {
             apis.handleLeaderAndIsrRequest(sent(new LeaderAndIsrRequest.Builder(ApiKeys.LEADER_AND_ISR.latestVersion(), CONTROLLER, o.get("controller_epoch").asInt(),
-                o.get("broker_epoch").asLong(), List.of(state), Map.of(topic, new Uuid(runs, 1 + o.get("topic").asInt())), List.of()).build()));
+                o.get("broker_epoch").asLong(), states, Map.of(topic, topicId(o.get("topic").asInt())), List.of()).build()));
         } catch (ZooKeeperClientExpiredException | NotLeaderOrFollowerException e) {
             return;  // an error in KafkaApis#handle's answer: there is no leader that is alive, or no log in the same leader epoch
         }
     }
 
-    private void stop(int controllerEpoch, long brokerEpoch, int leaderEpoch, boolean delete) throws Exception {
-        StopReplicaTopicState state = new StopReplicaTopicState().setTopicName(topic).setPartitionStates(
-            List.of(new StopReplicaPartitionState().setPartitionIndex(runs).setLeaderEpoch(leaderEpoch).setDeletePartition(delete)));
+    private List<StopReplicaPartitionState> stopped(JsonNode o) {
+        List<StopReplicaPartitionState> states = new ArrayList<>();
+        for (JsonNode each : o.get("partitions"))
+            states.add(stopped(named(each), each.get("leader_epoch").asInt(), each.get("delete").asBoolean()));
+        return states;
+    }
+
+    private static StopReplicaPartitionState stopped(TopicPartition partition, int leaderEpoch, boolean delete) {
+        return new StopReplicaPartitionState().setPartitionIndex(partition.partition()).setLeaderEpoch(leaderEpoch).setDeletePartition(delete);
+    }
+
+    private void stop(int controllerEpoch, long brokerEpoch, List<StopReplicaPartitionState> states) throws Exception {
+        StopReplicaTopicState state = new StopReplicaTopicState().setTopicName(topic).setPartitionStates(states);
         apis.handleStopReplicaRequest(sent(new StopReplicaRequest.Builder(ApiKeys.STOP_REPLICA.latestVersion(), CONTROLLER, controllerEpoch,
             brokerEpoch, false, List.of(state)).build()));
     }
 
-    /** The partition of an UpdateMetadata, if there is one in it. */
+    /** The partitions of an UpdateMetadata. */
     private List<UpdateMetadataPartitionState> served(JsonNode o) {
-        int leaderEpoch = o.get("leader_epoch").asInt();
-        if (leaderEpoch == -1)
-            return List.of();
-        boolean deleted = leaderEpoch == -2;
-        return List.of(new UpdateMetadataPartitionState().setTopicName(topic).setPartitionIndex(runs).setControllerEpoch(o.get("controller_epoch").asInt())
-            .setLeader(deleted ? -2 : o.get("leader").asInt(-1)).setLeaderEpoch(deleted ? 0 : leaderEpoch).setIsr(Harness.ids(o.get("isr")))
-            .setReplicas(List.of(0, 1, 2)));
+        List<UpdateMetadataPartitionState> served = new ArrayList<>();
+        for (JsonNode each : o.get("partitions")) {
+            int leaderEpoch = each.get("leader_epoch").asInt();
+            boolean deleted = leaderEpoch == -2;
+            served.add(new UpdateMetadataPartitionState().setTopicName(topic).setPartitionIndex(named(each).partition())
+                .setControllerEpoch(o.get("controller_epoch").asInt()).setLeader(deleted ? -2 : each.get("leader").asInt(-1))
+                .setLeaderEpoch(deleted ? 0 : leaderEpoch).setIsr(Harness.ids(each.get("isr"))).setReplicas(List.of(0, 1, 2)));
+        }
+        return served;
     }
 
     private void update(int controllerEpoch, long brokerEpoch, List<Integer> live, List<UpdateMetadataPartitionState> served) throws Exception {
         List<UpdateMetadataBroker> brokers = new ArrayList<>();
         for (int id : live)
-            brokers.add(new UpdateMetadataBroker().setId(id).setEndpoints(List.of(new UpdateMetadataEndpoint().setHost("localhost").setPort(9092)
+            brokers.add(new UpdateMetadataBroker().setId(id).setEndpoints(List.of(new UpdateMetadataEndpoint().setHost(Follower.HOST).setPort(id)
                 .setListener(LISTENER.value()).setSecurityProtocol(SecurityProtocol.PLAINTEXT.id))));
         try {
             apis.handleUpdateMetadataRequest(sent(new UpdateMetadataRequest.Builder(ApiKeys.UPDATE_METADATA.latestVersion(), CONTROLLER, controllerEpoch,
@@ -289,16 +316,29 @@ public final class BrokerRequests {
         return new RequestChannel.Request(0, context, 0, MemoryPool.NONE, bytes, metrics, Option.empty());
     }
 
-    /** What the broker knows of the partition; of ISR, assignment and partition epoch as a leader. */
+    /** What the broker knows, and of each partition. */
     private Map<String, Object> seen() {
+        Map<String, Object> seen = new LinkedHashMap<>();
+        seen.put("controller_epoch", Reflect.call(replicaManager, "controllerEpoch"));
+        List<Integer> dead = new ArrayList<>();
+        for (int other = 0; other < BROKERS; other++)
+            if (!cache.hasAliveBroker(other))
+                dead.add(other);
+        seen.put("dead", dead);
+        seen.put("failed", readsBefore < 0);
+        seen.put("partitions", partitions.stream().map(this::seen).collect(Collectors.toList()));
+        return seen;
+    }
+
+    /** What the broker knows of a partition; of ISR, assignment and partition epoch as a leader. */
+    private Map<String, Object> seen(TopicPartition partition) {
         Map<String, Object> seen = new LinkedHashMap<>();
         Object one = Scala.unwrap(Reflect.call(replicaManager, "onlinePartition", partition));
         int leaderEpoch = one == null ? -1 : (Integer) Reflect.call(one, "getLeaderEpoch");
         boolean leads = one != null && (Boolean) Reflect.call(one, "isLeader");
-        boolean fetches = Scala.unwrap(Reflect.call(Reflect.call(replicaManager, "replicaFetcherManager"), "getFetcher", partition)) != null;
-        seen.put("controller_epoch", Reflect.call(replicaManager, "controllerEpoch"));
+        Object fetcher = Scala.unwrap(Reflect.call(Reflect.call(replicaManager, "replicaFetcherManager"), "getFetcher", partition));
         seen.put("leader_epoch", leaderEpoch);
-        seen.put("role", leads ? "leader" : fetches ? "follower" : leaderEpoch < 0 ? "none" : "stopped");
+        seen.put("role", leads ? "leader" : fetcher != null ? "follower" : leaderEpoch < 0 ? "none" : "stopped");
         seen.put("leader", one == null ? null : Scala.unwrap(Reflect.call(one, "leaderReplicaIdOpt")));
         seen.put("isr", leads ? Scala.ids(Reflect.call(one, "inSyncReplicaIds")) : List.of());
         seen.put("replicas", leads ? Scala.ids(Reflect.call(Reflect.call(one, "assignmentState"), "replicas")) : List.of());
@@ -306,17 +346,15 @@ public final class BrokerRequests {
         Object log = Scala.unwrap(Reflect.call(Reflect.read(replicaManager, "logManager"), "getLog", partition, false));
         Uuid id = log == null ? null : (Uuid) Scala.unwrap(Reflect.call(log, "topicId"));
         seen.put("log", id == null ? null : id.getLeastSignificantBits() - 1);
+        seen.put("fetch", fetcher == null ? null : List.of(Reflect.call(Reflect.call(Reflect.call(fetcher, "leader"), "brokerEndPoint"), "id"),
+            Reflect.call(Scala.unwrap(Reflect.call(fetcher, "fetchState", partition)), "currentLeaderEpoch")));
+        int number = partition.partition();
         boolean ofGroups = topic.equals(Topic.GROUP_METADATA_TOPIC_NAME);
         scala.collection.Map<?, ?> loaded = (scala.collection.Map<?, ?>) Reflect.call(transactions, "transactionMetadataCache");
-        seen.put("coordinates", ofGroups ? groups.isPartitionOwned(runs) : CollectionConverters.asJava(loaded).containsKey(runs));
-        seen.put("coordinator_epoch", groups.epochForPartitionId().getOrDefault(runs, 0));
-        UpdateMetadataPartitionState served = (UpdateMetadataPartitionState) Scala.unwrap(cache.getPartitionInfo(topic, runs));
+        seen.put("coordinates", ofGroups ? groups.isPartitionOwned(number) : CollectionConverters.asJava(loaded).containsKey(number));
+        seen.put("coordinator_epoch", groups.epochForPartitionId().getOrDefault(number, 0));
+        UpdateMetadataPartitionState served = (UpdateMetadataPartitionState) Scala.unwrap(cache.getPartitionInfo(topic, number));
         seen.put("metadata", served == null ? null : List.of(served.leader(), served.leaderEpoch(), served.isr()));
-        List<Integer> dead = new ArrayList<>();
-        for (int other = 0; other < BROKERS; other++)
-            if (!cache.hasAliveBroker(other))
-                dead.add(other);
-        seen.put("dead", dead);
         return seen;
     }
 }
