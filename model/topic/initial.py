@@ -63,8 +63,8 @@ def initial_states(bounds: Any) -> list[Topic]:
             return NO_REPLICA
         leader = replicas[leading]
         if broker == leader:
-            return Replica(Role.LEADER, broker, 0, None, Fetch.NOT)
-        return Replica(Role.FOLLOWER, leader, 0, leader, Fetch.ACTIVE)
+            return Replica(Role.LEADER, broker, 0, None, Fetch.NOT, log=True)
+        return Replica(Role.FOLLOWER, leader, 0, leader, Fetch.ACTIVE, log=True)
 
     return [
         Topic(

@@ -27,8 +27,13 @@ class TopicProtocol:
         "until 3.3: no preferred leader is elected by itself while a partition is being reassigned (KAFKA-10149)"
     )
     partition_fails_alone: bool = toggle(
-        "a partition whose log cannot be opened leaves the others of the request alone (KAFKA-9769)"
+        "a partition whose log cannot be opened leaves the others of the request alone, if it has a leader (KAFKA-9769)"
     )
+    known_log_needs_no_zookeeper: bool = toggle(
+        "a broker that starts again opens the logs that it has without asking ZooKeeper for the topic's configuration "
+        "(KAFKA-9932)"
+    )
+    fence_fetch: bool = toggle("only followers in the leader's epoch get records (KIP-320)")
     follower_notes_epoch_first: bool = toggle(
         "a bug: a follower notes a leader epoch before it makes its log (5a67b080c7d, in 3.6); a request that repeats "
         "it does nothing"

@@ -19,6 +19,8 @@ new_replica_asks_zookeeper True 1.1.0=False | ReplicaStateMachine#handleStateCha
 additions_wait False 1.0.0=True | AdminManager#createPartitions; AdminUtils#addPartitions does not wait
 reassigned_by_zookeeper True 2.4.0=False | KafkaController#processApiPartitionReassignment
 balancing_waits True 3.4.0=False | KafkaController#checkAndTriggerAutoLeaderRebalance
+known_log_needs_no_zookeeper False 2.6.0=True | Partition#createLog; LogManager#getOrCreateLog
+fence_fetch False 2.1.0=True | Partition#localReplicaWithEpochOrException
 partition_fails_alone False 2.7.0=True | Partition#makeLeader, #makeFollower
 follower_notes_epoch_first False 3.6.0=True | Partition#makeFollower; until 2.7 it does not matter
 append_error_stops_one False 2.3.0=True | AbstractFetcherThread#processFetchRequest
@@ -30,6 +32,7 @@ FIRST_RELEASES = {
     "kafka-2.1": "2.1.0",
     "kafka-2.3": "2.3.0",
     "kafka-2.4": "2.4.0",
+    "kafka-2.6": "2.6.0",
     "kafka-2.7": "2.7.0",
     "kafka-3.4": "3.4.0",
     "kafka-3.6": "3.6.0",

@@ -41,9 +41,7 @@ def _repeats_an_epoch(topic: Topic, broker: int, request: Request, protocol: Top
         return False
     for partition in topic.numbers:
         order, ours = request[partition], topic.brokers[broker].replicas[partition]
-        if order is None or order.stop or order.leader_epoch != ours.leader_epoch:
-            continue
-        if ours.role is Role.FOLLOWER and ours.fetch is Fetch.NOT:
+        if order is not None and not order.stop and order.leader_epoch == ours.leader_epoch and not ours.log:
             return True
     return False
 
@@ -53,28 +51,27 @@ def _obeyed(topic: Topic, broker: int, partition: int, order: Order | None) -> T
         return topic
     if order.stop:
         return topic.with_replica(broker, partition, NO_REPLICA)
-    if not _is_newer(topic.brokers[broker], partition, order):
-        return topic
-    return topic.with_replica(broker, partition, _in_role(broker, order))
+    ours = topic.brokers[broker].replicas[partition]
+    return topic.with_replica(broker, partition, _in_role(broker, ours, order) if _is_newer(ours, order) else ours)
 
 
-def _is_newer(broker: Broker, partition: int, order: Order | None) -> bool:
-    """Whether a broker obeys what LeaderAndIsr asks for a partition. Without a leader it only opens the log."""
-    if order is None or order.stop or order.leader is None:
-        return False
-    return order.leader_epoch > broker.replicas[partition].leader_epoch
+def _is_newer(replica: Replica, order: Order | None) -> bool:
+    """Whether a broker obeys what LeaderAndIsr asks for a partition."""
+    return order is not None and not order.stop and order.leader_epoch > replica.leader_epoch
 
 
-def _in_role(broker: int, order: Order) -> Replica:
-    """A replica in the role that LeaderAndIsr asks for.
+def _in_role(broker: int, before: Replica, order: Order) -> Replica:
+    """A replica in the role that LeaderAndIsr asks for. Without a leader the broker only opens the log.
 
     Abstracts: that until 2.0 a follower whose leader stays the same keeps the fetcher that it has; the model
         `partition` has it (`truncation_skip`).
     Source: kafka.server.ReplicaManager#makeLeaders, #makeFollowers (0.9.0.0 to 3.9).
     """
+    if order.leader is None:
+        return evolve(before, log=True)
     if order.leader == broker:
-        return Replica(Role.LEADER, broker, order.leader_epoch, None, Fetch.NOT)
-    return Replica(Role.FOLLOWER, order.leader, order.leader_epoch, order.leader, Fetch.ACTIVE)
+        return Replica(Role.LEADER, broker, order.leader_epoch, None, Fetch.NOT, log=True)
+    return Replica(Role.FOLLOWER, order.leader, order.leader_epoch, order.leader, Fetch.ACTIVE, log=True)
 
 
 def _without_idle_threads(topic: Topic, broker: int) -> Topic:
@@ -102,32 +99,36 @@ def _without_idle_threads(topic: Topic, broker: int) -> Topic:
 def fail_half_way(
     topic: Topic, broker: int, failing: int, done: frozenset[int], protocol: TopicProtocol
 ) -> Topic | None:
-    """A broker cannot open the log of one of a request's partitions.
+    """A broker's session with ZooKeeper ends while it opens the log of one of a request's partitions.
 
     Actor: the broker.
-    Enabled: it runs; its next request has a newer leader epoch for the failing partition, whose log it has not opened
-        since it started; `done` are those that it comes to before, in any order, but leaders before followers. The
-        budget allows it.
-    Effect: since KAFKA-9769 the other partitions take up their roles; from 3.6 on the failing one, if it was to follow,
-        has noted leader and leader epoch. Until KAFKA-9769 the request ends there: partitions
-        that were to follow are followers in the new leader epoch, but are not fetched; those that were to lead are no
-        longer fetched, and lead if they came before.
-    Abstracts: which error it is. One of ZooKeeper ends the request; one of the disk does so until 0.11.
-    Source: kafka.server.ReplicaManager#makeLeaders, #makeFollowers (0.9.0.0 to 2.7),
-        kafka.cluster.Partition#makeLeader, #makeFollower (2.6, 2.7).
+    Enabled: it runs; its next request has a newer leader epoch for the failing partition, whose log it has not; `done`
+        are those whose roles, or logs, it comes to before, in any order, but leaders before the others. The budget
+        allows it.
+    Effect: until KAFKA-9769, and without a leader to this day, the request ends there: partitions that were to follow
+        are followers in the new leader epoch, but are not fetched anew; those that were to lead are no longer fetched,
+        and lead if they came before. Otherwise the other partitions take up their roles; from 3.6 on the failing one,
+        if it was to follow, has noted leader and leader epoch.
+    Abstracts: that the broker registers again, which the model `controller` has; that the session may end for several
+        partitions of a request. An error of the disk does the same until 0.11.
+    Source: kafka.server.ReplicaManager#makeLeaders, #makeFollowers (0.9.0.0 to 3.9),
+        kafka.cluster.Partition#makeLeader, #makeFollower (2.6, 2.7, 3.6).
     """
     queue, ours = topic.queues[broker], topic.brokers[broker]
-    if not queue or not ours.running or ours.replicas[failing].leader_epoch >= 0:
+    if not queue or not ours.running or ours.replicas[failing].log:
         return None
     request = queue[0]
-    if not _is_newer(ours, failing, request[failing]):
-        return None
-    if _repeats_an_epoch(topic, broker, request, protocol):
+    order = request[failing]
+    if (
+        order is None
+        or not _is_newer(ours.replicas[failing], order)
+        or _repeats_an_epoch(topic, broker, request, protocol)
+    ):
         return None
     after = topic.with_queue(broker, queue[1:]).spending("opening_errors")
-    if protocol.partition_fails_alone:
-        return None if done else _others_obeyed(after, broker, failing, request, protocol)
-    return _obeyed_half(after, broker, failing, done, request)
+    if not protocol.partition_fails_alone or order.leader is None:
+        return _obeyed_half(after, broker, failing, done, request, protocol)
+    return None if done else _others_obeyed(after, broker, failing, request, protocol)
 
 
 def _others_obeyed(topic: Topic, broker: int, failing: int, request: Request, protocol: TopicProtocol) -> Topic:
@@ -136,7 +137,7 @@ def _others_obeyed(topic: Topic, broker: int, failing: int, request: Request, pr
             topic = _obeyed(topic, broker, partition, request[partition])
     order = request[failing]
     if protocol.follower_notes_epoch_first and order is not None and not _leads(broker, order):
-        noted = Replica(Role.FOLLOWER, order.leader, order.leader_epoch, None, Fetch.NOT)
+        noted = Replica(Role.FOLLOWER, order.leader, order.leader_epoch, None, Fetch.NOT, log=False)
         topic = topic.with_replica(broker, failing, noted)
     return _without_idle_threads(topic, broker)
 
@@ -145,25 +146,43 @@ def _leads(broker: int, order: Order | None) -> bool:
     return order is not None and order.leader == broker
 
 
-def _obeyed_half(topic: Topic, broker: int, failing: int, done: frozenset[int], request: Request) -> Topic | None:
+def _obeyed_half(
+    topic: Topic, broker: int, failing: int, done: frozenset[int], request: Request, protocol: TopicProtocol
+) -> Topic | None:
     """The topic after a request that ended at one partition, or None if it cannot come to `done` before."""
-    ours, fails_to_lead = topic.brokers[broker], _leads(broker, request[failing])
+    fails_to_lead = _leads(broker, request[failing])
     for partition in topic.numbers:
-        order, was = request[partition], ours.replicas[partition]
-        is_newer = _is_newer(ours, partition, order)
-        leads = _leads(broker, order)
-        if partition in done and (partition == failing or not is_newer or leads != fails_to_lead):
+        order, was = request[partition], topic.brokers[broker].replicas[partition]
+        is_newer, leads = partition != failing and _is_newer(was, order), _leads(broker, order)
+        if partition in done and (not is_newer or leads != fails_to_lead):
             return None
-        if order is None or not is_newer or partition == failing:
+        if order is None or not is_newer:
             continue
         if leads and (not fails_to_lead or partition in done):
-            topic = topic.with_replica(broker, partition, _in_role(broker, order))
+            after = _in_role(broker, was, order)
         elif leads:
-            topic = topic.with_replica(broker, partition, evolve(was, source=None, fetch=Fetch.NOT))
+            after = evolve(was, source=None, fetch=Fetch.NOT)
         elif partition in done:
-            after = evolve(was, role=Role.FOLLOWER, leader=order.leader, leader_epoch=order.leader_epoch)
-            topic = topic.with_replica(broker, partition, after)
+            after = _followed_half(topic.brokers[broker], was, order, protocol)
+            if after == was:
+                return None  # as without this partition
+        else:
+            continue
+        topic = topic.with_replica(broker, partition, after)
     return topic
+
+
+def _followed_half(broker: Broker, was: Replica, order: Order, protocol: TopicProtocol) -> Replica:
+    """A replica that follows in a new leader epoch, and whose fetcher is that of the former one, if it had one.
+
+    Abstracts: that a fetcher of the same leader goes on until that leader has begun the epoch, too.
+    """
+    if order.leader is None:
+        return evolve(was, log=True)
+    after = evolve(was, role=Role.FOLLOWER, leader=order.leader, leader_epoch=order.leader_epoch, log=True)
+    if protocol.fence_fetch and was.source == order.leader and was.source not in broker.dead_threads:
+        return evolve(after, source=None, fetch=Fetch.NOT)
+    return after
 
 
 # Fetching
@@ -269,16 +288,19 @@ def shrink_isr(topic: Topic, broker: int, partition: int) -> Topic | None:
 
 
 @action(actor="broker", needs=lambda bounds: bounds.broker_crashes, broker=brokers)
-def crash_broker(topic: Topic, broker: int) -> Topic | None:
+def crash_broker(topic: Topic, broker: int, protocol: TopicProtocol) -> Topic | None:
     """A broker crashes, with all its partitions.
 
     Actor: the broker.
     Enabled: it runs; the budget allows it.
     Effect: it has no roles and is no longer registered; requests in flight to it are lost.
+    Source: kafka.log.LogManager#getOrCreateLog (2.6), of the logs that it has.
     """
-    if not topic.brokers[broker].running:
+    before = topic.brokers[broker]
+    if not before.running:
         return None
-    dead = Broker(False, frozenset(), (NO_REPLICA,) * len(topic.nodes))
+    kept = protocol.known_log_needs_no_zookeeper
+    dead = Broker(False, frozenset(), tuple(evolve(NO_REPLICA, log=kept and each.log) for each in before.replicas))
     topic = evolve(topic, live=topic.live - {broker}, brokers=replaced(topic.brokers, broker, dead))
     return topic.with_queue(broker, ()).spending("broker_crashes")
 

@@ -126,6 +126,7 @@ class Replica:
     Attributes:
         leader_epoch: the newest that it has accepted since the broker started; -1 before.
         source: the leader whose thread has the partition; None if `fetch` is `NOT`.
+        log: whether the broker has the log, and needs nothing of ZooKeeper to open it.
     """
 
     role: Role = within(OneOf(Role))
@@ -133,9 +134,10 @@ class Replica:
     leader_epoch: int = within(leader_epochs)
     source: int | None = within(some_broker)
     fetch: Fetch = within(OneOf(Fetch))
+    log: bool = within(BOOLEAN)
 
 
-NO_REPLICA = Replica(Role.NONE, None, -1, None, Fetch.NOT)
+NO_REPLICA = Replica(Role.NONE, None, -1, None, Fetch.NOT, log=False)
 
 
 @attrs.frozen
