@@ -87,7 +87,9 @@ def _came(cluster: Cluster, controller: int, came: list[int], protocol: Controll
     context = cluster.controllers[controller]
     reassignment = context.reassignment
     if reassignment is not None and any(replica in came for replica in reassignment.target):
-        return go_on(cluster, controller, reassignment, protocol)
+        cluster = go_on(cluster, controller, reassignment, protocol)
+        halted = context.deleting and protocol.deletion_waits_for_reassignment
+        return cluster.with_context(controller, deletion_halted=halted)
     is_reassigning = reassignment is not None and context.step is not None
     if context.deleting and hosted and not is_reassigning:
         return resume_deletion(cluster.with_context(controller, deletion_halted=False), controller, protocol)
@@ -207,12 +209,13 @@ def _answered(cluster: Cluster, controller: int, broker: int, left: int, protoco
 
     Source: kafka.controller.KafkaController#processControlledShutdown (2.3.0 to 3.9).
     """
-    noted = cluster.controllers[controller].shutting_down | {broker}
-    cluster = cluster.with_context(controller, shutting_down=noted)
+    before = cluster.controllers[controller]
+    cluster = cluster.with_context(controller, shutting_down=before.shutting_down | {broker})
     try:
         cluster = _handed_over(cluster, controller, broker, protocol)
-    except ControllerMoved:
+    except ControllerMoved as moved:
         cluster = _follower_stopped(cluster, controller, broker, protocol)
+        cluster = cluster.with_context(controller, batch_left=before.batch_left or moved.batch_left)
     else:
         left = 0 if _is_granted(cluster, controller, broker) else left
     return cluster.with_broker(broker, evolve(cluster.brokers[broker], attempts_left=left))

@@ -46,7 +46,7 @@ class Answer(Enum):
 
 @attrs.frozen
 class Context:
-    """A controller's view of the cluster. All fields but `notification_queued` are blank while it is not active.
+    """A controller's view of the cluster. All fields but the last two are blank while it is not active.
 
     Attributes:
         active: whether it acts as controller. It may have been deposed.
@@ -62,6 +62,7 @@ class Context:
         answers: by broker, a response that it has not read yet.
         step: its next step, if it is in the middle of a procedure.
         notification_queued: whether it has resigned, and still has a notification of a changed ISR in its queue.
+        batch_left: whether the batch of its replica state machine has requests from before it was deposed.
     """
 
     active: bool = within(BOOLEAN)
@@ -81,6 +82,7 @@ class Context:
     answers: tuple[Answer, ...] = within(per_broker(OneOf(Answer)))
     step: Step | None = within(Maybe(OneOf(Step)))
     notification_queued: bool = within(BOOLEAN)
+    batch_left: bool = within(BOOLEAN)
 
     def is_online(self, broker: int) -> bool:
         """Whether the broker is live and not shutting down, as the controller knows it."""
@@ -98,4 +100,5 @@ def blank(brokers: int) -> Context:
         leadership=None, reassignment=None, partition=PartitionState.NON_EXISTENT,
         replicas=(ReplicaState.NON_EXISTENT,) * brokers, deleting=False, deletion_begun=False, deletion_halted=False,
         added=ReplicaState.NON_EXISTENT, answers=(Answer.NONE,) * brokers, step=None, notification_queued=False,
+        batch_left=False,
     )  # fmt: skip

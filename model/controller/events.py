@@ -29,8 +29,9 @@ def handled(
     """
     try:
         return handle(cluster)
-    except ControllerMoved:
-        return resigned(cluster, controller, protocol)
+    except ControllerMoved as moved:
+        after = resigned(cluster, controller, protocol)
+        return after.with_context(controller, batch_left=True) if moved.batch_left else after
 
 
 def resigned(cluster: Cluster, controller: int, protocol: ControllerProtocol) -> Cluster:
@@ -39,8 +40,8 @@ def resigned(cluster: Cluster, controller: int, protocol: ControllerProtocol) ->
     Source: kafka.controller.KafkaController#onControllerResignation, IsrChangeNotificationListener (0.10.1).
     """
     queued = not protocol.resign_stops_queue and cluster.zk.isr_changed
-    cluster = forgotten(cluster, controller)
-    return cluster.with_context(controller, notification_queued=True) if queued else cluster
+    batch_left = cluster.controllers[controller].batch_left
+    return forgotten(cluster, controller).with_context(controller, notification_queued=queued, batch_left=batch_left)
 
 
 def forgotten(cluster: Cluster, controller: int) -> Cluster:

@@ -9,11 +9,12 @@ from highwater.model.controller.deletion import complete_deletion, resume_deleti
 from highwater.model.controller.events import forgotten, handled, resigned
 from highwater.model.controller.partition_states import at_startup as partition_at_startup
 from highwater.model.controller.protocol import ControllerProtocol, DeadReplicaAtStartup
-from highwater.model.controller.reassignment import begin, take_step
+from highwater.model.controller.reassignment import begin, has_begun, ordered, take_step
 from highwater.model.controller.replica_states import ReplicaState
 from highwater.model.controller.requests import metadata_sent
 from highwater.model.controller.state import Cluster
 from highwater.model.controller.state_machines import move_replicas, trigger_online
+from highwater.model.controller.zookeeper import Reassignment
 from highwater.model.language.declarations import action
 from highwater.model.language.records import replaced
 
@@ -27,7 +28,7 @@ def elect_controller(cluster: Cluster, controller: int, protocol: ControllerProt
     Actor: the controller.
     Enabled: nobody owns /controller, and it is not active.
     Effect: it owns the node in the next controller epoch, reads ZooKeeper, starts both state machines, elects leaders
-        for partitions without one, and resumes reassignment and deletion.
+        for partitions without one, and resumes reassignment and deletion. It may resign at once.
     Abstracts: the time that reading takes.
     Source: kafka.controller.KafkaController#elect, #onControllerFailover (3.5).
     """
@@ -88,14 +89,44 @@ def taken_over(cluster: Cluster, controller: int, protocol: ControllerProtocol) 
     assignment = context.assignment
     dead = [replica for replica in assignment if not context.is_online(replica)]
     if zk.deletion:
-        halted = bool(dead) or zk.reassignment is not None
-        cluster = cluster.with_context(controller, deleting=True, deletion_halted=halted)
+        cluster = _deletion_found(cluster, controller, dead, protocol)
     cluster = metadata_sent(cluster, controller, protocol)
     if assignment:
         cluster = _machines_started(cluster, controller, dead, protocol)
     context = cluster.controllers[controller]
+    if context.reassignment is not None and context.leadership is None:
+        return _never_led(cluster, controller, context.reassignment, protocol)
     if context.reassignment is not None:
         return begin(cluster, controller, context.reassignment, protocol)
+    return resume_deletion(cluster, controller, protocol) if protocol.resume_deletion_on_failover else cluster
+
+
+def _deletion_found(cluster: Cluster, controller: int, dead: list[int], protocol: ControllerProtocol) -> Cluster:
+    """A new controller queues the topic for deletion, and drops its reassignment.
+
+    Source: kafka.controller.KafkaController#fetchTopicDeletionsInProgress, #initializePartitionReassignments (3.5).
+    """
+    known = cluster.zk.reassignment
+    if protocol.reassignment_overridable and not has_begun(cluster.zk):
+        known = None
+    cluster = cluster.with_context(controller, deleting=True, deletion_halted=bool(dead) or known is not None)
+    if not protocol.failover_drops_reassignment or (protocol.reassignment_overridable and known is not None):
+        return cluster
+    return cluster.with_zk(reassignment=None).with_context(controller, reassignment=None)
+
+
+def _never_led(cluster: Cluster, controller: int, reassignment: Reassignment, protocol: ControllerProtocol) -> Cluster:
+    """A new controller cannot reassign a partition that was never led. It has written the wider assignment. Since
+    KIP-455 it resigns over that, and deletes /controller; before, it drops the request.
+
+    Source: kafka.controller.KafkaController#updateLeaderEpoch, #maybeResumeReassignments, #elect (2.4 to 3.9),
+        #maybeTriggerPartitionReassignment (2.3).
+    """
+    wider = ordered(reassignment.target, cluster.controllers[controller].assignment)
+    cluster = cluster.with_zk(assignment=wider)
+    if protocol.reassignment_overridable:
+        return resigned(cluster, controller, protocol).with_zk(controller=None)
+    cluster = cluster.with_zk(reassignment=None).with_context(controller, assignment=wider, reassignment=None)
     return resume_deletion(cluster, controller, protocol) if protocol.resume_deletion_on_failover else cluster
 
 

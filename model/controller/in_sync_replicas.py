@@ -9,9 +9,10 @@ from highwater.model.controller.brokers import Broker, IsrChange, Role
 from highwater.model.controller.context import Context
 from highwater.model.controller.events import is_free
 from highwater.model.controller.protocol import ControllerProtocol, IsrPath
+from highwater.model.controller.reassignment import maybe_completed
 from highwater.model.controller.requests import metadata_sent
 from highwater.model.controller.state import Cluster
-from highwater.model.controller.state_machines import ControllerMoved, write_leadership
+from highwater.model.controller.state_machines import write_leadership
 from highwater.model.controller.zookeeper import Leadership
 from highwater.model.language.declarations import action
 from highwater.model.language.records import evolve
@@ -214,13 +215,17 @@ def _asked(cluster: Cluster, controller: int, leader: int) -> frozenset[int] | N
     return broker.change.isr if is_free(cluster.controllers[controller]) else None
 
 
-def _written(cluster: Cluster, controller: int, leadership: Leadership, protocol: ControllerProtocol) -> Cluster | None:
-    """The cluster after the controller has written an ISR, noted it and sent metadata; None if its write is fenced."""
-    try:
-        cluster = write_leadership(cluster, controller, leadership, protocol)
-    except ControllerMoved:
-        return None
-    return metadata_sent(cluster, controller, protocol)
+def _written(cluster: Cluster, controller: int, leadership: Leadership, protocol: ControllerProtocol) -> Cluster:
+    """The cluster after the controller has written an ISR, noted it, sent metadata, and begun the end of a reassignment
+    for which that was enough.
+    """
+    cluster = write_leadership(cluster, controller, leadership, protocol)
+    return maybe_completed(metadata_sent(cluster, controller, protocol), controller, protocol)
+
+
+def _is_fenced(cluster: Cluster, controller: int, protocol: ControllerProtocol) -> bool:
+    """Whether what the controller writes fails, as it was deposed: the leader is to ask again."""
+    return protocol.zk_write_fenced and cluster.controllers[controller].epoch != cluster.zk.controller_epoch
 
 
 def _to_write(cluster: Cluster, controller: int, isr: frozenset[int]) -> Leadership | None:
@@ -252,7 +257,8 @@ def answer_alter_partition(
         is not live, the leader takes its proposal back. If the controller knows a newer leader epoch (or, with the bug,
         an older one), the leader gives up and waits for a newer leader epoch.
     Abstracts: which controller the leader asks: it may be a deposed one. A leader that has to ask again changes
-        nothing. Neither does a deposed controller whose write is fenced; it learns later that it was deposed.
+        nothing. Neither does a deposed controller whose write is fenced; it learns later that it was deposed. Metadata
+        that the controller sends also where it refuses.
     Source: kafka.controller.KafkaController#processAlterPartition, #tryProcessAlterPartition (3.5),
         kafka.cluster.Partition#handleAlterPartitionError, #handleAlterPartitionUpdate (3.5).
     """
@@ -266,10 +272,11 @@ def answer_alter_partition(
         case IsrAnswer.TAKE_BACK:
             return cluster.with_broker(leader, evolve(broker, change=None))
         case IsrAnswer.ALREADY_SO if context.leadership is not None:
-            return _with_answer(cluster, leader, context.leadership)
+            return maybe_completed(_with_answer(cluster, leader, context.leadership), controller, protocol)
+        case IsrAnswer.WRITE if _is_fenced(cluster, controller, protocol):
+            return None
         case IsrAnswer.WRITE if (leadership := _to_write(cluster, controller, isr)) is not None:
-            written = _written(cluster, controller, leadership, protocol)
-            return None if written is None else _with_answer(written, leader, leadership)
+            return _with_answer(_written(cluster, controller, leadership, protocol), leader, leadership)
     return cluster.with_broker(leader, evolve(broker, change=IsrChange(isr, given_up=True)))
 
 
@@ -288,7 +295,6 @@ def lose_isr_answer(cluster: Cluster, controller: int, leader: int, protocol: Co
         return None
     answer = isr_answer(cluster.controllers[controller], cluster.brokers[leader], leader, isr, protocol)
     leadership = _to_write(cluster, controller, isr)
-    if answer is not IsrAnswer.WRITE or leadership is None:
+    if answer is not IsrAnswer.WRITE or leadership is None or _is_fenced(cluster, controller, protocol):
         return None
-    written = _written(cluster, controller, leadership, protocol)
-    return None if written is None else written.spending("lost_isr_answers")
+    return _written(cluster, controller, leadership, protocol).spending("lost_isr_answers")

@@ -66,6 +66,10 @@ class ControllerProtocol:
     broker_checks_controller_epoch: bool = toggle("brokers refuse requests of deposed controllers (KAFKA-532)")
     zk_write_fenced: bool = toggle("a controller's writes to ZooKeeper fail once another one was elected (KAFKA-6082)")
     zombie_learns_epoch: bool = toggle("a bug: a deposed controller adopts its successor's epoch (KAFKA-1096)")
+    deposed_batch_stays: bool = toggle(
+        "a bug: what a deposed controller was about to send stays in the batch of its replica state machine, which "
+        "moves no replicas any more (KAFKA-12315)"
+    )
     resign_stops_queue: bool = toggle("a controller that has resigned handles no more events of its queue (KAFKA-4447)")
     found_self_elected_runs_failover: bool = toggle(
         "a controller that retries and finds itself elected takes over (KAFKA-1387)"
@@ -134,6 +138,16 @@ class ControllerProtocol:
     offline_to_ineligible_allowed: bool = toggle("an offline replica can become ineligible for deletion (KAFKA-8237)")
     failed_deletion_becomes_ineligible: bool = toggle(
         "a replica whose deletion fails becomes ineligible, so that it is retried"
+    )
+    deletion_waits_for_reassignment: bool = toggle(
+        "a topic whose partition is being reassigned is deleted afterwards: what no release does, as the controller "
+        "marks a topic as ineligible before it queues it, and forgets the mark as a broker starts"
+    )
+    cancel_completes_at_once: bool = toggle(
+        "a bug: a reassignment back to the replicas from before waits for none of them to be in sync (since KIP-455)"
+    )
+    failover_drops_reassignment: bool = toggle(
+        "a new controller drops the reassignment of a topic that is to be deleted (since KIP-455 only one not begun)"
     )
     resume_deletion_on_failover: bool = toggle("a new controller resumes deletions (KAFKA-1681)")
     offline_without_leadership: bool = toggle("a replica of a partition without leadership can go offline (KAFKA-6650)")

@@ -27,7 +27,7 @@ from highwater.model.controller.deletion import resume_deletion
 from highwater.model.controller.elections import Strategy
 from highwater.model.controller.events import handled, is_free
 from highwater.model.controller.partition_states import PartitionState
-from highwater.model.controller.protocol import Completion, ControllerProtocol, ReassignmentOrder
+from highwater.model.controller.protocol import Completion, ControllerProtocol, IsrPath, ReassignmentOrder
 from highwater.model.controller.replica_states import ReplicaState
 from highwater.model.controller.requests import Batch, metadata_sent
 from highwater.model.controller.state import Cluster, Mishap
@@ -38,7 +38,7 @@ from highwater.model.controller.state_machines import (
     move_replicas,
     write_leadership,
 )
-from highwater.model.controller.zookeeper import Leadership, Reassignment
+from highwater.model.controller.zookeeper import Leadership, Reassignment, ZooKeeper
 from highwater.model.language.declarations import action
 from highwater.model.language.domain import OneOf
 from highwater.model.language.records import evolve
@@ -93,6 +93,26 @@ def is_complete(reassignment: Reassignment, isr: frozenset[int], rule: Completio
     return all(replica in isr for replica in reassignment.target)
 
 
+def _may_complete(reassignment: Reassignment, isr: frozenset[int], protocol: ControllerProtocol) -> bool:
+    """Whether a reassignment may complete.
+
+    Source: kafka.controller.KafkaController#isReassignmentComplete, ReplicaAssignment#isBeingReassigned (2.4 to 3.9).
+    """
+    if protocol.cancel_completes_at_once and frozenset(reassignment.target) == reassignment.origin:
+        return True
+    return is_complete(reassignment, isr, protocol.completion)
+
+
+def has_begun(zk: ZooKeeper) -> bool:
+    """Whether the assignment has the replicas from before the reassignment and its target's, which are others, as from
+    its first step on until its last but one.
+    """
+    request = zk.reassignment
+    if request is None or frozenset(request.target) == request.origin:
+        return False
+    return request.origin <= frozenset(zk.assignment) and zk.assignment == ordered(request.target, zk.assignment)
+
+
 def is_overridden(cluster: Cluster, controller: int) -> bool:
     """Whether a client has overridden the reassignment that the elected controller knows.
 
@@ -106,16 +126,20 @@ def is_overridden(cluster: Cluster, controller: int) -> bool:
 
 def go_on(cluster: Cluster, controller: int, reassignment: Reassignment, protocol: ControllerProtocol) -> Cluster:
     """Resume the reassignment that the controller knows: at its beginning, or at its end if enough replicas are in the
-    ISR and no other one is asked for. A deletion waits until it is complete.
+    ISR and no other one is asked for. A deletion that was asked for waits until it is complete.
+
+    Source: kafka.controller.KafkaController#onPartitionReassignment (3.5),
+        kafka.controller.TopicDeletionManager#markTopicIneligibleForDeletion (3.5).
     """
+    deleting = cluster.controllers[controller].deleting
     leadership = cluster.zk.leadership
     beginning, end = ORDERS[protocol.reassignment_order]
     complete = (
         leadership is not None
         and not is_overridden(cluster, controller)
-        and is_complete(reassignment, leadership.isr, protocol.completion)
+        and _may_complete(reassignment, leadership.isr, protocol)
     )
-    return cluster.with_context(controller, step=(end if complete else beginning)[0], deletion_halted=True)
+    return cluster.with_context(controller, step=(end if complete else beginning)[0], deletion_halted=deleting)
 
 
 def begin(cluster: Cluster, controller: int, reassignment: Reassignment, protocol: ControllerProtocol) -> Cluster:
@@ -227,7 +251,26 @@ def take_step(
     min_isr: int,
     protocol: ControllerProtocol,
 ) -> Cluster:
-    """Take the next step of the procedure, and note the one after it."""
+    """Take the next step of the procedure, and note the one after it. A deletion that a broker's start has resumed goes
+    on once the beginning is over.
+
+    Source: kafka.controller.KafkaController#onBrokerStartup (3.5).
+    """
+    cluster = _step_taken(cluster, controller, step, reassignment, min_isr, protocol)
+    context = cluster.controllers[controller]
+    if context.step is None and context.reassignment is not None and not context.deletion_halted:
+        return resume_deletion(cluster, controller, protocol)
+    return cluster
+
+
+def _step_taken(
+    cluster: Cluster,
+    controller: int,
+    step: Step,
+    reassignment: Reassignment,
+    min_isr: int,
+    protocol: ControllerProtocol,
+) -> Cluster:
     context = cluster.controllers[controller]
     cluster = cluster.with_context(controller, step=step_after(step, protocol.reassignment_order))
     match step:
@@ -328,15 +371,25 @@ def notice_caught_up_replicas(cluster: Cluster, controller: int, protocol: Contr
     """A controller learns that enough replicas are in the ISR to complete the reassignment.
 
     Actor: the controller.
-    Enabled: it is free and knows of a reassignment; enough replicas are in the ISR.
+    Enabled: it is free and knows of a reassignment; enough replicas are in the ISR. Since KIP-497 it learns of that as
+        it answers AlterPartition.
     Effect: it notes leader and ISR, and begins the end of the procedure.
-    Source: kafka.controller.KafkaController#maybeCompleteReassignment (3.5); ReassignedPartitionsIsrChangeListener
-        (0.10.2).
+    Source: kafka.controller.KafkaController#maybeCompleteReassignment, #updateCurrentReassignment (3.5);
+        ReassignedPartitionsIsrChangeListener (0.10.2).
     """
-    context, leadership = cluster.controllers[controller], cluster.zk.leadership
-    if context.reassignment is None or not is_free(context) or leadership is None:
+    if protocol.isr_path is IsrPath.ALTER_PARTITION or not is_free(cluster.controllers[controller]):
         return None
-    if not is_complete(context.reassignment, leadership.isr, protocol.completion):
-        return None
-    end = go_on(cluster, controller, context.reassignment, protocol)
-    return end.with_context(controller, leadership=leadership) if end.controllers[controller].step in END else None
+    after = maybe_completed(cluster, controller, protocol)
+    return None if after is cluster else after.with_context(controller, leadership=cluster.zk.leadership)
+
+
+def maybe_completed(cluster: Cluster, controller: int, protocol: ControllerProtocol) -> Cluster:
+    """The cluster itself, or with the end of the reassignment begun if enough replicas are in the ISR.
+
+    Source: kafka.controller.KafkaController#maybeCompleteReassignment (3.5).
+    """
+    known, leadership = cluster.controllers[controller].reassignment, cluster.zk.leadership
+    if known is None or leadership is None or not _may_complete(known, leadership.isr, protocol):
+        return cluster
+    end = go_on(cluster, controller, known, protocol)
+    return end if end.controllers[controller].step in END else cluster

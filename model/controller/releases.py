@@ -27,6 +27,7 @@ found_self_elected_runs_failover False 0.9.0.0=True | ZkUtils#createEphemeralPat
 leader_and_isr_needs_newer_epoch True | ReplicaManager#becomeLeaderOrFollower
 stop_replica_epoch any 2.6.0=newer 3.4.1=newer-or-equal | ReplicaManager#stopReplicas
 broker_checks_broker_epoch False 2.2.0=True | KafkaApis#isBrokerEpochStale
+deposed_batch_stays False 2.1.0=True | ReplicaStateMachine#handleStateChanges; before, no write is fenced
 controller_detects_bounce False 2.2.0=True | KafkaController#processBrokerChange
 bounce_updates_partitions True | KafkaController#processBrokerChange, where a bounce is seen at all
 registration_keeps_epoch False | KafkaController#processRegisterBrokerAndReelect
@@ -56,6 +57,9 @@ reassignment_overridable False 2.4.0=True | KafkaController#processApiPartitionR
 completion target-in-isr | KafkaController#isReassignmentComplete
 offline_to_ineligible_allowed False 2.3.0=True | ReplicaDeletionIneligible#validPreviousStates
 failed_deletion_becomes_ineligible True | TopicDeletionManager#failReplicaDeletion
+deletion_waits_for_reassignment False | KafkaController#processTopicDeletion, #onBrokerStartup
+cancel_completes_at_once False 2.4.0=True | KafkaController#isReassignmentComplete
+failover_drops_reassignment False 1.1.0=True | KafkaController#maybeTriggerPartitionReassignment
 resume_deletion_on_failover True | TopicDeletionManager#start
 offline_without_leadership False 2.0.0=True | ReplicaStateMachine#doHandleStateChanges
 dead_replica_at_startup ineligible 2.3.0=offline | ReplicaStateMachine#startup
@@ -100,6 +104,9 @@ _OF_RELEASES = {name: HISTORY.protocol(ControllerProtocol, release) for name, re
 REPAIRED = attrs.evolve(
     _OF_RELEASES["kafka-3.6"],
     follower_notes_epoch_first=False,
+    deposed_batch_stays=False,
+    deletion_waits_for_reassignment=True,
+    cancel_completes_at_once=False,
     isr_path=IsrPath.ZOOKEEPER,
     cancel_moves_leader_first=True,
     stray_replaced=True,

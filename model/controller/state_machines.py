@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 from typing import cast
 
 from highwater.model.controller import partition_states, replica_states
@@ -28,7 +28,14 @@ from highwater.model.language.records import replaced
 class ControllerMoved(Exception):
     """A write to ZooKeeper failed because another controller was elected:
     org.apache.kafka.common.errors.ControllerMovedException.
+
+    Attributes:
+        batch_left: whether the replica state machine was about to send requests, and has not sent them.
     """
+
+    def __init__(self, *, batch_left: bool = False) -> None:
+        super().__init__()
+        self.batch_left = batch_left
 
 
 def fenced(cluster: Cluster, controller: int, protocol: ControllerProtocol) -> Cluster:
@@ -72,16 +79,21 @@ def replaceable_leadership(cluster: Cluster, controller: int) -> Leadership | No
 
 
 def move_replicas(
-    cluster: Cluster, controller: int, replicas: Iterable[int], to: ReplicaState, protocol: ControllerProtocol
+    cluster: Cluster, controller: int, replicas: Collection[int], to: ReplicaState, protocol: ControllerProtocol
 ) -> Cluster:
-    """Move replicas to a state, one after the other, and send the requests of that. Illegal changes are noted and
-    skipped.
+    """Move replicas to a state, in the order of their ids, and send the requests of that. Illegal changes are noted and
+    skipped. If the batch is not empty, nothing happens.
 
-    Source: kafka.controller.ZkReplicaStateMachine#handleStateChanges (3.5).
+    Source: kafka.controller.ZkReplicaStateMachine#handleStateChanges (3.5), which logs what newBatch throws.
     """
+    if cluster.controllers[controller].batch_left:
+        return cluster
     batch = Batch(controller)
-    for replica in replicas:
-        cluster = _move_replica(cluster, controller, replica, to, batch, protocol)
+    try:
+        for replica in (each for each in cluster.ids if each in replicas):
+            cluster = _move_replica(cluster, controller, replica, to, batch, protocol)
+    except ControllerMoved:  # StopReplica is in the batch before the ISR is written
+        raise ControllerMoved(batch_left=protocol.deposed_batch_stays) from None
     return batch.sent(cluster, protocol)
 
 

@@ -74,9 +74,10 @@ def notice_deletion(cluster: Cluster, controller: int, protocol: ControllerProto
 
     Actor: the controller.
     Enabled: it is free; there is a request that it does not know, and it knows the topic, or there is no topic.
-    Effect: the topic is queued for deletion, which begins unless a reassignment is in progress. If there is no topic,
-        the controller removes the request.
-    Source: kafka.controller.KafkaController#processTopicDeletion (3.5).
+    Effect: the topic is queued for deletion, which begins. If there is no topic, the controller removes the request.
+    Source: kafka.controller.KafkaController#processTopicDeletion (3.5). If a reassignment is in progress, it marks the
+        topic as ineligible for deletion before it queues it, which has no effect:
+        kafka.controller.TopicDeletionManager#markTopicIneligibleForDeletion (0.8.2 to 3.9).
     """
     context = cluster.controllers[controller]
     if not cluster.zk.deletion or not is_free(context) or context.deleting:
@@ -87,7 +88,7 @@ def notice_deletion(cluster: Cluster, controller: int, protocol: ControllerProto
         )
     if not context.topic_id:
         return None
-    halted = context.reassignment is not None
+    halted = protocol.deletion_waits_for_reassignment and context.reassignment is not None
     cluster = cluster.with_context(controller, deleting=True, deletion_halted=halted)
     return handled(cluster, controller, protocol, lambda before: resume_deletion(before, controller, protocol))
 

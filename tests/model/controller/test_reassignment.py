@@ -60,9 +60,12 @@ ALTER_PARTITION = attrs.evolve(REPAIRED, isr_path=IsrPath.ALTER_PARTITION)
 
 
 def joined(walk: Walk, controller: int) -> Walk:
-    """The new replica comes into the ISR, by whichever way leaders have."""
+    """The new replica comes into the ISR, by whichever way leaders have, and the end of the reassignment begins."""
     walk("expand_isr", leader=0, follower=1)
-    return walk("answer_alter_partition", controller=controller, leader=0) if walk.cluster.brokers[0].change else walk
+    by_request = walk.cluster.brokers[0].change is not None
+    if by_request:
+        return walk("answer_alter_partition", controller=controller, leader=0)
+    return walk("notice_caught_up_replicas", controller=controller)
 
 
 @pytest.mark.parametrize("protocol", [REPAIRED, ALTER_PARTITION], ids=["zookeeper", "alter-partition"])
@@ -81,16 +84,14 @@ def test_a_controller_may_crash_before_any_step(protocol: ControllerProtocol, cr
             break
         walk = walk.deliver_all()("take_next_step", controller=0) if step else walk.deliver_all()
         if step is None:
-            joined(walk("catch_up", follower=1, leader=0), 0)("notice_caught_up_replicas", controller=0)
+            joined(walk("catch_up", follower=1, leader=0), 0)
     walk("crash_controller", controller=0)("elect_controller", controller=1)
     if walk.cluster.zk.reassignment is not None:
         walk.steps(1).deliver_all()
     if walk.cluster.zk.reassignment is not None:
         if not walk.cluster.brokers[1].complete:
             walk("catch_up", follower=1, leader=0)
-        if 1 not in walk.leadership.isr:
-            joined(walk, 1)
-        walk("notice_caught_up_replicas", controller=1).steps(1)
+        joined(walk, 1).steps(1)
     walk.deliver_all()
     assert (walk.cluster.zk.assignment, walk.leadership.isr, walk.leadership.leader) == ((1,), {1}, 1)
     assert walk.cluster.brokers[1].leads
