@@ -75,8 +75,8 @@ class Move:
             "partitions": [
                 {
                     **_assigned(context.assignment, context.reassignment),
-                    "leadership": _leadership(context.leadership, with_controller=True),
-                    "written": _leadership(zk.leadership, with_controller=True),
+                    "leadership": leadership_row(context.leadership, with_controller=True),
+                    "written": leadership_row(zk.leadership, with_controller=True),
                     "partition": context.partition.value,
                     "replicas": [state.value for state in context.replicas],
                 }
@@ -101,10 +101,12 @@ class Move:
             "partition": [context.partition.value],
             "replicas": [[state.value for state in context.replicas]],
             "assignment": [list(context.assignment)],
-            "leadership": [_leadership(context.leadership)],
-            "written": [_leadership(after.zk.leadership, with_controller=True)],
+            "leadership": [leadership_row(context.leadership)],
+            "written": [leadership_row(after.zk.leadership, with_controller=True)],
             "requests": {
-                str(broker): [_request(each) for each in queue] for broker, queue in enumerate(after.queues[0]) if queue
+                str(broker): [request_row(each) for each in queue]
+                for broker, queue in enumerate(after.queues[0])
+                if queue
             },
         }
 
@@ -163,14 +165,14 @@ def _assigned(assignment: tuple[int, ...], reassignment: Reassignment | None) ->
     return {"assignment": assignment, "origin": sorted(reassignment.origin), "target": reassignment.target}
 
 
-def _leadership(leadership: Leadership | None, *, with_controller: bool = False) -> list[Any] | None:
+def leadership_row(leadership: Leadership | None, *, with_controller: bool = False) -> list[Any] | None:
     if leadership is None:
         return None
     shown = [leadership.leader, sorted(leadership.isr), leadership.leader_epoch, leadership.partition_epoch]
     return [*shown, leadership.controller_epoch] if with_controller else shown
 
 
-def _request(request: Request) -> list[Any]:
+def request_row(request: Request) -> list[Any]:
     head = [request.kind.value, request.controller_epoch, request.broker_epoch]
     match request.kind:
         case Kind.LEADER_AND_ISR:

@@ -2,12 +2,21 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
+import java.util.TreeSet;
 import kafka.zookeeper.AsyncRequest;
 import kafka.zookeeper.AsyncResponse;
 import kafka.zookeeper.CheckOp;
 import kafka.zookeeper.CreateOp;
 import kafka.zookeeper.CreateRequest;
 import kafka.zookeeper.CreateResponse;
+import kafka.zookeeper.DeleteOp;
+import kafka.zookeeper.DeleteRequest;
+import kafka.zookeeper.DeleteResponse;
+import kafka.zookeeper.ExistsRequest;
+import kafka.zookeeper.ExistsResponse;
+import kafka.zookeeper.GetChildrenRequest;
+import kafka.zookeeper.GetChildrenResponse;
 import kafka.zookeeper.GetDataRequest;
 import kafka.zookeeper.GetDataResponse;
 import kafka.zookeeper.MultiRequest;
@@ -16,6 +25,8 @@ import kafka.zookeeper.ResponseMetadata;
 import kafka.zookeeper.SetDataOp;
 import kafka.zookeeper.SetDataRequest;
 import kafka.zookeeper.SetDataResponse;
+import kafka.zookeeper.ZNodeChangeHandler;
+import kafka.zookeeper.ZNodeChildChangeHandler;
 import kafka.zookeeper.ZkOp;
 import kafka.zookeeper.ZkOpResult;
 import kafka.zookeeper.ZooKeeperClient;
@@ -32,15 +43,18 @@ final class Nodes extends ZooKeeperClient {
     private static final class Node {
         final byte[] data;
         final int version;
+        final long created;
 
-        Node(byte[] data, int version) {
+        Node(byte[] data, int version, long created) {
             this.data = data;
             this.version = version;
+            this.created = created;
         }
 
         Stat stat() {
             Stat stat = new Stat();
             stat.setVersion(version);
+            stat.setCzxid(created);
             return stat;
         }
     }
@@ -63,8 +77,31 @@ final class Nodes extends ZooKeeperClient {
     }
 
     void put(String path, byte[] data, int version) {
-        nodes.put(path, new Node(data, version));
+        put(path, data, version, 0);
     }
+
+    /** A node that was created by some transaction, which is the broker epoch of a broker's. */
+    void put(String path, byte[] data, int version, long created) {
+        nodes.put(path, new Node(data, version, created));
+    }
+
+    boolean exists(String path) {
+        return nodes.containsKey(path);
+    }
+
+    // Nothing is signalled: what is to be handled is called.
+
+    @Override
+    public void registerZNodeChangeHandler(ZNodeChangeHandler handler) { }
+
+    @Override
+    public void unregisterZNodeChangeHandler(String path) { }
+
+    @Override
+    public void registerZNodeChildChangeHandler(ZNodeChildChangeHandler handler) { }
+
+    @Override
+    public void unregisterZNodeChildChangeHandler(String path) { }
 
     byte[] data(String path) {
         Node node = nodes.get(path);
@@ -91,6 +128,19 @@ final class Nodes extends ZooKeeperClient {
         if (request instanceof GetDataRequest) {
             Node node = nodes.get(path);
             return new GetDataResponse(node == null ? Code.NONODE : Code.OK, path, request.ctx(), data(path), node == null ? null : node.stat(), at);
+        }
+        if (request instanceof ExistsRequest) {
+            Node node = nodes.get(path);
+            return new ExistsResponse(node == null ? Code.NONODE : Code.OK, path, request.ctx(), node == null ? null : node.stat(), at);
+        }
+        if (request instanceof GetChildrenRequest) {
+            Seq<String> children = children(path);
+            boolean there = nodes.containsKey(path) || children.nonEmpty();
+            return new GetChildrenResponse(there ? Code.OK : Code.NONODE, path, request.ctx(), children, new Stat(), at);
+        }
+        if (request instanceof DeleteRequest) {
+            Code code = delete(path, ((DeleteRequest) request).version());
+            return new DeleteResponse(code, path, request.ctx(), at);
         }
         if (request instanceof CreateRequest) {
             Code code = create(path, ((CreateRequest) request).data());
@@ -137,6 +187,9 @@ final class Nodes extends ZooKeeperClient {
         } else if (op instanceof CreateOp) {
             code = create(((CreateOp) op).path(), ((CreateOp) op).data());
             result = new OpResult.CreateResult(((CreateOp) op).path());
+        } else if (op instanceof DeleteOp) {
+            code = delete(((DeleteOp) op).path(), ((DeleteOp) op).version());
+            result = new OpResult.DeleteResult();
         } else {
             SetDataOp set = (SetDataOp) op;
             code = mayChange(set.path(), set.version());
@@ -145,6 +198,23 @@ final class Nodes extends ZooKeeperClient {
         }
         if (code == Code.OK)
             results.add(new ZkOpResult(op, result));
+        return code;
+    }
+
+    /** A parent is there if a child is. */
+    @SuppressWarnings("unchecked")
+    private Seq<String> children(String path) {
+        Set<String> names = new TreeSet<>();
+        for (String each : nodes.keySet())
+            if (each.startsWith(path + "/"))
+                names.add(each.substring(path.length() + 1).split("/")[0]);
+        return (Seq<String>) Scala.list(names);
+    }
+
+    private Code delete(String path, int version) {
+        Code code = mayChange(path, version);
+        if (code == Code.OK)
+            nodes.remove(path);
         return code;
     }
 
@@ -162,7 +232,7 @@ final class Nodes extends ZooKeeperClient {
     }
 
     private Stat changed(String path, byte[] data) {
-        put(path, data, nodes.get(path).version + 1);
+        put(path, data, nodes.get(path).version + 1, nodes.get(path).created);
         return stat(path);
     }
 }

@@ -144,7 +144,7 @@ public final class StateMachines {
             context.shuttingDownBrokerIds().add(each.asInt());
     }
 
-    private static TopicPartition partition(int number) {
+    static TopicPartition partition(int number) {
         return new TopicPartition("t", number);
     }
 
@@ -155,7 +155,7 @@ public final class StateMachines {
     }
 
     @SuppressWarnings("unchecked")
-    private static scala.collection.immutable.List<Object> ids(JsonNode array) {
+    static scala.collection.immutable.List<Object> ids(JsonNode array) {
         List<Object> ids = new ArrayList<>();
         for (JsonNode each : array)
             ids.add(each.asInt());
@@ -163,7 +163,7 @@ public final class StateMachines {
     }
 
     /** Leader, ISR, leader epoch, partition epoch. */
-    private static LeaderAndIsr leadership(JsonNode o) {
+    static LeaderAndIsr leadership(JsonNode o) {
         int leader = o.get(0).isNull() ? LeaderAndIsr.NoLeader() : o.get(0).asInt();
         return LeaderAndIsr.apply(leader, o.get(2).asInt(), ids(o.get(1)), LeaderRecoveryState.RECOVERED, o.get(3).asInt());
     }
@@ -193,7 +193,7 @@ public final class StateMachines {
     }
 
     /** One of Kafka's objects of package kafka.controller, by name. */
-    private static Object named(JsonNode name) {
+    static Object named(JsonNode name) {
         return Reflect.constant(Reflect.type("kafka.controller." + name.asText() + "$"), "MODULE$");
     }
 
@@ -314,7 +314,7 @@ public final class StateMachines {
         return shown;
     }
 
-    private static List<Object> shown(LeaderAndIsr of) {
+    static List<Object> shown(LeaderAndIsr of) {
         return new ArrayList<>(Arrays.asList(nobody(of.leader()), Scala.ids(of.isr()), of.leaderEpoch(), of.partitionEpoch()));
     }
 
@@ -323,7 +323,7 @@ public final class StateMachines {
     }
 
     /** Kind, epochs of controller and broker, and by partition what the kind has of it; null if it is about no partition. */
-    private static List<Object> shown(AbstractControlRequest request) {
+    static List<Object> shown(AbstractControlRequest request) {
         List<Object> row = new ArrayList<>(List.of(request.controllerEpoch(), request.brokerEpoch()));
         Map<Integer, Object> partitions = new TreeMap<>();
         if (request instanceof LeaderAndIsrRequest) {
