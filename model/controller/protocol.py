@@ -139,6 +139,9 @@ class ControllerProtocol:
     failed_deletion_becomes_ineligible: bool = toggle(
         "a replica whose deletion fails becomes ineligible, so that it is retried"
     )
+    removed_replicas_told: bool = toggle(
+        "until 2.3: replicas that a reassignment removes get the leader epoch in which it ends, too"
+    )
     deletion_waits_for_reassignment: bool = toggle(
         "a topic whose partition is being reassigned is deleted afterwards: what no release does, as the controller "
         "marks a topic as ineligible before it queues it, and forgets the mark as a broker starts"

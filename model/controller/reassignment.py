@@ -200,8 +200,10 @@ def delete_replicas(cluster: Cluster, controller: int, replicas: list[int], prot
     return cluster
 
 
-def send_assignment(cluster: Cluster, controller: int, protocol: ControllerProtocol) -> Cluster:
-    """Write the next leader epoch, and send it with the assignment in memory to all replicas in that assignment.
+def send_assignment(
+    cluster: Cluster, controller: int, protocol: ControllerProtocol, receivers: Iterable[int]
+) -> Cluster:
+    """Write the next leader epoch, and send it with the assignment in memory to some replicas.
 
     Source: kafka.controller.KafkaController#updateLeaderEpochAndSendRequest (3.5); until KAFKA-9212 the context kept
         the old epoch.
@@ -214,7 +216,7 @@ def send_assignment(cluster: Cluster, controller: int, protocol: ControllerProto
     if not protocol.metadata_follows_epoch_bumps:
         cluster = cluster.with_context(controller, leadership=known)
     batch = Batch(controller)
-    batch.add_leader_and_isr(cluster, cluster.controllers[controller].assignment, bumped)
+    batch.add_leader_and_isr(cluster, receivers, bumped)
     return batch.sent(cluster, protocol)
 
 
@@ -225,11 +227,12 @@ def move_leader(cluster: Cluster, controller: int, reassignment: Reassignment, p
     """
     target = reassignment.target
     cluster = move_replicas(cluster, controller, reassignment.adding, ReplicaState.ONLINE, protocol)
+    receivers = cluster.controllers[controller].assignment if protocol.removed_replicas_told else target
     cluster = cluster.with_context(controller, assignment=target)
     context = cluster.controllers[controller]
     leader = None if context.leadership is None else context.leadership.leader
     if leader in target and context.is_online(leader):
-        return send_assignment(cluster, controller, protocol)
+        return send_assignment(cluster, controller, protocol, receivers)
     return move_partition(cluster, controller, PartitionState.ONLINE, protocol, Strategy.REASSIGNMENT)
 
 
@@ -282,7 +285,7 @@ def _step_taken(
                 .with_context(controller, assignment=wider)
             )
         case Step.SEND_ASSIGNMENT:
-            return send_assignment(cluster, controller, protocol)
+            return send_assignment(cluster, controller, protocol, context.assignment)
         case Step.START_REPLICAS:
             new = [replica for replica in reassignment.adding if context.replicas[replica] is ReplicaState.NON_EXISTENT]
             return move_replicas(cluster, controller, new, ReplicaState.NEW, protocol)

@@ -57,6 +57,7 @@ reassignment_overridable False 2.4.0=True | KafkaController#processApiPartitionR
 completion target-in-isr | KafkaController#isReassignmentComplete
 offline_to_ineligible_allowed False 2.3.0=True | ReplicaDeletionIneligible#validPreviousStates
 failed_deletion_becomes_ineligible True | TopicDeletionManager#failReplicaDeletion
+removed_replicas_told True 2.4.0=False | KafkaController#moveReassignedPartitionLeaderIfRequired
 deletion_waits_for_reassignment False | KafkaController#processTopicDeletion, #onBrokerStartup
 cancel_completes_at_once False 2.4.0=True | KafkaController#isReassignmentComplete
 failover_drops_reassignment False 1.1.0=True | KafkaController#maybeTriggerPartitionReassignment

@@ -86,34 +86,43 @@ def start_machines(topic: Topic, protocol: TopicProtocol) -> Topic | None:
 
     Actor: the controller.
     Enabled: it has read what ZooKeeper holds.
-    Effect: replicas on live brokers are online and get LeaderAndIsr; a leader is elected for each partition that is new
-        or whose leader is dead.
-    Abstracts: that since 2.3 replicas on dead brokers leave the ISR then; the model `controller` has it.
+    Effect: replicas on live brokers are online and get LeaderAndIsr; since 2.3 those on dead ones leave the ISR. A
+        leader is elected for each partition that is new or whose leader is dead.
     Source: kafka.controller.ReplicaStateMachine#startup, kafka.controller.PartitionStateMachine#startup (0.9.0.0 to
         3.9).
     """
     if topic.context.phase is not Phase.READ:
         return None
     for partition in topic.numbers:
-        topic = _with_first_states(topic, partition)
+        topic = _with_first_replica_states(topic, partition)
     topic = move_replicas(topic, hosted(topic, topic.numbers, topic.context.live), ReplicaState.ONLINE, protocol)
+    if protocol.dead_replicas_leave_at_startup:
+        dead = [broker for broker in topic.ids if broker not in topic.context.live]
+        topic = move_replicas(topic, hosted(topic, topic.numbers, dead), ReplicaState.OFFLINE, protocol)
+    for partition in topic.numbers:
+        topic = _with_first_state(topic, partition)
     topic = trigger_online(topic)
     if not knows_topic(topic):
         return topic.with_context(phase=Phase.ACTIVE)
     return _active(topic, protocol) if topic.context.watches else topic.with_context(phase=Phase.UNWATCHED)
 
 
-def _with_first_states(topic: Topic, partition: int) -> Topic:
-    known, leadership, live = topic.context.partitions[partition], topic.nodes[partition].leadership, topic.context.live
-    if not known.assignment:
-        return topic
+def _with_first_replica_states(topic: Topic, partition: int) -> Topic:
+    known, live = topic.context.partitions[partition], topic.context.live
     replicas = tuple(
         replica_states.at_startup(is_live=broker in live) if broker in known.assignment else known.replicas[broker]
         for broker in topic.ids
     )
+    return topic.with_known(partition, replicas=replicas)
+
+
+def _with_first_state(topic: Topic, partition: int) -> Topic:
+    known, leadership, live = topic.context.partitions[partition], topic.nodes[partition].leadership, topic.context.live
+    if not known.assignment:
+        return topic
     leader = None if leadership is None else leadership.leader
     state = partition_states.at_startup(has_leadership=known.led, leader_is_live=leader is not None and leader in live)
-    return topic.with_known(partition, state=state, replicas=replicas)
+    return topic.with_known(partition, state=state)
 
 
 def _active(topic: Topic, protocol: TopicProtocol) -> Topic:

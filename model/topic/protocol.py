@@ -23,8 +23,14 @@ class TopicProtocol:
     reassigned_by_zookeeper: bool = toggle(
         "before KIP-455: reassignments are asked for in ZooKeeper, several in one request, and none beside another"
     )
+    removed_replicas_told: bool = toggle(
+        "until 2.3: replicas that a reassignment removes get the leader epoch in which it ends, too"
+    )
     balancing_waits: bool = toggle(
         "until 3.3: no preferred leader is elected by itself while a partition is being reassigned (KAFKA-10149)"
+    )
+    dead_replicas_leave_at_startup: bool = toggle(
+        "a new controller takes replicas on dead brokers offline, so that they leave the ISR (KAFKA-3143)"
     )
     partition_fails_alone: bool = toggle(
         "a partition whose log cannot be opened leaves the others of the request alone, if it has a leader (KAFKA-9769)"

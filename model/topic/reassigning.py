@@ -43,6 +43,7 @@ def notice_caught_up_replicas(topic: Topic, partition: int, protocol: TopicProto
     Actor: the controller.
     Enabled: it handles events and knows the reassignment.
     Effect: a replica of the target leads; the others are deleted; the reassignment is over.
+    Abstracts: that since KIP-497 it comes with the change of the ISR; the model `controller` has it.
     Source: kafka.controller.ReassignedPartitionsIsrChangeListener#doHandleDataChange (0.10.2).
     """
     known = topic.context.partitions[partition]
@@ -108,13 +109,16 @@ def _in_next_epoch(topic: Topic, partition: int, receivers: tuple[int, ...]) -> 
 
 
 def _end(topic: Topic, partition: int, protocol: TopicProtocol) -> Topic:
+    """Abstracts: that since 2.4 only replicas that were added become online then. The others get a LeaderAndIsr of a
+    leader epoch that they know.
+    """
     known = topic.context.partitions[partition]
     target, removed = known.target, [each for each in known.assignment if each not in known.target]
     topic = move_replicas(topic, [(partition, each) for each in target], ReplicaState.ONLINE, protocol)
     topic = topic.with_known(partition, assignment=target)
     current = topic.nodes[partition].leadership
     if current is not None and current.leader in target and current.leader in topic.context.live:
-        topic = _in_next_epoch(topic, partition, known.assignment)
+        topic = _in_next_epoch(topic, partition, known.assignment if protocol.removed_replicas_told else target)
     else:
         topic = move_partitions(topic, (partition,), PartitionState.ONLINE, Strategy.REASSIGNMENT)
     for state in (

@@ -98,10 +98,14 @@ class Event:
             "live": context.live,
             "shutting_down": sorted(context.shutting_down),
             "topic": context.topic_id,
-            **assigned(context.assignment, context.reassignment),
-            "leadership": leadership_row(context.leadership, with_controller=True),
-            "partition": context.partition.value,
-            "replicas": [state.value for state in context.replicas],
+            "partitions": [
+                {
+                    **assigned(context.assignment, context.reassignment),
+                    "leadership": leadership_row(context.leadership, with_controller=True),
+                    "partition": context.partition.value,
+                    "replicas": [state.value for state in context.replicas],
+                }
+            ],
             "deleting": context.deleting,
             "deletion_begun": context.deletion_begun,
             "deletion_halted": context.deletion_halted,
@@ -111,9 +115,13 @@ class Event:
                 "controller_epoch": zk.controller_epoch,
                 "registrations": zk.registrations,
                 "topic": zk.topic_id,
-                **assigned(zk.assignment, begun(self.cluster)),
-                "leadership": leadership_row(zk.leadership, with_controller=True),
-                "reassignment": self._asked_for(),
+                "partitions": [
+                    {
+                        **assigned(zk.assignment, begun(self.cluster)),
+                        "leadership": leadership_row(zk.leadership, with_controller=True),
+                        "reassignment": self._asked_for(),
+                    }
+                ],
                 "deletion": zk.deletion,
                 "preferred_election": zk.preferred_election,
                 "isr_changed": zk.isr_changed,
@@ -149,9 +157,13 @@ class Event:
             "zk": {
                 "controller": None if zk.controller is None else zk.controller == 0,
                 "controller_epoch": zk.controller_epoch,
-                "assignment": list(zk.assignment),
-                "leadership": leadership_row(zk.leadership, with_controller=True),
-                "reassignment": zk.reassignment is not None,
+                "partitions": [
+                    {
+                        "assignment": list(zk.assignment),
+                        "leadership": leadership_row(zk.leadership, with_controller=True),
+                        "reassignment": zk.reassignment is not None,
+                    }
+                ],
                 "deletion": zk.deletion,
                 "preferred_election": zk.preferred_election,
                 "isr_changed": zk.isr_changed,
@@ -170,11 +182,15 @@ class Event:
             "live": list(context.live),
             "shutting_down": sorted(context.shutting_down),
             "topic": context.topic_id,
-            "assignment": list(context.assignment),
-            "reassigning": context.reassignment is not None,
-            "leadership": leadership_row(context.leadership),
-            "partition": context.partition.value,
-            "replicas": [state.value for state in context.replicas],
+            "partitions": [
+                {
+                    "assignment": list(context.assignment),
+                    "reassigning": context.reassignment is not None,
+                    "leadership": leadership_row(context.leadership),
+                    "partition": context.partition.value,
+                    "replicas": [state.value for state in context.replicas],
+                }
+            ],
             "deleting": context.deleting,
             "deletion_begun": context.deletion_begun,
             "deletion_halted": context.deletion_halted and context.deleting,
@@ -290,10 +306,11 @@ def in_kafka(event: Event, answer: Shown) -> Shown:
             broker: [each for number, each in enumerate(rows) if each[0] == UPDATE or each not in rows[:number]]
             for broker, rows in shown["requests"].items()
         }
-    if not shown.get("topic"):
-        shown["reassigning"] = False
+    if "topic" in shown and not shown["topic"]:
+        shown["partitions"] = [{**each, "reassigning": False} for each in shown["partitions"]]
     if event.action == "resign":  # that writes nothing
-        shown["zk"] = {**shown["zk"], "reassignment": event.cluster.zk.reassignment is not None}
+        asked = {"reassignment": event.cluster.zk.reassignment is not None}
+        shown["zk"] = {**shown["zk"], "partitions": [each | asked for each in shown["zk"]["partitions"]]}
     return shown
 
 

@@ -7,6 +7,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Properties;
 import java.util.TreeMap;
+import java.util.function.BiConsumer;
 import kafka.cluster.Broker;
 import kafka.controller.ControllerChannelManager;
 import kafka.controller.ControllerContext;
@@ -52,7 +53,7 @@ import scala.runtime.AbstractFunction1;
 import scala.runtime.BoxedUnit;
 
 /**
- * Events of Kafka's controller with ZooKeeper, one at a time. There is one topic with one partition.
+ * Events of Kafka's controller with ZooKeeper, one at a time. There is one topic.
  *
  * Each operation sets up what ZooKeeper holds and the context of KafkaController, has the controller handle one event, and shows both and the
  * requests that were sent. What the controller puts into its own queue meanwhile is dropped. Real are KafkaController with its context, both
@@ -61,7 +62,6 @@ import scala.runtime.BoxedUnit;
 public final class ControllerEvents {
     private static final int CONTROLLER = 1000;
     private static final String TOPIC = "t";
-    private static final TopicPartition PARTITION = StateMachines.partition(0);
     private static final ListenerName LISTENER = ListenerName.forSecurityProtocol(SecurityProtocol.PLAINTEXT);
     private static final short WITH_TOPIC_IDS = 2;
 
@@ -138,7 +138,7 @@ public final class ControllerEvents {
             Reflect.call(batch, "clear");
         if (o.get("batch_left").asBoolean()) {
             Reflect.call(ofReplicas(), "newBatch");
-            Reflect.call(ofReplicas(), "addStopReplicaRequestForBrokers", Scala.list(List.of(0)), PARTITION, false);
+            Reflect.call(ofReplicas(), "addStopReplicaRequestForBrokers", Scala.list(List.of(0)), StateMachines.partition(0), false);
         }
         sent.clear();
         answer = null;
@@ -151,7 +151,7 @@ public final class ControllerEvents {
         } catch (RuntimeException e) {
             error = e.toString();
         }
-        Map<String, Object> shown = shown(o.get("live").size());
+        Map<String, Object> shown = shown(o.get("partitions").size(), o.get("live").size());
         shown.put("error", error);
         Reflect.call(Reflect.read(controller, "kafkaScheduler"), "shutdown");
         ((Collection<?>) Reflect.read(Reflect.read(controller, "eventManager"), "queue")).clear();
@@ -171,20 +171,28 @@ public final class ControllerEvents {
             if (!zk.get("registrations").get(id).isNull())
                 nodes.put(BrokerIdZNode.path(id), BrokerIdZNode.encode(BrokerInfo.apply(broker(id), controller.config().interBrokerProtocolVersion(), -1)), 0,
                     zk.get("registrations").get(id).asLong());
-        if (!zk.get("assignment").isEmpty())
-            nodes.put(TopicZNode.path(TOPIC), TopicZNode.encode(Option.apply(topicId(zk)), scalaMap(Map.of(PARTITION, assigned(zk)))), 0);
-        JsonNode written = zk.get("leadership");
-        if (!written.isNull())
-            nodes.put(TopicPartitionStateZNode.path(PARTITION),
-                TopicPartitionStateZNode.encode(new LeaderIsrAndControllerEpoch(StateMachines.leadership(written), written.get(4).asInt())), written.get(3).asInt());
-        if (!zk.get("reassignment").isNull())
-            nodes.put(ReassignPartitionsZNode.path(), ReassignPartitionsZNode.encode(scalaMap(Map.of(PARTITION, StateMachines.ids(zk.get("reassignment"))))), 0);
+        Map<TopicPartition, ReplicaAssignment> assigned = new LinkedHashMap<>();
+        Map<TopicPartition, Seq<Object>> asked = new LinkedHashMap<>();
+        forEach(zk, (partition, of) -> {
+            if (!of.get("assignment").isEmpty())
+                assigned.put(partition, assigned(of));
+            JsonNode written = of.get("leadership");
+            if (!written.isNull())
+                nodes.put(TopicPartitionStateZNode.path(partition),
+                    TopicPartitionStateZNode.encode(new LeaderIsrAndControllerEpoch(StateMachines.leadership(written), written.get(4).asInt())), written.get(3).asInt());
+            if (!of.get("reassignment").isNull())
+                asked.put(partition, StateMachines.ids(of.get("reassignment")));
+        });
+        if (!assigned.isEmpty())
+            nodes.put(TopicZNode.path(TOPIC), TopicZNode.encode(Option.apply(topicId(zk)), scalaMap(assigned)), 0);
+        if (!asked.isEmpty())
+            nodes.put(ReassignPartitionsZNode.path(), ReassignPartitionsZNode.encode(scalaMap(asked)), 0);
         if (zk.get("deletion").asBoolean())
             nodes.put(DeleteTopicsTopicZNode.path(TOPIC), new byte[0], 0);
         if (zk.get("preferred_election").asBoolean())
-            nodes.put(PreferredReplicaElectionZNode.path(), PreferredReplicaElectionZNode.encode(partitions()), 0);
+            nodes.put(PreferredReplicaElectionZNode.path(), PreferredReplicaElectionZNode.encode(onePartition()), 0);
         if (zk.get("isr_changed").asBoolean())
-            nodes.put(IsrChangeNotificationSequenceZNode.path("0"), IsrChangeNotificationSequenceZNode.encode(partitions()), 0);
+            nodes.put(IsrChangeNotificationSequenceZNode.path("0"), IsrChangeNotificationSequenceZNode.encode(onePartition()), 0);
     }
 
     private void setUpContext(JsonNode o) throws ReflectiveOperationException {
@@ -203,26 +211,37 @@ public final class ControllerEvents {
         context.setLiveBrokers(CollectionConverters.asScala(live));
         for (JsonNode each : o.get("shutting_down"))
             context.shuttingDownBrokerIds().add(each.asInt());
-        if (o.get("assignment").isEmpty())
+        if (o.get("topic").asInt() == 0)
             return;
         context.setAllTopics(CollectionConverters.asScala(new java.util.HashSet<>(List.of(TOPIC))));
         context.addTopicId(TOPIC, topicId(o));
-        context.updatePartitionFullReplicaAssignment(PARTITION, assigned(o));
-        if (!o.get("target").isNull())
-            Reflect.call(context.partitionsBeingReassigned(), "add", PARTITION);
-        JsonNode known = o.get("leadership");
-        if (!known.isNull())
-            context.putPartitionLeadershipInfo(PARTITION, new LeaderIsrAndControllerEpoch(StateMachines.leadership(known), known.get(4).asInt()));
-        context.putPartitionState(PARTITION, (PartitionState) StateMachines.named(o.get("partition")));
-        for (int id = 0; id < o.get("replicas").size(); id++)
-            if (!o.get("replicas").get(id).asText().equals("NonExistentReplica"))
-                context.putReplicaState(new PartitionAndReplica(PARTITION, id), (ReplicaState) StateMachines.named(o.get("replicas").get(id)));
+        forEach(o, this::setUpContext);
         if (o.get("deleting").asBoolean())
             context.queueTopicDeletion(topics());
         if (o.get("deletion_begun").asBoolean())
             context.topicsWithDeletionStarted().add(TOPIC);
         if (o.get("deletion_halted").asBoolean() && o.get("deleting").asBoolean())
             context.topicsIneligibleForDeletion().add(TOPIC);
+    }
+
+    private void setUpContext(TopicPartition partition, JsonNode o) {
+        if (o.get("assignment").isEmpty())
+            return;
+        context.updatePartitionFullReplicaAssignment(partition, assigned(o));
+        if (!o.get("target").isNull())
+            Reflect.call(context.partitionsBeingReassigned(), "add", partition);
+        JsonNode known = o.get("leadership");
+        if (!known.isNull())
+            context.putPartitionLeadershipInfo(partition, new LeaderIsrAndControllerEpoch(StateMachines.leadership(known), known.get(4).asInt()));
+        context.putPartitionState(partition, (PartitionState) StateMachines.named(o.get("partition")));
+        for (int id = 0; id < o.get("replicas").size(); id++)
+            if (!o.get("replicas").get(id).asText().equals("NonExistentReplica"))
+                context.putReplicaState(new PartitionAndReplica(partition, id), (ReplicaState) StateMachines.named(o.get("replicas").get(id)));
+    }
+
+    private static void forEach(JsonNode o, BiConsumer<TopicPartition, JsonNode> what) {
+        for (int number = 0; number < o.get("partitions").size(); number++)
+            what.accept(StateMachines.partition(number), o.get("partitions").get(number));
     }
 
     private static FeatureZNodeStatus enabled() {
@@ -262,8 +281,8 @@ public final class ControllerEvents {
     }
 
     @SuppressWarnings("unchecked")
-    private static scala.collection.immutable.Set<TopicPartition> partitions() {
-        return (scala.collection.immutable.Set<TopicPartition>) Scala.set(List.of(PARTITION));
+    private static scala.collection.immutable.Set<TopicPartition> onePartition() {
+        return (scala.collection.immutable.Set<TopicPartition>) Scala.set(List.of(StateMachines.partition(0)));
     }
 
     @SuppressWarnings("unchecked")
@@ -292,10 +311,16 @@ public final class ControllerEvents {
                 break;
             case "StopReplicaResponse":
                 Errors error = o.get("failed").asBoolean() ? Errors.KAFKA_STORAGE_ERROR : Errors.NONE;
-                Reflect.call(controller, "processTopicDeletionStopReplicaResponseReceived", broker, Errors.NONE, scalaMap(Map.of(PARTITION, error)));
+                Reflect.call(controller, "processTopicDeletionStopReplicaResponseReceived", broker, Errors.NONE, scalaMap(Map.of(StateMachines.partition(0), error)));
                 break;
-            case "PartitionReassignmentIsrChange":
-                Reflect.call(controller, "processPartitionReassignmentIsrChange", PARTITION);
+            case "PartitionModifications":
+                Reflect.call(controller, "processPartitionModifications", TOPIC);
+                break;
+            case "MaybeCompleteReassignment":
+                Reflect.call(controller, "maybeCompleteReassignment", StateMachines.partition(o.get("number").asInt()));
+                break;
+            case "AutoPreferredReplicaLeaderElection":
+                Reflect.call(controller, "checkAndTriggerAutoLeaderRebalance");
                 break;
             case "PreferredReplicaElection":
                 preferred();
@@ -361,60 +386,80 @@ public final class ControllerEvents {
         return of;
     }
 
-    @SuppressWarnings("unchecked")
-    private Map<String, Object> shown(int brokers) {
+    private Map<String, Object> shown(int partitions, int brokers) {
         Map<String, Object> shown = new LinkedHashMap<>();
         boolean active = controller.isActive();
         shown.put("active", active);
         shown.put("requests", new TreeMap<>(sent));
         shown.put("answer", answer);
         shown.put("batch_left", ((scala.collection.Map<?, ?>) Reflect.read(ofReplicas(), "stopReplicaRequestMap")).nonEmpty());
-        shown.put("zk", inZooKeeper());
+        shown.put("zk", inZooKeeper(partitions));
         if (!active)
             return shown;
         shown.put("epoch", context.epoch());
-        List<Object> live = new ArrayList<>(), states = new ArrayList<>();
-        for (int id = 0; id < brokers; id++) {
+        List<Object> live = new ArrayList<>(), of = new ArrayList<>();
+        for (int id = 0; id < brokers; id++)
             live.add(Scala.unwrap(context.liveBrokerIdAndEpochs().get(id)));
-            Option<ReplicaState> of = context.replicaStates().get(new PartitionAndReplica(PARTITION, id));
-            states.add(of.isEmpty() ? "NonExistentReplica" : of.get().toString());
-        }
+        for (int number = 0; number < partitions; number++)
+            of.add(known(StateMachines.partition(number), brokers));
         shown.put("live", live);
         shown.put("shutting_down", Scala.ids(context.shuttingDownBrokerIds()));
         Uuid topic = (Uuid) Scala.unwrap(context.topicIds().get(TOPIC));
         shown.put("topic", topic == null ? 0 : topic.getLeastSignificantBits());
-        shown.put("assignment", Scala.collection(context.partitionReplicaAssignment(PARTITION)));
-        shown.put("reassigning", context.partitionsBeingReassigned().contains(PARTITION));
-        Option<LeaderIsrAndControllerEpoch> known = context.partitionLeadershipInfo(PARTITION);
-        shown.put("leadership", known.isEmpty() ? null : StateMachines.shown(known.get().leaderAndIsr()));
-        Object state = Scala.unwrap(((scala.collection.Map<TopicPartition, PartitionState>) Reflect.read(context, "partitionStates")).get(PARTITION));
-        shown.put("partition", state == null ? "NonExistentPartition" : state.toString());
-        shown.put("replicas", states);
+        shown.put("partitions", of);
         shown.put("deleting", context.topicsToBeDeleted().contains(TOPIC));
         shown.put("deletion_begun", context.topicsWithDeletionStarted().contains(TOPIC));
         shown.put("deletion_halted", context.topicsIneligibleForDeletion().contains(TOPIC));
         return shown;
     }
 
-    private Map<String, Object> inZooKeeper() {
+    @SuppressWarnings("unchecked")
+    private Map<String, Object> known(TopicPartition partition, int brokers) {
         Map<String, Object> shown = new LinkedHashMap<>();
-        byte[] owner = nodes.data(ControllerZNode.path()), topic = nodes.data(TopicZNode.path(TOPIC)), state = nodes.data(TopicPartitionStateZNode.path(PARTITION));
+        List<Object> states = new ArrayList<>();
+        for (int id = 0; id < brokers; id++) {
+            Option<ReplicaState> of = context.replicaStates().get(new PartitionAndReplica(partition, id));
+            states.add(of.isEmpty() ? "NonExistentReplica" : of.get().toString());
+        }
+        shown.put("assignment", Scala.collection(context.partitionReplicaAssignment(partition)));
+        shown.put("reassigning", context.partitionsBeingReassigned().contains(partition));
+        Option<LeaderIsrAndControllerEpoch> known = context.partitionLeadershipInfo(partition);
+        shown.put("leadership", known.isEmpty() ? null : StateMachines.shown(known.get().leaderAndIsr()));
+        Object state = Scala.unwrap(((scala.collection.Map<TopicPartition, PartitionState>) Reflect.read(context, "partitionStates")).get(partition));
+        shown.put("partition", state == null ? "NonExistentPartition" : state.toString());
+        shown.put("replicas", states);
+        return shown;
+    }
+
+    private Map<String, Object> inZooKeeper(int partitions) {
+        Map<String, Object> shown = new LinkedHashMap<>();
+        byte[] owner = nodes.data(ControllerZNode.path()), asked = nodes.data(ReassignPartitionsZNode.path());
         shown.put("controller", owner == null ? null : (Integer) Scala.unwrap(ControllerZNode.decode(owner)) == CONTROLLER);
         shown.put("controller_epoch", ControllerEpochZNode.decode(nodes.data(ControllerEpochZNode.path())));
-        ReplicaAssignment assigned = topic == null ? null : (ReplicaAssignment) Scala.unwrap(TopicZNode.decode(TOPIC, topic).assignment().get(PARTITION));
-        shown.put("assignment", assigned == null ? List.of() : Scala.collection(assigned.replicas()));
-        if (state == null) {
-            shown.put("leadership", null);
-        } else {
-            LeaderIsrAndControllerEpoch written = TopicPartitionStateZNode.decode(state, nodes.stat(TopicPartitionStateZNode.path(PARTITION))).get();
-            List<Object> of = StateMachines.shown(written.leaderAndIsr());
-            of.add(written.controllerEpoch());
-            shown.put("leadership", of);
-        }
-        shown.put("reassignment", nodes.exists(ReassignPartitionsZNode.path()) || assigned != null && assigned.isBeingReassigned());
+        List<Object> of = new ArrayList<>();
+        for (int number = 0; number < partitions; number++)
+            of.add(written(StateMachines.partition(number), asked));
+        shown.put("partitions", of);
         shown.put("deletion", nodes.exists(DeleteTopicsTopicZNode.path(TOPIC)));
         shown.put("preferred_election", nodes.exists(PreferredReplicaElectionZNode.path()));
         shown.put("isr_changed", nodes.exists(IsrChangeNotificationSequenceZNode.path("0")));
+        return shown;
+    }
+
+    private Map<String, Object> written(TopicPartition partition, byte[] asked) {
+        Map<String, Object> shown = new LinkedHashMap<>();
+        byte[] topic = nodes.data(TopicZNode.path(TOPIC)), state = nodes.data(TopicPartitionStateZNode.path(partition));
+        ReplicaAssignment assigned = topic == null ? null : (ReplicaAssignment) Scala.unwrap(TopicZNode.decode(TOPIC, topic).assignment().get(partition));
+        shown.put("assignment", assigned == null ? List.of() : Scala.collection(assigned.replicas()));
+        List<Object> of = null;
+        if (state != null) {
+            LeaderIsrAndControllerEpoch written = TopicPartitionStateZNode.decode(state, nodes.stat(TopicPartitionStateZNode.path(partition))).get();
+            of = StateMachines.shown(written.leaderAndIsr());
+            of.add(written.controllerEpoch());
+        }
+        shown.put("leadership", of);
+        boolean waits = asked != null && ReassignPartitionsZNode.decode(asked).toOption().get().contains(partition);
+        shown.put("reassignment", waits || assigned != null && assigned.isBeingReassigned());
         return shown;
     }
 }
