@@ -192,6 +192,7 @@ def test_a_coordinator_of_transactions_that_compared_epochs_is_contradicted(kafk
     assert next(differences(kafka, rules(kafka), TRANSACTIONS), "")
 
 
+@pytest.mark.parametrize("kafka", ["3.9.1"], indirect=True)
 @pytest.mark.parametrize(
     ("rule", "wrong"),
     [

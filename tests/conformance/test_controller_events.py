@@ -410,6 +410,7 @@ def test_a_controller_does_in_random_states_what_kafkas_does(kafka: ControllerEv
     assert ("notice_brokers", False, True) in batches and ("elect_controller", True, True) in batches
 
 
+@pytest.mark.parametrize("kafka", ["3.9.1"], indirect=True)
 @pytest.mark.parametrize(
     ("rule", "wrong"),
     [

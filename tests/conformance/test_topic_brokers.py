@@ -181,6 +181,7 @@ def test_a_broker_does_with_random_requests_what_kafkas_does(kafka: BrokerReques
     )
 
 
+@pytest.mark.parametrize("kafka", ["3.9.1"], indirect=True)
 @pytest.mark.parametrize("rule", ["partition_fails_alone", "follower_notes_epoch_first", "fence_fetch"])
 def test_a_rule_set_wrong_is_contradicted(kafka: BrokerRequests, rule: str) -> None:
     protocol = rules(kafka)

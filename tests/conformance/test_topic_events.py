@@ -293,6 +293,7 @@ def test_a_controller_does_in_random_states_what_kafkas_does(kafka: ControllerEv
     assert seen.keys() == EVENTS.keys()
 
 
+@pytest.mark.parametrize("kafka", ["3.9.1"], indirect=True)
 @pytest.mark.parametrize(
     ("rule", "wrong"),
     [
