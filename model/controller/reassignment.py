@@ -354,6 +354,7 @@ def notice_reassignment(cluster: Cluster, controller: int, protocol: ControllerP
     Enabled: it is free and knows the partition's leadership; the request in ZooKeeper differs from the one that it
         knows.
     Effect: the procedure begins. If the topic is being deleted, the controller removes the request.
+    Abstracts: that since 2.4 the wider assignment of a partition that was never led is written, and an error answered.
     Source: kafka.controller.KafkaController#maybeTriggerPartitionReassignment, #onPartitionReassignment (3.5).
     """
     context, request = cluster.controllers[controller], cluster.zk.reassignment

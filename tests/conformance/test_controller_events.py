@@ -441,3 +441,57 @@ def test_a_rule_set_wrong_is_contradicted(kafka: ControllerEvents, rule: str, wr
     assert getattr(rules(kafka), rule) != wrong
     other = attrs.evolve(rules(kafka), **{rule: wrong})
     assert any(differences(event, answer) for event, answer in answered(kafka, other))
+
+
+def in_a_fail_over(
+    epoch: int, live: list[int | None], partition: Shown, *, preferred_election: bool = False
+) -> Operation:
+    """A controller is elected, which knows nothing."""
+    unknown = {"assignment": [], "origin": None, "target": None, "leadership": None}
+    states = {"partition": "NonExistentPartition", "replicas": ["NonExistentReplica"] * len(BROKERS)}
+    return {
+        **asked("Reelect", [None] * len(BROKERS), unknown | states),
+        "active": False,
+        "topic": 0,
+        "zk": in_zookeeper(epoch, live, partition) | {"controller": None, "preferred_election": preferred_election},
+    }
+
+
+def asked(event: str, live: list[int | None], partition: Shown) -> Operation:
+    flags = ("deleting", "deletion_begun", "deletion_halted", "batch_left")
+    known = {"active": True, "epoch": 1, "live": live, "shutting_down": [], "topic": 1, "partitions": [partition]}
+    return {"event": event, **known, **dict.fromkeys(flags, False)}
+
+
+def in_zookeeper(epoch: int, live: list[int | None], partition: Shown) -> Shown:
+    flags = ("deletion", "preferred_election", "isr_changed")
+    held = {"controller": True, "controller_epoch": epoch, "registrations": live, "topic": 1, "partitions": [partition]}
+    return {**held, **dict.fromkeys(flags, False)}
+
+
+NEVER_LED = {"assignment": [0], "origin": None, "target": None, "leadership": None, "reassignment": None}
+
+
+def test_every_new_controller_resigns_over_a_reassignment_of_what_was_never_led(kafka: ControllerEvents) -> None:
+    """Broker 0 was down when the topic was new. It is reassigned to broker 1, which then fails, too."""
+    live: list[int | None] = [None, 0, 0]
+    states = {"partition": "NewPartition", "replicas": ["OfflineReplica", "NonExistentReplica", "NonExistentReplica"]}
+    request = asked("ZkPartitionReassignment", live, NEVER_LED | states)
+    (begun,) = kafka.run([{**request, "zk": in_zookeeper(1, live, NEVER_LED | {"reassignment": [1]})}])
+    assert begun["zk"]["partitions"] == [{"assignment": [1, 0], "leadership": None, "reassignment": True}]
+    wider = NEVER_LED | {"assignment": [1, 0], "origin": [0], "target": [1]}
+    for epoch in (1, 2, 3):
+        (elected,) = kafka.run([in_a_fail_over(epoch, [None, None, 0], wider)])
+        assert not elected["active"]
+        assert (elected["zk"]["controller"], elected["zk"]["controller_epoch"]) == (None, epoch + 1)
+    (healed,) = kafka.run([in_a_fail_over(4, live, wider)])
+    assert healed["active"]
+
+
+def test_every_new_controller_resigns_over_a_preferred_election_of_what_was_never_led(kafka: ControllerEvents) -> None:
+    for epoch in (1, 2):
+        (elected,) = kafka.run([in_a_fail_over(epoch, [None, 0, 0], NEVER_LED, preferred_election=True)])
+        assert not elected["active"]
+        assert elected["zk"]["preferred_election"]
+    (plain,) = kafka.run([in_a_fail_over(3, [None, 0, 0], NEVER_LED)])
+    assert plain["active"]
