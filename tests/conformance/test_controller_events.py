@@ -488,6 +488,17 @@ def test_every_new_controller_resigns_over_a_reassignment_of_what_was_never_led(
     assert healed["active"]
 
 
+def test_every_new_controller_resigns_once_one_failed_within_a_deletion(kafka: ControllerEvents) -> None:
+    """The topic is being reassigned and deleted. The partition's node is deleted, and the topic's is not."""
+    live: list[int | None] = [0, 0, 0]
+    reassigned = NEVER_LED | {"assignment": [1, 0], "origin": [0], "target": [1]}
+    for epoch in (1, 2):
+        operation = in_a_fail_over(epoch, live, reassigned)
+        (elected,) = kafka.run([operation | {"zk": operation["zk"] | {"deletion": True}}])
+        assert not elected["active"]
+        assert elected["zk"]["partitions"] == [{"assignment": [1, 0], "leadership": None, "reassignment": True}]
+
+
 def test_every_new_controller_resigns_over_a_preferred_election_of_what_was_never_led(kafka: ControllerEvents) -> None:
     for epoch in (1, 2):
         (elected,) = kafka.run([in_a_fail_over(epoch, [None, 0, 0], NEVER_LED, preferred_election=True)])
