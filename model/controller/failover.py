@@ -9,7 +9,7 @@ from highwater.model.controller.deletion import complete_deletion, resume_deleti
 from highwater.model.controller.events import forgotten, handled, resigned
 from highwater.model.controller.partition_states import at_startup as partition_at_startup
 from highwater.model.controller.protocol import ControllerProtocol, DeadReplicaAtStartup
-from highwater.model.controller.reassignment import begin, has_begun, ordered, take_step
+from highwater.model.controller.reassignment import begin, has_begun, is_refused, ordered, take_step
 from highwater.model.controller.replica_states import ReplicaState
 from highwater.model.controller.requests import metadata_sent
 from highwater.model.controller.state import Cluster
@@ -94,10 +94,11 @@ def taken_over(cluster: Cluster, controller: int, protocol: ControllerProtocol) 
     if assignment:
         cluster = _machines_started(cluster, controller, dead, protocol)
     context = cluster.controllers[controller]
-    if context.reassignment is not None and context.leadership is None:
-        return _never_led(cluster, controller, context.reassignment, protocol)
-    if context.reassignment is not None:
-        return begin(cluster, controller, context.reassignment, protocol)
+    known = context.reassignment
+    if known is not None and context.leadership is None and not is_refused(context, known, protocol):
+        return _never_led(cluster, controller, known, protocol)
+    if known is not None:
+        return begin(cluster, controller, known, protocol)
     return resume_deletion(cluster, controller, protocol) if protocol.resume_deletion_on_failover else cluster
 
 

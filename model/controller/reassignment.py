@@ -22,7 +22,7 @@ from collections.abc import Iterable
 from itertools import combinations
 
 from highwater.model.controller.bounds import ControllerBounds, controllers
-from highwater.model.controller.context import Step
+from highwater.model.controller.context import Context, Step
 from highwater.model.controller.deletion import resume_deletion
 from highwater.model.controller.elections import Strategy
 from highwater.model.controller.events import handled, is_free
@@ -104,8 +104,8 @@ def _may_complete(reassignment: Reassignment, isr: frozenset[int], protocol: Con
 
 
 def has_begun(zk: ZooKeeper) -> bool:
-    """Whether the assignment has the replicas from before the reassignment and its target's, which are others, as from
-    its first step on until its last but one.
+    """Whether the reassignment has begun: the assignment is the target, then the former replicas. False if both are the
+    same.
     """
     request = zk.reassignment
     if request is None or frozenset(request.target) == request.origin:
@@ -142,14 +142,17 @@ def go_on(cluster: Cluster, controller: int, reassignment: Reassignment, protoco
     return cluster.with_context(controller, step=(end if complete else beginning)[0], deletion_halted=deleting)
 
 
-def begin(cluster: Cluster, controller: int, reassignment: Reassignment, protocol: ControllerProtocol) -> Cluster:
-    """Begin the reassignment that the controller knows, or resume it after a fail-over. Until KAFKA-4214 drop it if a
-    target broker is not live.
+def is_refused(context: Context, reassignment: Reassignment, protocol: ControllerProtocol) -> bool:
+    """Whether the reassignment is dropped: until KAFKA-4214 each target broker must be live.
 
     Source: kafka.controller.KafkaController#initiateReassignReplicasForTopicPartition (0.10.0, 0.10.1).
     """
-    context = cluster.controllers[controller]
-    if protocol.reassignment_requires_alive and not all(context.is_online(replica) for replica in reassignment.target):
+    return protocol.reassignment_requires_alive and not all(map(context.is_online, reassignment.target))
+
+
+def begin(cluster: Cluster, controller: int, reassignment: Reassignment, protocol: ControllerProtocol) -> Cluster:
+    """Begin the reassignment that the controller knows, or resume it after a fail-over. A refused one is dropped."""
+    if is_refused(cluster.controllers[controller], reassignment, protocol):
         return (
             fenced(cluster, controller, protocol).with_zk(reassignment=None).with_context(controller, reassignment=None)
         )
@@ -254,8 +257,8 @@ def take_step(
     min_isr: int,
     protocol: ControllerProtocol,
 ) -> Cluster:
-    """Take the next step of the procedure, and note the one after it. A deletion that a broker's start has resumed goes
-    on once the beginning is over.
+    """Take the next step of the procedure, and note the one after it. If a broker's start has resumed the deletion, it
+    goes on after the first steps.
 
     Source: kafka.controller.KafkaController#onBrokerStartup (3.5).
     """

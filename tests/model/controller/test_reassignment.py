@@ -47,6 +47,19 @@ def test_a_removed_replica_does_not_wait_for_its_broker() -> None:
     assert walk.cluster.brokers[0].log is not None
 
 
+@pytest.mark.parametrize(
+    ("preset", "assignment"), [("kafka-0.9", (0,)), ("kafka-2.3", (1, 0)), ("kafka-3.4.1", (1, 0))]
+)
+def test_a_new_controller_widens_the_assignment_to_a_dead_target_unless_that_must_be_live(
+    preset: str, assignment: tuple[int, ...]
+) -> None:
+    walk = Walk(PRESETS[preset], replication_factor=1, established=0)("create_topic")
+    walk("request_reassignment", target=(1,))("crash_broker", broker=0)("crash_broker", broker=1)
+    walk("elect_controller", controller=0)
+    assert walk.cluster.zk.assignment == assignment
+    assert (walk.cluster.zk.reassignment is None) is not PRESETS[preset].reassignment_overridable
+
+
 def test_a_reassignment_for_a_topic_that_is_being_deleted_is_refused() -> None:
     walk = Walk(replication_factor=1)("request_reassignment", target=(1,))("request_deletion")(
         "notice_deletion", controller=0
