@@ -25,6 +25,7 @@ CONTROLLER: tuple[Property, ...] = (
     in_sync_replicas.online_partition_has_live_leader_in_isr,
     fencing.only_the_current_controller_writes,
     fencing.one_controller_per_epoch,
+    fencing.elected_controllers_stay,
     fencing.stale_requests_change_nothing,
     fencing.known_epochs_never_decrease,
     state_machines.state_machines_make_legal_transitions,

@@ -100,6 +100,20 @@ def stale_requests_change_nothing(cluster: Cluster) -> bool | Witness:
     return never(cluster, Mishap.STALE_REQUEST)
 
 
+@step_property()
+def elected_controllers_stay(before: Cluster, after: Cluster) -> bool | Witness:
+    """A broker that is elected as the controller is so still once it has taken over.
+
+    Kind: step.
+    When false: it resigns as it takes over, and the next election follows at once.
+    Source: kafka.controller.KafkaController#elect (2.4 to 3.9).
+    """
+    epoch = after.zk.controller_epoch
+    if epoch == before.zk.controller_epoch or after.zk.controller is not None:
+        return True
+    return Witness("the controller of controller epoch {epoch} resigns as it takes over", epoch=epoch)
+
+
 @step_property(broker=brokers)
 def known_epochs_never_decrease(before: Cluster, after: Cluster, broker: int) -> bool | Witness:
     """Until a broker restarts, the controller epoch and a topic's leader epoch that it knows never decrease.
