@@ -257,8 +257,8 @@ def answer_alter_partition(
         is not live, the leader takes its proposal back. If the controller knows a newer leader epoch (or, with the bug,
         an older one), the leader gives up and waits for a newer leader epoch.
     Abstracts: which controller the leader asks: it may be a deposed one. A leader that has to ask again changes
-        nothing. Neither does a deposed controller whose write is fenced; it learns later that it was deposed. Metadata
-        that the controller sends also where it refuses.
+        nothing. Neither does a deposed controller whose write is fenced; it learns later that it was deposed. The
+        controller sends metadata also where it refuses.
     Source: kafka.controller.KafkaController#processAlterPartition, #tryProcessAlterPartition (3.5),
         kafka.cluster.Partition#handleAlterPartitionError, #handleAlterPartitionUpdate (3.5).
     """
@@ -291,10 +291,10 @@ def lose_isr_answer(cluster: Cluster, controller: int, leader: int, protocol: Co
         (2.7).
     """
     isr = _asked(cluster, controller, leader)
-    if isr is None:
+    if isr is None or _is_fenced(cluster, controller, protocol):
         return None
     answer = isr_answer(cluster.controllers[controller], cluster.brokers[leader], leader, isr, protocol)
     leadership = _to_write(cluster, controller, isr)
-    if answer is not IsrAnswer.WRITE or leadership is None or _is_fenced(cluster, controller, protocol):
+    if answer is not IsrAnswer.WRITE or leadership is None:
         return None
     return _written(cluster, controller, leadership, protocol).spending("lost_isr_answers")

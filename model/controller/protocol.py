@@ -143,14 +143,14 @@ class ControllerProtocol:
         "until 2.3: replicas that a reassignment removes get the leader epoch in which it ends, too"
     )
     deletion_waits_for_reassignment: bool = toggle(
-        "a topic whose partition is being reassigned is deleted afterwards: what no release does, as the controller "
-        "marks a topic as ineligible before it queues it, and forgets the mark as a broker starts"
+        "a topic is deleted only after its reassignment. No release does so: the controller marks a topic as "
+        "ineligible before it queues it, and forgets the mark as a broker starts"
     )
     cancel_completes_at_once: bool = toggle(
         "a bug: a reassignment back to the replicas from before waits for none of them to be in sync (since KIP-455)"
     )
     failover_drops_reassignment: bool = toggle(
-        "a new controller drops the reassignment of a topic that is to be deleted (since KIP-455 only one not begun)"
+        "a new controller drops the reassignment of a topic that is to be deleted (since KIP-455 unless it has begun)"
     )
     resume_deletion_on_failover: bool = toggle("a new controller resumes deletions (KAFKA-1681)")
     offline_without_leadership: bool = toggle("a replica of a partition without leadership can go offline (KAFKA-6650)")

@@ -43,7 +43,7 @@ def notice_caught_up_replicas(topic: Topic, partition: int, protocol: TopicProto
     Actor: the controller.
     Enabled: it handles events and knows the reassignment.
     Effect: a replica of the target leads; the others are deleted; the reassignment is over.
-    Abstracts: that since KIP-497 it comes with the change of the ISR; the model `controller` has it.
+    Abstracts: that since KIP-497 the controller learns of this as it answers AlterPartition, as in `controller`.
     Source: kafka.controller.ReassignedPartitionsIsrChangeListener#doHandleDataChange (0.10.2).
     """
     known = topic.context.partitions[partition]

@@ -46,7 +46,7 @@ def a_request(chance: random.Random) -> Request:
 
 
 def shown(request: Request, reads_before: int | None) -> Operation:
-    """The request, and as how many topic configurations are read before ZooKeeper does not answer."""
+    """The request, and how many reads of a topic's configuration succeed before one fails."""
     orders = {number: order for number, order in enumerate(request) if order is not None}
     others = {"isr": [0, 1, 2], "replicas": [0, 1, 2], "delete": True}
     return {

@@ -86,7 +86,7 @@ public final class BrokerRequests {
     private String topic;
     private final List<TopicPartition> partitions = new ArrayList<>();
     private int next = 1;
-    /** As how many a topic's configuration is read, as a broker does that opens a log, before ZooKeeper does not answer once. */
+    /** How many reads of a topic's configuration, one for each log that is opened, succeed before one fails. */
     private int readsBefore = Integer.MAX_VALUE;
     /** Whether a coordinator resigns later than it is asked to, and the resignation then. */
     private boolean late;

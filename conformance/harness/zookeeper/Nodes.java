@@ -89,7 +89,7 @@ final class Nodes extends ZooKeeperClient {
         return nodes.containsKey(path);
     }
 
-    // Nothing is signalled: what is to be handled is called.
+    // No watch fires: the harness calls the handler itself.
 
     @Override
     public void registerZNodeChangeHandler(ZNodeChangeHandler handler) { }
