@@ -108,6 +108,7 @@ def test_a_search_that_goes_on_from_a_snapshot_is_audited(tmp_path: Path) -> Non
     assert outcome.audit.states == outcome.stored_states
 
 
+@pytest.mark.slow
 def test_a_search_whose_rows_are_folded_is_audited(kept: list[bool]) -> None:
     outcome = audited(club_of(True, seats_are_fair))
     assert kept == [True]

@@ -358,6 +358,7 @@ def test_parts_of_levels_find_the_same(long: bool, symmetry: bool) -> None:
     assert broken == {"nobody_jumps_the_queue"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("folds", [False, True], ids=["flat", "folded"])
 @pytest.mark.parametrize("symmetry", [False, True], ids=["every state", "symmetry"])
 def test_parts_list_the_steps_that_plain_python_takes(

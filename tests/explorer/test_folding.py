@@ -258,6 +258,7 @@ def refuse(*asked: Any) -> np.ndarray:
 # --- Searches
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("symmetry", [False, True], ids=["every state", "symmetry"])
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_search_with_folded_rows_agrees_with_plain_python(
@@ -287,6 +288,7 @@ def test_as_many_folded_rows_are_kept_as_a_budget_allows(kept: list[bool]) -> No
     assert kept == [True] * 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("symmetry", [False, True], ids=["every state", "symmetry"])
 @pytest.mark.parametrize("first_folds", [False, True])
 def test_a_search_goes_on_from_a_snapshot_of_folded_or_of_flat_rows(
@@ -333,6 +335,7 @@ def test_a_trace_through_folded_rows_is_that_through_flat_ones(
     assert ours["violations"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stored", [True, False], ids=["steps stored", "steps made again"])
 @pytest.mark.parametrize("claim", ["a_committed_shrink_leaves_the_high_watermark_where_it_is"])
 def test_lassos_and_prospects_among_folded_rows_are_those_among_flat_ones(

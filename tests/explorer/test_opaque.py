@@ -745,6 +745,7 @@ thorough_or_quick = settings(
 )
 
 
+@pytest.mark.slow
 @thorough_or_quick
 @given(system=systems())
 def test_each_function_is_refused_or_the_same_in_real_numbers(system: System) -> None:

@@ -535,6 +535,7 @@ def built(seed: int, strange: Sequence[Term] = ()) -> tuple[System, Budget, str]
             return system, budget, "\n".join([f"seed {seed}", *builder.notes])
 
 
+@pytest.mark.slow
 @PARTS
 def test_symmetry_changes_nothing_that_is_reported(part: int) -> None:
     fewer = 0

@@ -647,6 +647,7 @@ def test_both_engines_find_the_same(
     agree(ours, theirs)
 
 
+@pytest.mark.slow
 @thorough_or_quick
 @given(systems(), st.booleans(), st.sampled_from((1, 3, 256)), st.data())
 def test_both_engines_keep_the_same_states_when_these_run_out(

@@ -160,6 +160,7 @@ def test_an_interrupt_keeps_the_walks_so_far() -> None:
     assert found.interrupted
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(systems(), st.integers(0, 1000))
 def test_walks_in_random_systems_take_real_steps_and_agree_with_the_oracle(system: System, seed: int) -> None:

@@ -60,6 +60,7 @@ KINDS: dict[str, tuple[Callable[[], System], Budget]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("symmetry", [False, True], ids=["every state", "symmetry"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_machine_code_goes_on_from_any_level_with_the_same_outcome(kind: str, symmetry: bool) -> None:

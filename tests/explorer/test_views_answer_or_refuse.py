@@ -356,6 +356,7 @@ def test_an_exact_type_test_is_refused_in_properties_of_the_graph(
         breadth_first.explore(system_of([START], [count, mark], [of(exact)]))
 
 
+@pytest.mark.slow
 def test_every_path_is_compared_in_random_walks_and_partitions(system_of: SystemOf) -> None:
     function, why = REFUSED["an exact type that nobody finds, late"]
     system = system_of([attrs.evolve(START, number=40)], [as_action(function)])
@@ -584,6 +585,7 @@ def test_a_counterexample_that_plain_python_does_not_replay_is_an_error(
     assert "this is a defect\n  of Highwater" in str(error.value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("folder", sorted({path.parent.relative_to(SPECS) for path in SPECS.rglob("*.toml")}), ids=str)
 def test_views_answer_every_question_of_highwaters_own_models(folder: Path) -> None:
     """As searches of these do not look through them."""

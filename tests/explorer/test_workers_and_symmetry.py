@@ -314,6 +314,7 @@ def test_images_of_packed_states_are_images_of_states(state: World, number: int)
     assert tuple(image.origin_of(expected)) == words
 
 
+@pytest.mark.slow
 @cases(CASES)
 @settings(max_examples=8, deadline=None)
 @given(choices=st.data(), length=st.integers(4, 15))
@@ -347,6 +348,7 @@ def candidates(found: Filter, state: tuple[int, ...]) -> list[bool]:
     return [bool(group >> tree & 1) for group in left for tree in range(64)]
 
 
+@pytest.mark.slow
 @cases(CASES)
 @settings(max_examples=8, deadline=None)
 @given(choices=st.data(), length=st.integers(4, 15), copies=st.integers(1, 3))

@@ -139,6 +139,7 @@ KNOWN: list[tuple[str, str, dict[str, Any]]] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "claim", "given"), KNOWN)
 def test_an_answer_agrees_with_the_claim_that_is_known(name: str, claim: str, given: dict[str, Any]) -> None:
     expect = load_spec(DOCS.parent / "specs" / f"{claim}.toml").file.expect

@@ -154,6 +154,7 @@ def test_every_status_is_shown_everywhere() -> None:
         assert set(table) == set(Status)
 
 
+@pytest.mark.slow
 def test_claims_under_several_presets_are_one_table_of_releases(
     highwater: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

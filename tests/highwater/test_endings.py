@@ -342,6 +342,7 @@ PLACES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS_OUT)
 @pytest.mark.parametrize("place", PLACES)
 def test_a_model_that_ends_the_process_is_no_success(tmp_path: Path, place: str, way: str) -> None:

@@ -165,6 +165,7 @@ def test_the_property_is_the_one_of_the_changed_protocol() -> None:
         assert (found.fate, found.why) == (Fate.CAUGHT, "stays_small after 2 steps")
 
 
+@pytest.mark.slow
 def test_a_rule_that_no_path_reads_is_not_switched_off_in_a_search_and_one_would_find_the_same() -> None:
     (unread,) = (each for each in fates() if each.key == "ignored=true")
     assert unread.why == "nothing that runs within these bounds reads it"

@@ -61,6 +61,7 @@ def test_a_budget_that_ran_out_is_a_failure(pytester: pytest.Pytester, claims: P
     result.stdout.fnmatch_lines(["met: undecided", "unknown: ran out of max-states*"])
 
 
+@pytest.mark.slow
 def test_the_scaffolds_tests_pass_and_a_property_takes_ten_lines(pytester: pytest.Pytester) -> None:
     write_scaffold(pytester.path / "lock")
     (pytester.path / "lock" / "test_mine.py").write_text(

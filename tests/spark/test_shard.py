@@ -65,6 +65,7 @@ def initial_blocks(engine: PartitionWorker) -> list[Block]:
     return blocks
 
 
+@pytest.mark.slow
 @settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(choices=st.data())
 def test_attempts_that_fail_repeat_or_move_change_nothing(
@@ -132,6 +133,7 @@ def attempt(
             shard.close()  # and nothing was noted
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["rows", "table", "folded", "parts", "index", "note.json"])
 @pytest.mark.parametrize("harm", ["a bit", "zeros"])
 def test_a_damaged_file_of_a_shard_is_made_anew(engine: PartitionWorker, tmp_path: Path, name: str, harm: str) -> None:
