@@ -233,24 +233,30 @@ def actions_of(protocol: ControllerProtocol, bounds: ControllerBounds) -> System
     return build_system(CONTROLLER.define(protocol), protocol, bounds, ())
 
 
+def random_steps(system: System, chance: random.Random, steps: int) -> Iterator[tuple[Any, Instance]]:
+    """States of a random walk from the only initial state, each with the step that is taken there."""
+    (state,) = system.initial
+    for _ in range(steps):
+        for instance in chance.sample(system.actions, len(system.actions)):
+            after = successor(instance, state, system.domain)
+            if after is not None and not isinstance(after, Cut):
+                break
+        else:
+            return
+        yield state, instance
+        state = after
+
+
 @cache
 def walk(protocol: ControllerProtocol, seed: int) -> tuple[ControllerBounds, list[tuple[Cluster, Instance]]]:
     """States of a random walk, each with an event of controller 0 that can be handled there."""
     chance = random.Random(seed)
     bounds = some_bounds(chance)
     system = actions_of(protocol, bounds)
-    (state,) = system.initial
     found = []
-    for _ in range(STEPS):
-        for instance in chance.sample(system.actions, len(system.actions)):
-            after = successor(instance, state, system.domain)
-            if after is not None and not isinstance(after, Cut):
-                break
-        else:
-            break
+    for state, instance in random_steps(system, chance, STEPS):
         if instance.of.name in EVENTS and instance.arguments["controller"] == 0:
             found.append((attrs.evolve(state, queues=(((),) * len(BROKERS), *state.queues[1:])), instance))
-        state = after
     return bounds, found
 
 

@@ -17,7 +17,7 @@ import pytest
 
 from highwater.claims.building import build_system
 from highwater.conformance.process import Operation
-from highwater.explorer.system import Cut, System, successor
+from highwater.explorer.system import System
 from highwater.model.controller.reassignment import ordered
 from highwater.model.language.declarations import Instance
 from highwater.model.topic.bounds import TopicBounds
@@ -26,7 +26,7 @@ from highwater.model.topic.definition import TOPIC
 from highwater.model.topic.protocol import TopicProtocol
 from highwater.model.topic.state import Leadership, Phase, Topic
 from tests.conformance.conftest import harness_of
-from tests.conformance.test_controller_events import ControllerEvents
+from tests.conformance.test_controller_events import ControllerEvents, random_steps
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("zookeeper")]
 
@@ -234,22 +234,14 @@ def walk(protocol: TopicProtocol, seed: int) -> tuple[TopicBounds, list[tuple[To
     chance = random.Random(seed)
     bounds = some_bounds(chance)
     system = actions_of(protocol, bounds)
-    (state,) = system.initial
-    origins, found = [node.assignment for node in state.nodes], []
-    for _ in range(STEPS):
+    origins, found = [node.assignment for node in system.initial[0].nodes], []
+    for state, instance in random_steps(system, chance, STEPS):
         for number, node in enumerate(state.nodes):
             if not node.target:
                 origins[number] = node.assignment
-        for instance in chance.sample(system.actions, len(system.actions)):
-            after = successor(instance, state, system.domain)
-            if after is not None and not isinstance(after, Cut):
-                break
-        else:
-            break
         if instance.of.name in EVENTS:
             nothing_sent = attrs.evolve(state, queues=((),) * len(BROKERS))
             found.append((nothing_sent, instance, tuple(origins)))
-        state = after
     return bounds, found
 
 
