@@ -102,7 +102,7 @@ def stale_requests_change_nothing(cluster: Cluster) -> bool | Witness:
 
 @step_property()
 def elected_controllers_stay(before: Cluster, after: Cluster) -> bool | Witness:
-    """A broker that is elected as the controller is so still once it has taken over.
+    """A broker that is elected as the controller is so still at the end of that event.
 
     Kind: step.
     When false: it resigns as it takes over, and the next election follows at once.

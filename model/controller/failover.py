@@ -9,7 +9,14 @@ from highwater.model.controller.deletion import complete_deletion, resume_deleti
 from highwater.model.controller.events import forgotten, handled, resigned
 from highwater.model.controller.partition_states import at_startup as partition_at_startup
 from highwater.model.controller.protocol import ControllerProtocol, DeadReplicaAtStartup
-from highwater.model.controller.reassignment import begin, has_begun, is_refused, ordered, take_step
+from highwater.model.controller.reassignment import (
+    begin,
+    has_begun,
+    is_refused,
+    ordered,
+    take_step,
+    with_deletion_resumed,
+)
 from highwater.model.controller.replica_states import ReplicaState
 from highwater.model.controller.requests import metadata_sent
 from highwater.model.controller.state import Cluster
@@ -237,5 +244,7 @@ def take_next_step(
         cluster,
         controller,
         protocol,
-        lambda before: take_step(before, controller, step, reassignment, bounds.min_isr, protocol),
+        lambda before: with_deletion_resumed(
+            take_step(before, controller, step, reassignment, bounds.min_isr, protocol), controller, protocol
+        ),
     )

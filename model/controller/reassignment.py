@@ -249,6 +249,17 @@ def _note_fewer_copies(cluster: Cluster, before: Leadership | None, target_size:
     return cluster.with_mishap(Mishap.FEWER_COPIES)
 
 
+def with_deletion_resumed(cluster: Cluster, controller: int, protocol: ControllerProtocol) -> Cluster:
+    """The cluster after a step. If a broker's start has resumed the deletion, it goes on after the first steps.
+
+    Source: kafka.controller.KafkaController#onBrokerStartup (3.5).
+    """
+    context = cluster.controllers[controller]
+    if context.step is None and context.reassignment is not None and not context.deletion_halted:
+        return resume_deletion(cluster, controller, protocol)
+    return cluster
+
+
 def take_step(
     cluster: Cluster,
     controller: int,
@@ -257,26 +268,7 @@ def take_step(
     min_isr: int,
     protocol: ControllerProtocol,
 ) -> Cluster:
-    """Take the next step of the procedure, and note the one after it. If a broker's start has resumed the deletion, it
-    goes on after the first steps.
-
-    Source: kafka.controller.KafkaController#onBrokerStartup (3.5).
-    """
-    cluster = _step_taken(cluster, controller, step, reassignment, min_isr, protocol)
-    context = cluster.controllers[controller]
-    if context.step is None and context.reassignment is not None and not context.deletion_halted:
-        return resume_deletion(cluster, controller, protocol)
-    return cluster
-
-
-def _step_taken(
-    cluster: Cluster,
-    controller: int,
-    step: Step,
-    reassignment: Reassignment,
-    min_isr: int,
-    protocol: ControllerProtocol,
-) -> Cluster:
+    """Take the next step of the procedure, and note the one after it."""
     context = cluster.controllers[controller]
     cluster = cluster.with_context(controller, step=step_after(step, protocol.reassignment_order))
     match step:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import Any
 
@@ -401,8 +401,12 @@ def rules(kafka: ControllerEvents) -> ControllerProtocol:
 
 
 def answered(kafka: ControllerEvents, protocol: ControllerProtocol) -> Iterator[tuple[Event, Shown]]:
-    for seed in range(WALKS):
-        found = events(rules(kafka), protocol, seed)
+    return of_walks(kafka, (events(rules(kafka), protocol, seed) for seed in range(WALKS)))
+
+
+def of_walks(kafka: ControllerEvents, walks: Iterable[list[Any]]) -> Iterator[tuple[Any, Shown]]:
+    """Each event, with what Kafka's controller did."""
+    for found in walks:
         yield from zip(found, kafka.run([each.on_kafka() for each in found]), strict=True)
 
 

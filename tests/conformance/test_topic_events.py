@@ -26,7 +26,7 @@ from highwater.model.topic.definition import TOPIC
 from highwater.model.topic.protocol import TopicProtocol
 from highwater.model.topic.state import Leadership, Phase, Topic
 from tests.conformance.conftest import harness_of
-from tests.conformance.test_controller_events import ControllerEvents, random_steps
+from tests.conformance.test_controller_events import ControllerEvents, of_walks, random_steps
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("zookeeper")]
 
@@ -272,9 +272,7 @@ def rules(kafka: ControllerEvents) -> TopicProtocol:
 
 
 def answered(kafka: ControllerEvents, protocol: TopicProtocol) -> Iterator[tuple[Event, Shown]]:
-    for seed in range(WALKS):
-        found = list(events(rules(kafka), protocol, seed))
-        yield from zip(found, kafka.run([each.on_kafka() for each in found]), strict=True)
+    return of_walks(kafka, (list(events(rules(kafka), protocol, seed)) for seed in range(WALKS)))
 
 
 def test_a_controller_does_in_random_states_what_kafkas_does(kafka: ControllerEvents) -> None:
