@@ -66,16 +66,18 @@ class PlainStates:
         """
         changed = list(words)
         cut: set[str] = set()
-        self._pack(self._root, before, after, changed, cut)
+        if after is not before:
+            self._pack(self._root, before, after, changed, cut)
         return Cut(frozenset(cut)) if cut else tuple(changed)
 
     def _pack(self, slot: Slot, before: Any, after: Any, words: list[int], cut: set[str]) -> None:
-        if after is before:
-            return
-        if isinstance(slot, Fields) and type(after) is type(before) is slot.domain.cls:
+        """Pack what is another object than before."""
+        if type(slot) is Fields and type(after) is type(before) is slot.domain.cls:
             for name, of in slot.slots.items():
-                self._pack(of, getattr(before, name), getattr(after, name), words, cut)
-        elif isinstance(slot, Elements) and _are_alike(before, after, of_one_length=slot.length is None):
+                old, new = getattr(before, name), getattr(after, name)
+                if new is not old:
+                    self._pack(of, old, new, words, cut)
+        elif type(slot) is Elements and _are_alike(before, after, of_one_length=slot.length is None):
             self._pack_elements(slot, before, after, words, cut)
         else:
             self._pack_whole(slot, after, words, cut)  # which every kind of slot has
@@ -93,7 +95,7 @@ class PlainStates:
                 self._clear(of, words)
             elif position >= len(before):
                 self._pack_whole(of, after[position], words, cut)
-            else:
+            elif after[position] is not before[position]:
                 self._pack(of, before[position], after[position], words, cut)
 
     def _pack_whole(self, slot: Any, value: Any, words: list[int], cut: set[str]) -> None:

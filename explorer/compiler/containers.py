@@ -18,7 +18,8 @@ from highwater.explorer.compiler.layout import Elements, Fields, Leaf, Members, 
 from highwater.explorer.compiler.views import LikePlain, Ordered, Reader, TracingError, View, outlived
 from highwater.explorer.values import plain
 
-SLOTS = Leaf | Fields | Elements | Members | Presence
+SLOTS = frozenset((Leaf, Fields, Elements, Members, Presence))
+"""What is compared with them is a type: many times faster than `isinstance`."""
 _OPERATORS = compile("a % b\na %= b\na |= b\na &= b\na -= b\na ^= b", "", "exec")
 _SYMBOLS = {
     (each.opcode, each.arg): each.argrepr for each in dis.get_instructions(_OPERATORS) if each.opname == "BINARY_OP"
@@ -71,7 +72,7 @@ class SetView(View, AnySet, metaclass=_OfContainers):
         self.__kept__ = None
 
     def _is_in(self, cell: Leaf | bool) -> bool:
-        return cell if isinstance(cell, bool) else bool(self.__recorder__.raw(cell))
+        return cell if cell is True or cell is False else bool(self.__recorder__.raw(cell))
 
     def __contains__(self, member: Any) -> bool:
         position = self.__slot__.position.get(plain(member))
@@ -268,7 +269,7 @@ class TupleView(Ordered, AnySequence, metaclass=_OfContainers):
         raise TypeError("'tuple' object cannot be interpreted as an integer")
 
     def _value(self, cell: Any) -> Any:
-        return self.__recorder__.view(cell) if isinstance(cell, SLOTS) else cell
+        return self.__recorder__.view(cell) if type(cell) in SLOTS else cell
 
     def __len__(self) -> int:
         return len(self.__cells__)

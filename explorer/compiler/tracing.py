@@ -208,7 +208,7 @@ class _Writer:
             return
         if isinstance(value, View) and value.__recorder__ is not self._recorder:
             raise TracingError("the next state holds a part of another run's state (a cache or a global?)")
-        if isinstance(value, SLOTS) and type(slot) is not Leaf:
+        if type(value) in SLOTS and type(slot) is not Leaf:
             value = self._recorder.view(value)
         match slot:
             case Leaf():
@@ -285,9 +285,10 @@ class _Writer:
         if slot.length is not None:
             self._length(slot, len(cells))
         for target, cell in zip(slot.slots, cells, strict=False):
-            self.assign(target, cell)
+            if cell is not target:
+                self.assign(target, cell)
         for cell in cells[len(slot.slots) :]:  # behind the last slot: only a bound that is exceeded is of interest
-            if isinstance(cell, SLOTS):
+            if type(cell) in SLOTS:
                 if cell.domain == slot.domain.of:
                     continue
                 cell = self._recorder.view(cell)
@@ -305,7 +306,8 @@ class _Writer:
     def _members(self, slot: Members, value: Any) -> None:
         if type(value) is SetView and value.__slot__.members == slot.members:
             for target, cell in zip(slot.bits, value.__cells__, strict=True):
-                self.assign(target, cell)
+                if cell is not target:
+                    self.assign(target, cell)
             return
         if not isinstance(value, frozenset):
             raise DomainError(f"{value!r} is not a frozenset")
