@@ -21,6 +21,7 @@ CHOSEN = {
     "controller": ("kafka-3.4.1", "kafka-0.10.2"),
     "kraft": ("kafka-4.3", "kafka-3.5"),
     "topic": ("kafka-0.9", "kafka-3.4"),
+    "requests": ("kafka-0.8", "kafka-1.0", "kafka-3.8-zookeeper"),
 }
 CASES = [
     (model, name) for model in MODELS for name, _, _ in variants(MODELS[model]) if name in CHOSEN.get(model, (name,))
