@@ -11,10 +11,9 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 check: $(VENV)/ready  # every claim in specs/ comes out as it says
 	$(BIN)/highwater check specs
 
-test: $(VENV)/ready-dev java npm  # format, lint, types and all tests
+test: $(VENV)/ready-dev java npm  # format, lint and all tests, of which one is that types are right
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
 	$(BIN)/python -m pytest -n auto --dist loadgroup
 
 lint: $(VENV)/ready-dev
@@ -50,9 +49,9 @@ $(VENV)/ready: pyproject.toml $(BIN)/pip
 	$(PIP) --editable .
 	touch $@
 
-$(VENV)/ready-dev: $(VENV)/ready
+$(VENV)/ready-dev: pyproject.toml $(BIN)/pip
 	$(PIP) --editable '.[dev,spark]'
-	touch $@
+	touch $(VENV)/ready $@
 
 $(BIN)/pip:  # Debian splits the module that makes virtual environments off
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

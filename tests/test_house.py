@@ -312,6 +312,13 @@ def brought_along() -> set[str]:
     return {installed[name].name for name in found - {NAME}}
 
 
+@pytest.mark.slow
+def test_types_are_right() -> None:
+    """One of the tests, so that the others need not wait for it."""
+    checked = subprocess.run([sys.executable, "-m", "mypy"], cwd=ROOT, capture_output=True, text=True)
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+
+
 def test_types_are_relaxed_for_machine_code_only() -> None:
     """But for the tests that users begin with."""
     overrides = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["mypy"]["overrides"]
