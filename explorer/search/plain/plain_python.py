@@ -156,16 +156,21 @@ class _Search:
                 self.level.append(after)
 
     def _judge_prospects(self) -> None:
-        found_at = {state: number for number, state in enumerate(self.moves)}
-        prospects = self.system.prospects
+        states = list(self.moves)
+        numbers = {state: number for number, state in enumerate(states)}
+        moves = [
+            [(action, after if isinstance(after, Cut) else numbers[after]) for action, after in self.moves[state]]
+            for state in states
+        ]
         lost = []
-        for each in prospects:
-            hopeless, held_back = _hopeless(self.system, each, self.moves)
-            lost += [(state, each) for state in hopeless[:1]]
+        for each in self.system.prospects:
+            goals = [number for number, state in enumerate(states) if judge_class(self.system, each, state)]
+            hopeless, held_back = _hopeless(each, goals, moves)
+            lost += [(number, each) for number in hopeless[:1]]
             if held_back and each.of.name not in self.violated:
                 self.held_back[each.of.name] = self.held_back.get(each.of.name, 0) + held_back
-        for state, each in sorted(lost, key=lambda found: found_at[found[0]]):
-            self.violated.setdefault(each.of.name, (_path(self.parents, state), each))
+        for number, each in sorted(lost, key=lambda found: found[0]):
+            self.violated.setdefault(each.of.name, (_path(self.parents, states[number]), each))
 
     def _judge_liveness(self) -> None:
         if self.system.liveness:
@@ -224,24 +229,25 @@ REALITY = object()  # where a prospect is reality; a step that a bound cuts may 
 
 
 def _hopeless(
-    system: System, prospect: Instance[Prospect], moves: dict[Any, list[tuple[Instance, Any]]]
-) -> tuple[list[Any], int]:
+    prospect: Instance[Prospect], goals: list[int], moves: list[list[tuple[Instance, Any]]]
+) -> tuple[list[int], int]:
     """The states from which no steps that may be relied on lead to where a prospect is reality, in the order in which
-    they were found; and how many others have only such steps that a bound cuts on their way.
+    they were found; and how many others have only such steps that a bound cuts on their way. States are numbers, as to
+    hash one takes longer than all else.
     """
     import networkx  # here, since few searches need it
 
     backwards, cut = networkx.DiGraph(), []
     backwards.add_node(REALITY)
-    backwards.add_edges_from((REALITY, state) for state in moves if judge_class(system, prospect, state))
-    for state, results in moves.items():
+    backwards.add_edges_from((REALITY, state) for state in goals)
+    for state, results in enumerate(moves):
         relied_on = [after for action, after in results if action.of in prospect.of.along]
         backwards.add_edges_from((after, state) for after in relied_on if not isinstance(after, Cut))
         cut += [(REALITY, state)] * any(isinstance(after, Cut) for after in relied_on)
     certain = networkx.descendants(backwards, REALITY)
     backwards.add_edges_from(cut)
     hopeful = networkx.descendants(backwards, REALITY)
-    return [state for state in moves if state not in hopeful], len(hopeful - certain)
+    return [state for state in range(len(moves)) if state not in hopeful], len(hopeful - certain)
 
 
 def _path(parents: dict[Any, Any], state: Any) -> list[Any]:
