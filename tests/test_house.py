@@ -10,7 +10,7 @@ import re
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from importlib.metadata import distributions, packages_distributions
 from importlib.util import find_spec
 from pathlib import Path
@@ -80,14 +80,26 @@ MODULES = modules()
 
 
 @functools.cache
-def imports(path: Path) -> set[str]:
-    """Every module that a file imports, lazily or for types only included."""
+def nodes_of(module: str) -> list[ast.AST]:
+    """All that is written in a module."""
+    return [*ast.walk(ast.parse(MODULES[module].read_text(encoding="utf-8")))]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def what_was_read_is_forgotten() -> Iterator[None]:
+    yield
+    nodes_of.cache_clear()
+
+
+@functools.cache
+def imports(module: str) -> set[str]:
+    """Every module that another one imports, lazily or for types only included."""
     names: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in nodes_of(module):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{path}: relative import"
+            assert node.level == 0, f"{module}: relative import"
             names |= {
                 full if (full := f"{node.module}.{alias.name}") in MODULES else str(node.module) for alias in node.names
             }
@@ -115,14 +127,12 @@ def test_imports_run_downwards_only(module: str) -> None:
     if folder == "highwater":
         return
     allowed = [f"highwater.{each}" for each in may_import()[folder]]
-    inside = {name for name in imports(MODULES[module]) if name.split(".")[0] == "highwater"}
+    inside = {name for name in imports(module) if name.split(".")[0] == "highwater"}
     assert not {name for name in inside if not any(name == top or name.startswith(f"{top}.") for top in allowed)}
 
 
 def test_no_module_imports_itself_by_a_detour() -> None:
-    graph = networkx.DiGraph(
-        (module, name) for module, path in MODULES.items() for name in imports(path) if name in MODULES
-    )
+    graph = networkx.DiGraph((module, name) for module in MODULES for name in imports(module) if name in MODULES)
     assert not list(networkx.simple_cycles(graph))
 
 
@@ -160,7 +170,7 @@ def test_arrows_inside_a_folder_lead_to_lower_floors(folder: str) -> None:
         (room_in(folder, module), room_in(folder, name))
         for module, path in inside.items()
         if room_in(folder, module) in rooms  # users import what is offered to them
-        for name in imports(path)
+        for name in imports(module)
         if name in inside and room_in(folder, name) != room_in(folder, module)
     }
     assert climbs(floors()[folder], arrows) == []
@@ -178,23 +188,24 @@ OF_PROCESSES = {f"highwater.explorer.{name}" for name in ("kept_files", "memory"
 
 def test_machine_code_is_made_of_the_kernels_and_the_encoding_alone() -> None:
     """So an edit in the compiler throws none of it away."""
-    kernels = [path for module, path in MODULES.items() if module.startswith("highwater.explorer.kernels")]
-    used = {name for path in kernels for name in imports(path) if name.startswith("highwater.")}
+    kernels = [module for module in MODULES if module.startswith("highwater.explorer.kernels")]
+    used = {name for module in kernels for name in imports(module) if name.startswith("highwater.")}
     used = {name for name in used if not name.startswith("highwater.explorer.kernels")} - OF_PROCESSES
     assert used == {"highwater.explorer.encoding"}
-    assert {Path(file).resolve() for file in code_cache.sources()} == {*kernels, MODULES["highwater.explorer.encoding"]}
+    made_of = {MODULES[module] for module in (*kernels, "highwater.explorer.encoding")}
+    assert {Path(file).resolve() for file in code_cache.sources()} == made_of
 
 
 @pytest.mark.parametrize("module", MODULES)
 def test_each_heavy_library_has_one_importer(module: str) -> None:
     place = MODULES[module].relative_to(ROOT).as_posix().removeprefix("src/")
-    for library in {name.split(".")[0] for name in imports(MODULES[module])} & ONLY_IMPORTER.keys():
+    for library in {name.split(".")[0] for name in imports(module)} & ONLY_IMPORTER.keys():
         assert place.startswith(ONLY_IMPORTER[library]), f"{library} belongs in {' or '.join(ONLY_IMPORTER[library])}"
 
 
 @pytest.mark.parametrize("module", [module for module in MODULES if place_of(module)[0] in ("model", "invariants")])
 def test_models_and_invariants_need_attrs_and_the_standard_library_only(module: str) -> None:
-    libraries = {name.split(".")[0] for name in imports(MODULES[module])} - {"highwater"}
+    libraries = {name.split(".")[0] for name in imports(module)} - {"highwater"}
     for_types = {"typing_extensions"} if module == "highwater.model.language.declarations" else set()
     assert libraries - for_types <= MODEL_LIBRARIES | sys.stdlib_module_names
 
@@ -327,7 +338,7 @@ def test_types_are_relaxed_for_machine_code_only() -> None:
     relaxed -= {"highwater.scaffold.test_lock_service", "highwater.scaffold.test_locks"}
     assert all(module.startswith(f"{kernels}.") for module in relaxed)
     for module in [each for each in MODULES if any(fnmatch.fnmatch(each, pattern) for pattern in relaxed)]:
-        machine_code = imports(MODULES[module]) & {"numba", "numba.extending", f"{kernels}.making.compiling"}
+        machine_code = imports(module) & {"numba", "numba.extending", f"{kernels}.making.compiling"}
         assert machine_code or MODULES[module].name == "__init__.py", f"{module} is plain Python"
 
 
@@ -351,14 +362,13 @@ MOST_PARAMETERS = 8
 
 
 def functions_of(module: str) -> Iterable[ast.FunctionDef | ast.AsyncFunctionDef]:
-    tree = ast.parse(MODULES[module].read_text(encoding="utf-8"))
-    return (each for each in ast.walk(tree) if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef))
+    return (each for each in nodes_of(module) if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef))
 
 
 @pytest.mark.parametrize("floor", FLOORS)
 def test_no_function_takes_more_than_eight_parameters(floor: str) -> None:
     """But for commands and two functions of `highwater.api`, whose options people give by name."""
-    for module in [each for each in MODULES if each.split(".")[1:2] == [floor] or floor == "highwater"]:
+    for module in [each for each in MODULES if place_of(each)[0] == floor]:
         for function in functions_of(module):
             given = function.args.posonlyargs + function.args.args
             by_name = function.args.kwonlyargs
@@ -406,8 +416,8 @@ A_VALUE_AND_NO_FLAG = {"replaced", "optional", "pack", "next", "append", "getatt
 
 def test_no_flag_is_given_by_position() -> None:
     """`gone_on(cluster, broker, True)` says nothing of what is true. Records have fields in an order."""
-    for module, path in MODULES.items():
-        for call in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for module in MODULES:
+        for call in nodes_of(module):
             if isinstance(call, ast.Call) and any(
                 isinstance(each, ast.Constant) and type(each.value) is bool for each in call.args
             ):
@@ -430,7 +440,7 @@ def test_few_modules_distinguish_kinds_of_domains() -> None:
     found = {
         module
         for module in outside
-        for each in ast.walk(ast.parse(MODULES[module].read_text(encoding="utf-8")))
+        for each in nodes_of(module)
         if isinstance(each, ast.ImportFrom) and len(kinds & {name.name for name in each.names}) > 1
     }
     assert {each for each in found if each != of_users[1] and not each.startswith(of_users[0])} == NAMES_KINDS
@@ -446,8 +456,8 @@ ONE_MEANING = {
 def test_these_words_mean_one_thing() -> None:
     """A word of the models' and the engine's that meant several, and where it is defined."""
     found: dict[str, set[str]] = {word: set() for word in ONE_MEANING}
-    for module, path in MODULES.items():
-        for each in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for module in MODULES:
+        for each in nodes_of(module):
             if isinstance(each, ast.FunctionDef | ast.ClassDef) and each.name in found:
                 found[each.name].add(module)
     assert found == ONE_MEANING
