@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from highwater.claims.building import build_system
 from highwater.claims.resolving import variants
+from highwater.explorer.compiler.comparison import PlainStates
 from highwater.explorer.search.levels.breadth_first import reach
 from highwater.explorer.system import Cut, System, successor
 from highwater.model.catalogue import MODELS
@@ -99,4 +100,5 @@ def every_state(system: System) -> Iterator[Any]:
     """All that is reachable, and nothing cut."""
     engine, outcome = reach(system, symmetry=False)
     assert not (outcome.reason or outcome.bounds_cut)
-    return (engine.layout.unpack(engine.store.words(row)) for row in range(engine.store.count))
+    plain = PlainStates(engine.layout)  # what several states have in common is unpacked once
+    return (plain.unpacked(engine.store.words(row)) for row in range(engine.store.count))
