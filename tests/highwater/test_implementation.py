@@ -555,7 +555,6 @@ def test_a_path_whose_last_step_is_refused_was_not_run() -> None:
     assert ran(metering(1, add), Refusing) == {"add False": otherwise}
 
 
-@pytest.mark.slow
 def test_a_right_implementation_beyond_a_bound_is_not_called_wrong() -> None:
     """One that takes a larger step than the bound allows, and one that goes on by itself."""
     greedy = type("Greedy", (Adder,), {"likes": 2})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import suppress
 from typing import Any
 
@@ -165,12 +165,17 @@ class Tracker:
         """The states that any number of hidden steps leads to from states outside the bounds, these included: the
         nearest, as there may be no end of them.
         """
+        return dict(self.nearest_outside(outside))
+
+    def nearest_outside(self, outside: Outside) -> Iterator[tuple[Any, frozenset[str]]]:
+        """The same one by one, the nearest first, for what may be found soon."""
         found, last = dict(outside), outside
+        yield from outside.items()
         while last and self.hidden and len(found) < MOST_OUTSIDE:
             after = self.taken_outside(last, self.hidden)
             last = {state: bounds for state, bounds in after.items() if state not in found}
             found |= last
-        return found
+            yield from last.items()
 
     def _refuse_too_many(self, found: Possible) -> None:
         if len(found) > self._most:

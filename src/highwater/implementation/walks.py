@@ -183,8 +183,8 @@ class Walk:
         if found:
             self._outside = {state: bounds for state, bounds in outside.items() if fits(state)}
             return found
-        outside = self._tracker.with_hidden_outside(outside | self._tracker.cut_from(everywhere, self._tracker.hidden))
-        if beyond := next((bounds for state, bounds in outside.items() if fits(state)), None):
+        nearest = self._tracker.nearest_outside(outside | self._tracker.cut_from(everywhere, self._tracker.hidden))
+        if beyond := next((bounds for state, bounds in nearest if fits(state)), None):
             raise BeyondBounds(tuple(sorted(beyond)))
         raise self._mismatch(otherwise, everywhere or before or {}, seen if everywhere else ())
 
