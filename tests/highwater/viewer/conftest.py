@@ -282,7 +282,7 @@ def toy() -> Callable[..., tuple[System, Violation]]:
 @pytest.fixture(scope="session")
 def long_trace(toy: Callable[..., tuple[System, Violation]]) -> Counterexample:
     """Sixty steps of five brokers."""
-    system, violation = toy(60, brokers=5)
+    system, violation = toy(60, brokers=5, seed=24)  # at its first try
     return counterexample_of({**ENTRY, "name": "sixty_steps_of_five_brokers"}, system, violation, drawing=DRAWING)
 
 
