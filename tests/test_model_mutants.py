@@ -17,12 +17,19 @@ def test_a_mutation_is_python_and_differs_from_what_is_there(model: str) -> None
     every = dict.fromkeys(OPERATORS, 0)
     for path in files_of(model):
         text = path.read_text(encoding="utf-8")
-        before = ast.dump(ast.parse(text))
+        before = ast.parse(text)
         for operator, found in mutations_of(path).items():
             every[operator] += len(found)
             for mutation in found[:: 1 + len(found) // 5]:  # some of each: all take a minute
-                assert ast.dump(ast.parse(mutation.planted(text))) != before, mutation
+                after, line = ast.parse(mutation.planted(text)), mutation.lines[0]
+                assert statement_at(line, after) != statement_at(line, before), mutation
     assert all(every.values()), every
+
+
+def statement_at(line: int, tree: ast.Module) -> str:
+    """The function or class that has a line."""
+    (found,) = (each for each in tree.body if each.lineno <= line <= (each.end_lineno or 0))
+    return ast.dump(found)
 
 
 def test_the_same_seed_draws_the_same_mutations_of_each_kind() -> None:
