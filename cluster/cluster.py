@@ -31,6 +31,7 @@ from highwater.conformance.jvm import ALIKE
 from highwater.conformance.programs import compiled
 
 PROGRAMS = Path(__file__).parent / "programs"
+OWN_JAR = "../programs.jar"  # seen from each process's folder, so that the class path is the same in every cluster
 IN_MEMORY = "/dev/shm"
 PREFIX = "highwater-cluster-"
 CONTROLLER = 100
@@ -94,9 +95,8 @@ class Cluster:
         programs = compiled(self.distribution, sorted(PROGRAMS.rglob("*.java")))
         memory = IN_MEMORY if os.access(IN_MEMORY, os.W_OK) else None
         self.folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=memory))
-        self._programs = self.folder / "programs.jar"
         try:
-            self._programs.write_bytes(programs)
+            self._write_programs(programs)
             self._watch()
             self._start()
         except BaseException:  # an interrupt, too, leaves nothing behind
@@ -108,6 +108,12 @@ class Cluster:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._end()
+
+    def _write_programs(self, programs: bytes) -> None:
+        """Write the jar, as old in every cluster: Java's archive of shared classes is of a class path and its times."""
+        jar = self.folder / Path(OWN_JAR).name
+        jar.write_bytes(programs)
+        os.utime(jar, (1, 1))
 
     def _watch(self) -> None:
         self._watchdog = subprocess.Popen(
@@ -196,13 +202,18 @@ class Cluster:
         for number, broker in enumerate(self.brokers):
             self._copy_format(broker, number)
             broker.start()
-        self._client = Client(self._command("Client"), self.folder, self._group)
+        self._client = Client(self._command("Client"), self._folder("clients"), self._group)
         for broker in self.brokers:
             broker.expect(STARTED, 0, self.settings.start_seconds)
 
-    def _node(self, name: str, number: int, role: str) -> Node:
+    def _folder(self, name: str) -> Path:
+        """The folder of a process."""
         folder = self.folder / name
         folder.mkdir(exist_ok=True)
+        return folder
+
+    def _node(self, name: str, number: int, role: str) -> Node:
+        folder = self._folder(name)
         (folder / "server.properties").write_text(self._properties(number, role, folder))
         return self._known(
             Node(name, folder, self._command("kafka.Kafka", str(folder / "server.properties")), self._group)
@@ -213,7 +224,7 @@ class Cluster:
         return node
 
     def _command(self, program: str, *arguments: str) -> list[str]:
-        class_path = os.pathsep.join([str(self._programs), *self.distribution.class_path])
+        class_path = os.pathsep.join([OWN_JAR, *self.distribution.class_path])
         return [self._java, *ALIKE, *OPTIONS, f"-Xmx{self.settings.heap}", "-cp", class_path, program, *arguments]
 
     def _properties(self, number: int, role: str, folder: Path) -> str:
@@ -238,6 +249,7 @@ class Cluster:
             "num.replica.fetchers": 1,
             "num.recovery.threads.per.data.dir": 1,
             "background.threads": 2,
+            "metric.reporters": "",  # nobody asks for metrics
             "log.cleaner.enable": "false",
             "log.index.size.max.bytes": 65_536,
             **settings.others,

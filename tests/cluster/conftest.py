@@ -1,7 +1,8 @@
-"""Counterexamples as the planner gets them, found step by step and without a search."""
+"""Counterexamples as the planner gets them, found step by step and without a search; and Kafka for whole clusters."""
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +10,13 @@ import pytest
 
 from highwater.claims.reproduction import Counterexample, plan
 from highwater.claims.spec import Spec, load_spec, make_spec
+from highwater.cluster.cluster import Cluster, Settings
 from highwater.cluster.schedule import Schedule
+from highwater.conformance.distribution import Distribution, KafkaError, find
 from highwater.explorer.system import System, successor
 from highwater.explorer.trace import violation_at
 from highwater.explorer.verdict import Step, Violation
+from tests.conformance.conftest import NEWEST
 
 RECORDED = Path(__file__).parent / "recorded"
 SPECS = Path(__file__).parents[2] / "specs" / "partition"
@@ -69,3 +73,34 @@ def flaw() -> Counterexample:
 @pytest.fixture(scope="session")
 def planned(flaw: Counterexample) -> tuple[Schedule, int]:
     return plan(flaw)
+
+
+def kafka(release: str = NEWEST) -> Distribution:
+    if shutil.which("javac") is None:
+        pytest.skip("needs a JDK: the Java compiler is not on the PATH")
+    try:
+        return find(release)
+    except KafkaError as error:
+        pytest.skip(f"needs Kafka's jars: {error}")
+
+
+@pytest.fixture(scope="session")
+def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The classes of the newest release as Java has them in memory (class data sharing). A controller writes it as it
+    ends.
+    """
+    release, file = kafka(), tmp_path_factory.mktemp("classes") / "archive.jsa"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("JDK_JAVA_OPTIONS", f"-XX:ArchiveClassesAtExit={file}")
+        with Cluster(release, Settings(brokers=0)) as cluster:
+            cluster.controller.terminate(cluster.settings.start_seconds)
+    return file
+
+
+@pytest.fixture
+def newest(archive: Path, monkeypatch: pytest.MonkeyPatch) -> Distribution:
+    """The newest release, whose processes begin with the archive: to read and verify its classes takes each of them two
+    fifths of its time until it is up.
+    """
+    monkeypatch.setenv("JDK_JAVA_OPTIONS", f"-XX:SharedArchiveFile={archive}")
+    return kafka()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -20,23 +19,14 @@ from highwater.cluster import watchdog, wire
 from highwater.cluster.cluster import SCRATCH, TOPIC, Cluster, Settings
 from highwater.cluster.nodes import Node, TimeoutExceeded, until
 from highwater.cluster.observing import control, learned
-from highwater.conformance.distribution import Distribution, KafkaError, find
+from highwater.conformance.distribution import Distribution, KafkaError
 from highwater.explorer.system import System
 from highwater.explorer.verdict import Violation
 from highwater.reports.results import FORMAT, VERSION, about_spec, about_violation
-from tests.cluster.conftest import FLAW, FLAW_STEPS, about, claim, counterexample, steps_of
+from tests.cluster.conftest import FLAW, FLAW_STEPS, about, claim, counterexample, kafka, steps_of
+from tests.conformance.conftest import NEWEST
 
-NEWEST = "4.3.1"
 SLEEP = [sys.executable, "-c", "import time; print('up', flush=True); time.sleep(1000)"]
-
-
-def kafka() -> Distribution:
-    if shutil.which("javac") is None:
-        pytest.skip("needs a JDK: the Java compiler is not on the PATH")
-    try:
-        return find(NEWEST)
-    except KafkaError as error:
-        pytest.skip(f"needs Kafka's jars: {error}")
 
 
 def write_report(path: Path, spec: Spec, lines: str) -> Path:
@@ -106,8 +96,7 @@ def test_a_cluster_that_does_not_come_up_is_an_error_and_leaves_nothing() -> Non
 
 @pytest.mark.xdist_group("kafka")  # with others that resolve a release
 @pytest.mark.slow
-def test_the_newest_release_loses_an_acknowledged_record_along_the_trace(tmp_path: Path) -> None:
-    kafka()
+def test_the_newest_release_loses_an_acknowledged_record_along_the_trace(newest: Distribution, tmp_path: Path) -> None:
     report = write_report(tmp_path / "flaw.json", load_spec(FLAW), FLAW_STEPS)
     out = tmp_path / "found.json"
     ran = CliRunner().invoke(main, ["reproduce", str(report), "--kafka", NEWEST, "--json", str(out)])
@@ -124,9 +113,11 @@ def test_the_newest_release_loses_an_acknowledged_record_along_the_trace(tmp_pat
 
 @pytest.mark.xdist_group("kafka")  # with others that resolve a release
 @pytest.mark.slow
-def test_the_newest_release_has_no_candidate_once_min_insync_replicas_changes_while_the_isr_is_empty() -> None:
+def test_the_newest_release_has_no_candidate_once_min_insync_replicas_changes_while_the_isr_is_empty(
+    newest: Distribution,
+) -> None:
     """What `kafka_4_3_forgets_who_may_lead_when_min_isr_changes` says, beside a topic that nobody touches."""
-    with Cluster(kafka(), Settings(brokers=2, session_ms=9_000, eligible_replicas=True)) as cluster:
+    with Cluster(newest, Settings(brokers=2, session_ms=9_000, eligible_replicas=True)) as cluster:
         for topic in (TOPIC, SCRATCH):
             settings = {"min.insync.replicas": "2"}
             cluster.ask("create", at=cluster.address(0), topic=topic, replicas=[[0, 1]], settings=settings)
@@ -151,8 +142,9 @@ def recorded(cluster: Cluster, topic: str) -> tuple[int, set[int]]:
 @pytest.mark.xdist_group("kafka")  # with others that resolve a release
 @pytest.mark.slow
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
-def test_processes_and_folders_of_a_killed_run_are_removed(tmp_path: Path, end: signal.Signals) -> None:
-    kafka()
+def test_processes_and_folders_of_a_killed_run_are_removed(
+    newest: Distribution, tmp_path: Path, end: signal.Signals
+) -> None:
     report = write_report(tmp_path / "flaw.json", load_spec(FLAW), FLAW_STEPS)
     command = [sys.executable, "-m", "highwater", "reproduce", str(report), "--kafka", NEWEST]
     root = Path(__file__).parents[2]

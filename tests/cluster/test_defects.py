@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,7 +18,8 @@ from highwater.cluster.nodes import TimeoutExceeded
 from highwater.cluster.observing import Control
 from highwater.cluster.partition_defects import elected
 from highwater.cluster.runs import Reading
-from highwater.conformance.distribution import KafkaError, find
+from highwater.conformance.distribution import Distribution
+from tests.cluster.conftest import kafka
 from tests.conformance.conftest import NEWEST
 
 CLEANLY = "controller: partition change for t-1: isr: [1] -> [0], leader: 1 -> 0, leaderEpoch: 1 -> 2, elr: [0] -> [1]"
@@ -116,23 +116,17 @@ def test_defects_are_listed_with_their_ways_and_controls() -> None:
         )
 
 
-def bring_about(tmp_path: Path, name: str, kafka: str = NEWEST) -> tuple[int, dict[str, Any]]:
-    if shutil.which("javac") is None:
-        pytest.skip("needs a JDK: the Java compiler is not on the PATH")
-    try:
-        find(kafka)
-    except KafkaError as error:
-        pytest.skip(f"needs Kafka's jars: {error}")
+def bring_about(tmp_path: Path, name: str, on: Distribution) -> tuple[int, dict[str, Any]]:
     out = tmp_path / "found.json"
-    ran = CliRunner().invoke(main, ["reproduce", f"defect:{name}", "--kafka", kafka, "--json", str(out)])
+    ran = CliRunner().invoke(main, ["reproduce", f"defect:{name}", "--kafka", on.where, "--json", str(out)])
     assert ran.exit_code in (0, 1), ran.output
     return ran.exit_code, json.loads(out.read_text())
 
 
 @pytest.mark.xdist_group("kafka")  # with others that resolve a release
 @pytest.mark.slow
-def test_the_newest_release_elects_an_emptied_replica(tmp_path: Path) -> None:
-    code, found = bring_about(tmp_path, "elects-an-emptied-replica")
+def test_the_newest_release_elects_an_emptied_replica(newest: Distribution, tmp_path: Path) -> None:
+    code, found = bring_about(tmp_path, "elects-an-emptied-replica", newest)
     (run,) = found["runs"]
     assert code == 0 and run["reproduced"], run["verdict"]
     assert found["kafka"] == NEWEST
@@ -144,8 +138,8 @@ def test_the_newest_release_elects_an_emptied_replica(tmp_path: Path) -> None:
 
 @pytest.mark.xdist_group("kafka")  # with others that resolve a release
 @pytest.mark.slow
-def test_the_newest_release_elects_nobody_in_the_first_partition(tmp_path: Path) -> None:
-    code, found = bring_about(tmp_path, "elects-an-emptied-replica/first-partition")
+def test_the_newest_release_elects_nobody_in_the_first_partition(newest: Distribution, tmp_path: Path) -> None:
+    code, found = bring_about(tmp_path, "elects-an-emptied-replica/first-partition", newest)
     (run,) = found["runs"]
     assert code == 0 and found["control"] and not run["reproduced"]
     assert run["verdict"] == "b0 is not elected: the leader is none; b1's log has r0 r1 r2"
@@ -153,10 +147,12 @@ def test_the_newest_release_elects_nobody_in_the_first_partition(tmp_path: Path)
 
 @pytest.mark.xdist_group("kafka")  # with others that resolve a release
 @pytest.mark.slow
-def test_the_newest_release_has_its_active_controllers_deposed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_newest_release_has_its_active_controllers_deposed(
+    newest: Distribution, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A broker tries to register every two seconds or so."""
     monkeypatch.setattr(controller_defects, "WATCHED_SECONDS", 20.0)
-    code, found = bring_about(tmp_path, "deposes-controllers")
+    code, found = bring_about(tmp_path, "deposes-controllers", newest)
     (run,) = found["runs"]
     assert code == 0 and run["reproduced"], run["verdict"]
     assert "b1 never came up" in run["verdict"]
@@ -165,10 +161,10 @@ def test_the_newest_release_has_its_active_controllers_deposed(tmp_path: Path, m
 @pytest.mark.xdist_group("kafka")  # with others that resolve a release
 @pytest.mark.slow
 def test_the_newest_release_leaves_a_partition_without_a_leader(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    newest: Distribution, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(partition_defects, "LEADERLESS_SECONDS", 10.0)
-    code, found = bring_about(tmp_path, "leaves-a-partition-without-a-leader")
+    code, found = bring_about(tmp_path, "leaves-a-partition-without-a-leader", newest)
     (run,) = found["runs"]
     assert code == 0 and run["reproduced"], run["verdict"]
     assert any("elr: [0, 1] -> [0]" in line for line in run["deeds"][7]["lines"]), "who is no replica stays eligible"
@@ -176,9 +172,11 @@ def test_the_newest_release_leaves_a_partition_without_a_leader(
 
 @pytest.mark.xdist_group("kafka")  # with others that resolve a release
 @pytest.mark.slow
-def test_the_newest_release_ends_its_active_controller(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_newest_release_ends_its_active_controller(
+    newest: Distribution, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(quorum_defects, "MEANWHILE_MS", 2_000)
-    code, found = bring_about(tmp_path, "ends-the-active-controller")
+    code, found = bring_about(tmp_path, "ends-the-active-controller", newest)
     (run,) = found["runs"]
     assert code == 0 and run["reproduced"], run["verdict"]
     assert "no controller becomes active; a controller is active once it is started again" in run["verdict"]
@@ -188,10 +186,10 @@ def test_the_newest_release_ends_its_active_controller(tmp_path: Path, monkeypat
 @pytest.mark.xdist_group("kafka")  # with others that resolve a release
 @pytest.mark.slow
 def test_the_newest_release_never_completes_a_reassignment_back(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    newest: Distribution, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(partition_defects, "REASSIGNING_SECONDS", 5.0)
-    code, found = bring_about(tmp_path, "never-completes-a-reassignment")
+    code, found = bring_about(tmp_path, "never-completes-a-reassignment", newest)
     (run,) = found["runs"]
     assert code == 0 and run["reproduced"], run["verdict"]
     assert any("removingReplicas: [0] -> [1]" in line for line in run["deeds"][2]["lines"]), "what is added is removed"
@@ -200,9 +198,11 @@ def test_the_newest_release_never_completes_a_reassignment_back(
 
 @pytest.mark.xdist_group("kafka")  # with others that resolve a release
 @pytest.mark.slow
-def test_the_newest_release_keeps_consumers_fetching(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_newest_release_keeps_consumers_fetching(
+    newest: Distribution, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(partition_defects, "FETCHING_SECONDS", 3.0)
-    code, found = bring_about(tmp_path, "keeps-consumers-fetching")
+    code, found = bring_about(tmp_path, "keeps-consumers-fetching", newest)
     (run,) = found["runs"]
     assert code == 0 and run["reproduced"], run["verdict"]
     assert any("high watermark 2, ISR [0]" in line for line in run["deeds"][3]["lines"]), "b0 has heard of two records"
@@ -215,7 +215,7 @@ def test_the_last_release_with_zookeeper_leaves_groups_without_a_coordinator(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(partition_defects, "JOINING_SECONDS", 10.0)
-    code, found = bring_about(tmp_path, "leaves-groups-without-a-coordinator", "3.9.1")
+    code, found = bring_about(tmp_path, "leaves-groups-without-a-coordinator", kafka("3.9.1"))
     (run,) = found["runs"]
     assert code == 0 and run["reproduced"], run["verdict"]
     assert run["verdict"].endswith("once b1 is started again one does")
@@ -224,9 +224,11 @@ def test_the_last_release_with_zookeeper_leaves_groups_without_a_coordinator(
 
 @pytest.mark.xdist_group("kafka")  # with others that resolve a release
 @pytest.mark.slow
-def test_the_newest_release_ends_a_new_broker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_newest_release_ends_a_new_broker(
+    newest: Distribution, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(quorum_defects, "STARTS", 1)
-    code, found = bring_about(tmp_path, "ends-a-new-broker")
+    code, found = bring_about(tmp_path, "ends-a-new-broker", newest)
     (run,) = found["runs"]
     assert code == 0 and run["reproduced"], run["verdict"]
     assert run["verdict"] == "b1 ended by itself in 1 of 1 starts; it is up once it asks another controller"
