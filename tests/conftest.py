@@ -157,6 +157,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     paths = [*map(str, ours), *filter(None, [os.environ.get("PYTHONPATH")])]
     folder = tmp_path_factory.mktemp("spark")
     settings = {"spark.driver.memory": "1g", "spark.ui.port": "0", "spark.local.dir": str(folder)}
+    settings |= {"spark.sql.codegen.wholeStage": "false"}  # most plans run once, over few rows
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", os.pathsep.join(paths))  # executors import the toys, too
         found = session("local[2]", **settings, **{"spark.sql.warehouse.dir": str(folder / "warehouse")})
