@@ -1,4 +1,4 @@
-"""A real cluster on this machine: KRaft, controllers, brokers, and Kafka's clients, all on 127.0.0.1.
+"""A real cluster on this machine: controllers or ZooKeeper, brokers, and Kafka's clients, all on 127.0.0.1.
 
 Each process has its own folder. The brokers' ports are chosen by the system. A watchdog ends everything and removes the
 folders, also if this process is killed.
@@ -38,7 +38,8 @@ CONTROLLER = 100
 TOPIC, SCRATCH = "t", "scratch"
 # one compiler only: a run is over before the second one pays
 OPTIONS = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto", "-Djava.awt.headless=true")
-STARTED = r"Kafka Server started"
+STARTED = r"Kafka Server started|KafkaServer id=\d+\] started|PrepRequestProcessor .*started"  # the last is ZooKeeper's
+ELECTED = r"successfully elected as the controller"  # with ZooKeeper
 LISTENS = r"Awaiting socket connections on 127\.0\.0\.1:(\d+)"
 PORT_TAKEN = "Address already in use"
 ATTEMPTS = 3  # to find a port that nobody takes in between
@@ -51,11 +52,12 @@ class Settings:
     Attributes:
         brokers: how many there are, from 0 on.
         controllers: how many voters the metadata quorum has.
+        zookeeper: whether there is a ZooKeeper instead, and the first broker is the controller.
         voters_change: whether voters may be added and removed (kraft.version 1).
         min_insync_replicas: of the topic.
         unclean_election: whether a replica outside the ISR may be elected.
         eligible_replicas: whether the controller keeps eligible leader replicas; None as the release has it.
-        session_ms: how long a broker may be silent before it is fenced. No pause may last so long.
+        session_ms: how long a broker may be silent before it is fenced, or its session ends. No pause may last so long.
         lag_ms: how long a follower may lag before the leader takes it out of the ISR.
         heartbeat_ms: how often it says that it is there.
         start_seconds, step_seconds: limits for a process to come up, and for one step to show its effect.
@@ -65,6 +67,7 @@ class Settings:
 
     brokers: int = 3
     controllers: int = 1
+    zookeeper: bool = False
     voters_change: bool = False
     min_insync_replicas: int = 1
     unclean_election: bool = False
@@ -160,7 +163,7 @@ class Cluster:
 
     @property
     def controller_port(self) -> int:
-        return self._controller_ports[0]
+        return int(self.address(0).rpartition(":")[2]) if self.settings.zookeeper else self._controller_ports[0]
 
     def port_of_controller(self, number: int) -> int:
         """Where a controller listens. They count from 0."""
@@ -178,15 +181,7 @@ class Cluster:
     def _start(self) -> None:
         for attempt in range(ATTEMPTS):
             self._controller_ports = _free_ports(self.settings.controllers)
-            self.controllers = [
-                self._node(f"controller{number or ''}", CONTROLLER + number, "controller")
-                for number in range(self.settings.controllers)
-            ]
-            for node in self.controllers:  # what is formatted may name the ports
-                shutil.rmtree(node.folder / "data", ignore_errors=True)
-            self._format(self.controller)
-            for number, node in enumerate(self.controllers[1:], 1):
-                self._copy_format(node, CONTROLLER + number)
+            self.controllers = [self._zookeeper()] if self.settings.zookeeper else self._formatted_controllers()
             for node in self.controllers:
                 node.start()
             try:
@@ -198,13 +193,40 @@ class Cluster:
                     raise
                 for node in self.controllers:
                     node.kill()
-        self.brokers = [self._node(f"b{number}", number, "broker") for number in range(self.settings.brokers)]
-        for number, broker in enumerate(self.brokers):
-            self._copy_format(broker, number)
+        self.brokers: list[Node] = []
+        while len(self.brokers) < self.settings.brokers:
+            broker = self.brokers[self.new_broker()]
             broker.start()
+            if self.settings.zookeeper and broker is self.brokers[0]:
+                broker.expect(ELECTED, 0, self.settings.start_seconds)
         self._client = Client(self._command("Client"), self._folder("clients"), self._group)
         for broker in self.brokers:
             broker.expect(STARTED, 0, self.settings.start_seconds)
+
+    def _formatted_controllers(self) -> list[Node]:
+        controllers = [
+            self._node(f"controller{number or ''}", CONTROLLER + number, "controller")
+            for number in range(self.settings.controllers)
+        ]
+        for node in controllers:  # what is formatted may name the ports
+            shutil.rmtree(node.folder / "data", ignore_errors=True)
+        self._format(controllers[0])
+        for number, node in enumerate(controllers[1:], 1):
+            self._copy_format(controllers[0], node, CONTROLLER + number)
+        return controllers
+
+    def _zookeeper(self) -> Node:
+        folder = self._folder("zookeeper")
+        keys = {
+            "dataDir": folder / "data",
+            "clientPort": self._controller_ports[0],
+            "clientPortAddress": "127.0.0.1",
+            "admin.enableServer": "false",
+            "maxClientCnxns": 0,
+        }
+        (folder / "zoo.cfg").write_text(_lines(keys))
+        main = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
+        return self._known(Node("zookeeper", folder, self._command(main, str(folder / "zoo.cfg")), self._group))
 
     def _folder(self, name: str) -> Path:
         """The folder of a process."""
@@ -232,15 +254,9 @@ class Cluster:
         own_port = ports[number - CONTROLLER] if role == "controller" else 0
         listener = f"{'CONTROLLER' if role == 'controller' else 'PLAINTEXT'}://127.0.0.1:{own_port}"
         keys = {
-            "node.id": number,
-            "process.roles": role,
-            **self._quorum(),
-            "controller.listener.names": "CONTROLLER",
-            "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
+            **(self._of_zookeeper(number) if settings.zookeeper else self._of_quorum(number, role)),
             "listeners": listener,
             "log.dirs": folder / "data",
-            "broker.session.timeout.ms": settings.session_ms,
-            "broker.heartbeat.interval.ms": settings.heartbeat_ms,
             "replica.lag.time.max.ms": settings.lag_ms,
             "auto.leader.rebalance.enable": "false",
             "auto.create.topics.enable": "false",
@@ -254,7 +270,27 @@ class Cluster:
             "log.index.size.max.bytes": 65_536,
             **settings.others,
         }
-        return "".join(f"{key}={value}\n" for key, value in keys.items())
+        return _lines(keys)
+
+    def _of_zookeeper(self, number: int) -> dict[str, object]:
+        """The keys that only a broker with ZooKeeper has."""
+        return {
+            "broker.id": number,
+            "zookeeper.connect": f"127.0.0.1:{self._controller_ports[0]}",
+            "zookeeper.session.timeout.ms": self.settings.session_ms,
+        }
+
+    def _of_quorum(self, number: int, role: str) -> dict[str, object]:
+        """The keys that only a node with a metadata quorum has."""
+        return {
+            "node.id": number,
+            "process.roles": role,
+            **self._quorum(),
+            "controller.listener.names": "CONTROLLER",
+            "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
+            "broker.session.timeout.ms": self.settings.session_ms,
+            "broker.heartbeat.interval.ms": self.settings.heartbeat_ms,
+        }
 
     def _quorum(self) -> dict[str, str]:
         """The key that names the controllers: fixed voters, or where to ask for the present ones."""
@@ -282,13 +318,13 @@ class Cluster:
         if tool.wait(self.settings.start_seconds):
             raise KafkaError(f"Kafka {self.distribution.release} cannot format a cluster{tool.last_lines()}")
 
-    def _copy_format(self, node: Node, number: int) -> None:
+    def _copy_format(self, of: Node, node: Node, number: int) -> None:
         """What StorageTool writes for another node differs in two ids only.
 
         The first snapshot, in which releases since 4.2 keep a new cluster's features, is for controllers alone.
         """
         left = ("__*", ".lock") if number < CONTROLLER else (".lock",)
-        shutil.copytree(self.controller.folder / "data", node.folder / "data", ignore=shutil.ignore_patterns(*left))
+        shutil.copytree(of.folder / "data", node.folder / "data", ignore=shutil.ignore_patterns(*left))
         properties = node.folder / "data" / "meta.properties"
         text = re.sub(r"node\.id=\d+", f"node.id={number}", properties.read_text())
         own = _text(directory_id(number))
@@ -308,7 +344,8 @@ class Cluster:
         """
         number = len(self.brokers)
         self.brokers.append(self._node(f"b{number}", number, "broker"))
-        self._copy_format(self.brokers[number], number)
+        if not self.settings.zookeeper:
+            self._copy_format(self.controller, self.brokers[number], number)
         return number
 
     def ask_one_controller(self, broker: int, controller: int) -> None:
@@ -383,6 +420,11 @@ class Cluster:
 def directory_id(number: int) -> bytes:
     """The id of a node's log directory. Kafka chooses that of a controller that it formats alone by itself."""
     return b"highwaterbroker" + bytes([number])
+
+
+def _lines(keys: Mapping[str, object]) -> str:
+    """What a file of properties holds."""
+    return "".join(f"{key}={value}\n" for key, value in keys.items())
 
 
 def _text(directory: bytes) -> str:

@@ -2,8 +2,8 @@
 which one circumstance differs and nothing happens.
 
 Most were found by driving Kafka's real controller, or its Raft client, at random in one thread; a reassignment that
-never completes by the model `kraft`, consumers that do not wait by `requests`, groups without a coordinator by
-`controller`. docs/findings.md has the stories.
+never completes by the model `kraft`, consumers that do not wait by `requests`, groups without a coordinator and what is
+about ZooKeeper by `controller`. docs/findings.md has the stories.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ from highwater.cluster.quorum_defects import removed_while_slow, stored_a_leader
 from highwater.cluster.runs import Observed
 from highwater.cluster.stage import SESSION_MS, Stage, Stuck
 from highwater.cluster.verdict import Verdict
-from highwater.conformance.distribution import Distribution, KafkaError
+from highwater.cluster.zookeeper_defects import deleted, resigned
+from highwater.conformance.distribution import Distribution, KafkaError, numbers_of
 
 
 @attrs.frozen
@@ -78,8 +79,13 @@ def bring_about(
         keep: a folder to which the cluster's folders are copied in the end.
 
     Raises:
-        KafkaError: the cluster does not come up.
+        KafkaError: the cluster does not come up, or the release has no ZooKeeper, and the way is about that.
     """
+    if way.settings.zookeeper and numbers_of(distribution.release) >= WITHOUT_ZOOKEEPER:
+        raise KafkaError(
+            f"--kafka {distribution.where}: Kafka {distribution.release} has no ZooKeeper, which this defect is about; "
+            "allowed are 3.5.0 to 3.9.2"
+        )
     with Cluster(distribution, way.settings) as cluster:
         stage = Stage(cluster, way.partition, on_deed)
         try:
@@ -112,6 +118,8 @@ OFTEN = {"metadata.log.max.snapshot.interval.ms": "1000", "metadata.max.idle.int
 PATIENT = {"controller.quorum.fetch.timeout.ms": "30000"}  # nobody is elected while the leader is paused
 LATE = {"replica.fetch.wait.max.ms": "10000"}  # how long a follower with all records may not hear of a high watermark
 ONE_OF_GROUPS = {"offsets.topic.num.partitions": "1"}  # so that each group is in the same partition
+WITHOUT_ZOOKEEPER = (4,)  # releases from here on
+WITH_ZOOKEEPER = Settings(brokers=3, zookeeper=True, session_ms=30_000)  # longer than any pause
 
 DEFECTS = {
     "elects-an-emptied-replica": Defect(
@@ -269,6 +277,46 @@ DEFECTS = {
                 _cluster(2, eligible_replicas=None, others=ONE_OF_GROUPS),
                 0,
                 lambda stage: groups_made_again(stage, moved=False),
+                control=True,
+            ),
+        },
+    ),
+    "keeps-no-controller": Defect(
+        "Every controller that is elected resigns at once, many times a second.",
+        {
+            "never-led": Way(
+                "a partition that was never led is reassigned, its new broker ends, and then the controller",
+                WITH_ZOOKEEPER,
+                0,
+                lambda stage: resigned(stage, reassigned=True),
+                since=(3, 5),
+                until=(3, 9, 2),
+            ),
+            "without-a-reassignment": Way(
+                "the same without the reassignment",
+                WITH_ZOOKEEPER,
+                0,
+                lambda stage: resigned(stage, reassigned=False),
+                control=True,
+            ),
+        },
+    ),
+    "keeps-a-deleted-topic": Defect(
+        "A topic that was deleted is there until one of its brokers is started again.",
+        {
+            "while-reassigned": Way(
+                "a topic is deleted while it is reassigned to a broker that is paused, and the controller ends",
+                WITH_ZOOKEEPER,
+                0,
+                lambda stage: deleted(stage, fail_over=True),
+                since=(3, 5),
+                until=(3, 9, 2),
+            ),
+            "same-controller": Way(
+                "the same with a controller that goes on",
+                WITH_ZOOKEEPER,
+                0,
+                lambda stage: deleted(stage, fail_over=False),
                 control=True,
             ),
         },

@@ -12,13 +12,13 @@ import pytest
 from click.testing import CliRunner
 
 from highwater.cli.main import main
-from highwater.cluster import controller_defects, partition_defects, quorum_defects
+from highwater.cluster import controller_defects, defects, partition_defects, quorum_defects, zookeeper_defects
 from highwater.cluster.defects import DEFECTS, way_of
 from highwater.cluster.nodes import TimeoutExceeded
 from highwater.cluster.observing import Control
 from highwater.cluster.partition_defects import elected
 from highwater.cluster.runs import Reading
-from highwater.conformance.distribution import Distribution
+from highwater.conformance.distribution import Distribution, KafkaError
 from tests.cluster.conftest import kafka
 from tests.conformance.conftest import NEWEST
 
@@ -104,6 +104,12 @@ def test_bad_input_is_one_clear_error(arguments: list[str], said: str) -> None:
     assert ran.exit_code == 2, ran.output
     assert said in ran.output
     assert "Traceback" not in ran.output
+
+
+def test_a_release_without_zookeeper_is_refused_where_a_defect_is_about_it() -> None:
+    _, way = way_of("keeps-no-controller")
+    with pytest.raises(KafkaError, match=r"--kafka 4\.0\.0: Kafka 4\.0\.0 has no ZooKeeper, which"):
+        defects.bring_about(Distribution("4.0.0", "4.0.0", ()), way, lambda number, each: None)
 
 
 def test_defects_are_listed_with_their_ways_and_controls() -> None:
@@ -233,3 +239,14 @@ def test_the_newest_release_ends_a_new_broker(
     assert code == 0 and run["reproduced"], run["verdict"]
     assert run["verdict"] == "b1 ended by itself in 1 of 1 starts; it is up once it asks another controller"
     assert any("Expected to be Follower" in line for line in run["deeds"][2]["lines"])
+
+
+@pytest.mark.xdist_group("kafka")  # with others that resolve a release
+@pytest.mark.slow
+def test_a_release_with_zookeeper_keeps_no_controller(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(zookeeper_defects, "WATCHED_SECONDS", 3.0)
+    code, found = bring_about(tmp_path, "keeps-no-controller", kafka("3.9.1"))
+    (run,) = found["runs"]
+    assert code == 0 and run["reproduced"], run["verdict"]
+    assert run["verdict"].endswith("once b2 is back it stays controller")
+    assert any("the controller answers: error -1" in line for line in run["deeds"][1]["lines"])

@@ -24,12 +24,13 @@ FORMAT, FORMAT_OF_DEFECTS, VERSION = "highwater-reproduction", "highwater-defect
 
 def show_settings(console: Console, settings: Settings) -> None:
     """What the cluster is like."""
+    controllers = "ZooKeeper" if settings.zookeeper else counted(settings.controllers, "controller")
     console.print(
         Text(
-            f"    cluster  {counted(settings.controllers, 'controller')}, {settings.brokers} brokers, "
+            f"    cluster  {controllers}, {settings.brokers} brokers, "
             f"min.insync.replicas={settings.min_insync_replicas}, "
             f"unclean.leader.election.enable={str(settings.unclean_election).lower()}, "
-            f"broker.session.timeout.ms={settings.session_ms}",
+            f"{'zookeeper' if settings.zookeeper else 'broker'}.session.timeout.ms={settings.session_ms}",
             "dim",
         )
     )
