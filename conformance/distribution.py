@@ -196,7 +196,7 @@ def resolved(option: str, name: str, asked: Sequence[str], needed: str, instead:
     why = instead
     for folder in cache_folder():
         try:
-            return _kept(folder, name, asked)
+            return _kept(folder, name, list(asked))
         except FileNotFoundError:
             continue
         except (OSError, ValueError) as error:
@@ -226,7 +226,7 @@ def kept_releases() -> list[str]:
     return found
 
 
-def _kept(folder: Path, name: str, asked: Sequence[str]) -> tuple[str, ...]:
+def _kept(folder: Path, name: str, asked: list[str]) -> tuple[str, ...]:
     """The class path that is kept by a name.
 
     Raises:

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from highwater.cli.main import main
 from highwater.conformance import disk_reader, distribution
-from highwater.conformance.distribution import KafkaError, find, java
+from highwater.conformance.distribution import KafkaError, find, java, junit_class_path
 from tests.harm import foreign, linked
 
 SPEC = "specs/partition/truncation/truncating_on_fetch_keeps_committed_records.toml"
@@ -120,6 +120,12 @@ def test_maven_is_asked_once_for_a_release(maven: Maven, tmp_path: Path) -> None
     assert maven.asked == 1
     with pytest.raises(KafkaError, match="there is no network"):
         find("4.3.1")
+
+
+def test_maven_is_asked_once_for_junit(maven: Maven, tmp_path: Path) -> None:
+    maven.names(jar(tmp_path / "libs", "junit-jupiter-5.13.1.jar"))
+    assert junit_class_path() == junit_class_path()
+    assert maven.asked == 1
 
 
 def plain(path: Path) -> None:
