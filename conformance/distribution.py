@@ -15,6 +15,7 @@ import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -302,6 +303,13 @@ def java() -> str:
         raise KafkaError(
             f"Java is needed and not on the PATH: install a JDK of version {OLDEST_JAVA} or newer, or set JAVA_HOME"
         )
+    _refuse_old(found, os.stat(found).st_mtime_ns)
+    return found
+
+
+@cache
+def _refuse_old(found: str, _modified: int) -> None:
+    """Refuse a launcher of an old Java, or one that does not start. One that was not refused is not asked again."""
     try:
         command = [found, *ALIKE, "-version"]
         shown = subprocess.run(command, capture_output=True, encoding="utf-8", env=environment()).stderr
@@ -312,4 +320,3 @@ def java() -> str:
         # what it picked up, it says first: JDK_JAVA_OPTIONS and the like
         said = (line for line in shown.splitlines() if line and "Picked up" not in line)
         raise KafkaError(f"{found} says: {next(said, 'nothing')}; Java {OLDEST_JAVA} or newer is needed")
-    return found

@@ -246,6 +246,23 @@ def test_an_old_java_or_one_that_does_not_start_is_refused(
         java()
 
 
+def test_a_java_that_is_replaced_is_asked_for_its_version_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "bin" / "java"
+    program.parent.mkdir()
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    for modified, version in enumerate((17, 11)):
+        program.write_text(f"#!/bin/sh\nprintf x >>{tmp_path}/asked\necho 'openjdk version \"{version}\"' >&2\n")
+        program.chmod(0o755)
+        os.utime(program, (modified, modified))
+        if version == 17:
+            assert [java(), java()] == [str(program)] * 2
+    assert (tmp_path / "asked").read_text() == "x"
+    with pytest.raises(KafkaError, match="Java 17 or newer is needed"):
+        java()
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
