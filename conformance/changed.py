@@ -22,7 +22,7 @@ import attrs
 
 from highwater.conformance.distribution import Distribution, KafkaError, find
 from highwater.conformance.jvm import TOOLS_ALIKE, environment
-from highwater.conformance.programs import HARNESS, of_the_jdk
+from highwater.conformance.programs import BRIEFLY, HARNESS, of_the_jdk
 
 KAFKA = r"(?:org\.apache\.kafka|kafka)\.[\w.$]+"
 Members = Mapping[str, list[tuple[str, str]]]
@@ -94,8 +94,8 @@ def members_of(kafka: Distribution, classes: Collection[str], *, code: bool = Tr
 
 def _declared(kafka: Distribution, classes: Collection[str], *, code: bool = False) -> dict[str, tuple[str, Members]]:
     """The declaration of each class, with what it extends and implements, and its members."""
-    options = ["-c"] if code else []
-    command = [of_the_jdk("javap"), *TOOLS_ALIKE, "-p", *options, "-cp", ":".join(kafka.class_path), *sorted(classes)]
+    options = [*TOOLS_ALIKE, *BRIEFLY, "-p", *(["-c"] if code else [])]
+    command = [of_the_jdk("javap"), *options, "-cp", ":".join(kafka.class_path), *sorted(classes)]
     shown = subprocess.run(command, capture_output=True, encoding="utf-8", env=environment()).stdout
     found: dict[str, tuple[str, Members]] = {}
     for block in re.split(r"^Compiled from .*\n", shown, flags=re.MULTILINE)[1:]:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from highwater.conformance.distribution import java
+from highwater.conformance.process import OPTIONS
 from highwater.conformance.programs import BRIEFLY
 
 
@@ -29,7 +30,7 @@ def run_junit(folder: Path, name: str, source: str, jars: Sequence[str], before:
     path.write_text(source, encoding="utf-8")
     class_path = os.pathsep.join(jars)
     subprocess.run(["javac", *BRIEFLY, "-nowarn", "-proc:none", "-d", folder, "-cp", class_path, path], check=True)
-    options = ["-cp", os.pathsep.join(filter(None, [before, str(folder), class_path]))]
+    options = [*OPTIONS, "-cp", os.pathsep.join(filter(None, [before, str(folder), class_path]))]
     launcher = ["org.junit.platform.console.ConsoleLauncher", "execute", "--select-class", name]
     command = [java(), *options, *launcher, "--disable-banner", "--disable-ansi-colors"]
     return subprocess.run(command, capture_output=True, text=True, cwd=folder).stdout
