@@ -83,12 +83,18 @@ def compilations(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[list[s
     return commands
 
 
-@pytest.fixture
-def kafka(tmp_path: Path) -> Distribution:
-    """A class path of one folder with one class."""
-    folder = tmp_path / "classes"
+@pytest.fixture(scope="module")
+def classes(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with one class."""
+    folder = tmp_path_factory.mktemp("library") / "classes"
     library(folder, '""')
-    return Distribution("here", "4.1.1", (str(folder),))
+    return folder
+
+
+@pytest.fixture
+def kafka(classes: Path, tmp_path: Path) -> Distribution:
+    """A class path of one folder with one class."""
+    return Distribution("here", "4.1.1", (str(shutil.copytree(classes, tmp_path / "classes")),))
 
 
 def library(folder: Path, says: str) -> None:
