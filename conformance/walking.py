@@ -156,23 +156,25 @@ def walk(
     """
     refuse_unless_possible(setting, walker.distribution.release)
     walked = Walked(walker.distribution.release, setting, seed)
-    length = min(steps, RUN_STEPS)
-    for number, answer in _answers(walker, setting, seed, length):
-        _add(walked, number, answer)
-        if "invariant" in answer:
-            name = answer["invariant"]
-            times, schedule = walked.found.get(name, (0, None))
-            if times < SHORTEST_OF:
-                on_progress(f"{name} is broken; making the schedule short")
-                (answer,) = walker.run([_operation(walker, setting, number, do="shrink", steps=length)])
-                shorter = _schedule(number, answer)
-                schedule = shorter if schedule is None else min(schedule, shorter, key=lambda each: len(each.steps))
-            assert schedule is not None
-            walked.found[name] = (times + 1, schedule)
-        on_progress(f"{walked.steps:,} of {steps:,} steps  {walked.runs:,} runs  {len(walked.found)} new violations")
-        if walked.steps >= steps:
-            return walked
-    raise AssertionError("seeds do not end")
+    length, seeds = min(steps, RUN_STEPS), count(seed)
+    while walked.steps < steps:
+        runs = -(-(steps - walked.steps) // length)  # fewer would not be enough
+        for number, answer in _answers(walker, setting, list(islice(seeds, min(runs, RUNS_AT_ONCE))), length):
+            _add(walked, number, answer)
+            if "invariant" in answer:
+                name = answer["invariant"]
+                times, schedule = walked.found.get(name, (0, None))
+                if times < SHORTEST_OF:
+                    on_progress(f"{name} is broken; making the schedule short")
+                    (answer,) = walker.run([_operation(walker, setting, number, do="shrink", steps=length)])
+                    shorter = _schedule(number, answer)
+                    schedule = shorter if schedule is None else min(schedule, shorter, key=lambda each: len(each.steps))
+                assert schedule is not None
+                walked.found[name] = (times + 1, schedule)
+            on_progress(
+                f"{walked.steps:,} of {steps:,} steps  {walked.runs:,} runs  {len(walked.found)} new violations"
+            )
+    return walked
 
 
 def follow(walker: Walker, setting: Setting, schedule: Schedule) -> tuple[Schedule | None, list[str]]:
@@ -226,13 +228,10 @@ def _operation(walker: Walker, setting: Setting, seed: int, **more: Any) -> dict
     return {"release": walker.distribution.release, **asked, **more}
 
 
-def _answers(walker: Walker, setting: Setting, seed: int, length: int) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Runs without end, some in each batch."""
-    seeds = count(seed)
-    while True:
-        some: Sequence[int] = list(islice(seeds, RUNS_AT_ONCE))
-        answers = walker.run([_operation(walker, setting, each, do="walk", steps=length) for each in some])
-        yield from zip(some, answers, strict=True)
+def _answers(walker: Walker, setting: Setting, seeds: Sequence[int], length: int) -> Iterator[tuple[int, Any]]:
+    """One run of each seed."""
+    answers = walker.run([_operation(walker, setting, each, do="walk", steps=length) for each in seeds])
+    return zip(seeds, answers, strict=True)
 
 
 def _add(walked: Walked, seed: int, answer: dict[str, Any]) -> None:
