@@ -312,11 +312,15 @@ def test_a_class_that_kafka_lacks_is_named_and_of_a_newer_release_what_to_do(rel
         harness.run([{"do": "reset", "brokers": 2, "min_insync_replicas": 1, "clock_stands_still": False}])
 
 
-def test_a_damaged_class_is_named_and_the_release_is_not_blamed(tmp_path: Path) -> None:
+def test_a_damaged_class_is_named_and_the_release_is_not_blamed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     damaged = tmp_path / "kafka" / "server" / "ReplicaManager.class"
     damaged.parent.mkdir(parents=True)
     damaged.write_bytes(bytes.fromhex("cafebabe00000000"))
-    found = harness_of(NEWEST).distribution
+    kafka = harness_of(NEWEST)
+    found, compiled = kafka.distribution, kafka.compiled()
+    monkeypatch.setattr(Harness, "compiled", lambda self: compiled)
     patched = attrs.evolve(found, class_path=(str(tmp_path), *found.class_path))
     with Harness(patched) as harness, pytest.raises(KafkaError, match=r"Java refuses a class .*ReplicaManager") as said:
         harness.run([{"do": "reset", "brokers": 2, "min_insync_replicas": 1, "clock_stands_still": False}])
