@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import subprocess
+import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,7 +18,10 @@ from highwater.claims.spec import Spec, make_spec
 from highwater.conformance.distribution import NEWEST_KAFKA as NEWEST
 from highwater.conformance.distribution import KafkaError, find
 from highwater.conformance.process import Harness
+from highwater.conformance.programs import BRIEFLY
 
+PATCHED = "4.1.1"
+REPLICA = "org/apache/kafka/server/replica/Replica.java"
 SMALL = {"brokers": 2, "log_length_max": 1, "records_max": 1, "leader_epoch_max": 1, "fetch_steps": 1}
 
 
@@ -47,6 +54,28 @@ def kafka_of() -> Iterator[Callable[[str], Harness]]:
 def session(kafka_of: Callable[[str], Harness]) -> Session:
     """Kafka's newest release."""
     return Session(kafka_of(NEWEST))
+
+
+@pytest.fixture(scope="session")
+def patched(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the patched class of docs/kip.md: each new leader epoch forgets what was known of followers."""
+    harness_of(PATCHED)
+    folder = tmp_path_factory.mktemp("patched")
+    if (mvn := shutil.which("mvn")) is None:
+        pytest.skip("needs Maven")
+    artifact = f"-Dartifact=org.apache.kafka:kafka-server:{PATCHED}:jar:sources"
+    copy = [mvn, "-q", "-B", "dependency:copy", artifact, f"-DoutputDirectory={folder}"]
+    if subprocess.run(copy, cwd=folder, capture_output=True).returncode:
+        pytest.skip("needs Kafka's sources")
+    with zipfile.ZipFile(folder / f"kafka-server-{PATCHED}-sources.jar") as sources:
+        text = sources.read(REPLICA).decode()
+    assert text.count("if (isNewLeader) {") == 1
+    source = folder / "Replica.java"
+    source.write_text(text.replace("if (isNewLeader) {", "if (true) {"))
+    class_path = os.pathsep.join(find(PATCHED).class_path)
+    command = ["javac", *BRIEFLY, "-nowarn", "-d", str(folder / "classes"), "-cp", class_path, str(source)]
+    subprocess.run(command, check=True, capture_output=True)
+    return folder / "classes"
 
 
 def harness_of(release: str) -> Harness:

@@ -21,7 +21,6 @@ from highwater.reports.results import report, write_json
 from highwater.viewer import kafka_tests
 from tests.conformance.conftest import NEWEST, harness_of
 from tests.conformance.junit import run_junit
-from tests.conformance.test_kip import patched  # noqa: F401 - a fixture
 
 CLAIM = "kafka_4_1_counts_offsets_from_before_an_election_that_it_never_noticed"
 NAME = "Kafka41CountsOffsetsFromBeforeAnElectionThatItNeverNoticedTest"
@@ -290,12 +289,7 @@ def test_the_test_fails_on_the_newest_release(spec: Spec, violation: Violation, 
 
 @pytest.mark.slow
 @pytest.mark.xdist_group("kafka")
-def test_the_test_passes_on_the_repaired_class(
-    spec: Spec,
-    violation: Violation,
-    patched: Path,  # noqa: F811 - the fixture
-    tmp_path: Path,
-) -> None:
+def test_the_test_passes_on_the_repaired_class(spec: Spec, violation: Violation, patched: Path, tmp_path: Path) -> None:
     assertion = "assertExposedRecordsAreOn(isr);"
     source = written(spec, violation, find("4.1.1"))
     assert assertion in source
