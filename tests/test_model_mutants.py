@@ -12,6 +12,7 @@ from tests.model_mutants import MODELS, By, Claim, drawn, fate_of
 from tests.mutations import OPERATORS, ROOT, files_of, mutations_of
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", MODELS)
 def test_a_mutation_is_python_and_differs_from_what_is_there(model: str) -> None:
     every = dict.fromkeys(OPERATORS, 0)

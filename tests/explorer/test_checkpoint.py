@@ -60,7 +60,7 @@ def eager(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("symmetry", [False, True])
-@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("variant", ["kip-320", "kip-101"])
 def test_a_search_cut_at_a_depth_resumes_as_if_never_cut(
     tmp_path: Path, variant: str, workers: int, symmetry: bool

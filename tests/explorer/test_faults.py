@@ -288,6 +288,7 @@ class Interrupt:
         return self._line
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("first_try")
 def test_an_interrupt_at_any_line_of_learning_leaves_no_trees_that_are_wrong(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

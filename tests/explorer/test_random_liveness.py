@@ -147,6 +147,7 @@ def test_random_promises_are_judged_as_in_plain_python(system: System) -> None:
         assert lasso_at(system, instances[0], found.trace, found.back_to) == found
 
 
+@pytest.mark.slow
 @thorough_or_quick
 @given(systems(), st.booleans())
 def test_recomputed_steps_give_the_same_verdict_as_stored_ones(system: System, symmetry: bool) -> None:

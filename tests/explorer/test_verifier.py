@@ -417,6 +417,7 @@ def the_first_goes_out(lamps: Lamps) -> bool:
     return not lamps.first
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("promise", [the_second_alone_is_lit, the_first_goes_out])
 def test_no_ranks_make_a_broken_promise_pass(promise: Any) -> None:
     """All stacks of one pair that four states can have, and some of two pairs."""

@@ -213,6 +213,7 @@ def test_all_images_of_a_state_have_one_representative(model: str, name: str, ch
         found.check(state)
 
 
+@pytest.mark.slow
 def test_a_group_that_is_not_trivial_has_keys() -> None:
     """Without keys all permutations of a state would be compared, which takes several times as long."""
     groups = 0

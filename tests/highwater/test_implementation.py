@@ -183,6 +183,7 @@ def test_a_lock_that_anybody_can_give_back_is_found_by_the_paths_where_another_h
     }
 
 
+@pytest.mark.slow
 def test_a_lock_that_anybody_can_give_back_is_found_by_a_walk_and_shrunk(
     highwater: Run, locks: dict[str, Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -675,6 +675,7 @@ def test_a_damaged_entry_is_refused_with_its_name(entry: Entry, damage: str) -> 
     assert refusal(entry)
 
 
+@pytest.mark.slow
 def test_any_one_value_of_a_trace_replaced_by_nonsense_is_refused_or_changes_nothing(entry: Entry) -> None:
     """Whatever is put anywhere, replaying raises `ReportError`, or gives the trace as it was."""
     good = [step.state for step in replay(entry)[1].trace]

@@ -34,7 +34,7 @@ LEFT_OUT = {
     "partition epochs": {"partition_epoch_check": False},
     "AvoidLastReplicaStanding": {"avoid_last_replica_standing": False},
 }
-SMALL, QUICK = 1000, 5_000
+SMALL, QUICK = 1_000, 1_000
 
 
 def system_of(row: dict[str, str]) -> System:

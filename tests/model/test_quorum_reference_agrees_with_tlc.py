@@ -34,7 +34,7 @@ BOUNDS = {
     "kraft": ("servers", "values", "max_elections", "max_restarts"),
     "kip-853": tuple(field.name for field in attrs.fields(UncheckedReconfigurationBounds)),
 }
-SMALL, QUICK = 1500, 3_000
+SMALL, QUICK = 1_500, 1_000
 
 
 def system_of(row: dict[str, str]) -> System:

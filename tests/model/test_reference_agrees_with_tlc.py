@@ -20,7 +20,7 @@ ASYNC_ISR_BOUNDS = ("brokers", "offset_max", "version_max")
 ONE_BINDING_PER_SUCCESSOR = {"KafkaTruncateToHighWatermark", "Kip101", "Kip320FirstTry"}
 
 
-QUICK = 5000  # states
+QUICK = 2000  # states
 
 
 def outcome_of(row: dict[str, str]):
