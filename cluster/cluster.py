@@ -14,18 +14,17 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-import attrs
-
 from highwater.cluster import watchdog, wire
 from highwater.cluster.clients import Client
 from highwater.cluster.nodes import Node
 from highwater.cluster.replica_logs import Stored, stored
+from highwater.cluster.settings import CONTROLLER, Settings, as_properties, keys_of_node, keys_of_zookeeper
 from highwater.conformance.distribution import Distribution, KafkaError, java
 from highwater.conformance.jvm import ALIKE
 from highwater.conformance.programs import compiled
@@ -34,7 +33,6 @@ PROGRAMS = Path(__file__).parent / "programs"
 OWN_JAR = "../programs.jar"  # seen from each process's folder, so that the class path is the same in every cluster
 IN_MEMORY = "/dev/shm"
 PREFIX = "highwater-cluster-"
-CONTROLLER = 100
 TOPIC, SCRATCH = "t", "scratch"
 # one compiler only: a run is over before the second one pays
 OPTIONS = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto", "-Djava.awt.headless=true")
@@ -43,42 +41,6 @@ ELECTED = r"successfully elected as the controller"  # with ZooKeeper
 LISTENS = r"Awaiting socket connections on 127\.0\.0\.1:(\d+)"
 PORT_TAKEN = "Address already in use"
 ATTEMPTS = 3  # to find a port that nobody takes in between
-
-
-@attrs.frozen
-class Settings:
-    """What a cluster is to be like.
-
-    Attributes:
-        brokers: how many there are, from 0 on.
-        controllers: how many voters the metadata quorum has.
-        zookeeper: whether there is a ZooKeeper instead, and the first broker is the controller.
-        voters_change: whether voters may be added and removed (kraft.version 1).
-        min_insync_replicas: of the topic.
-        unclean_election: whether a replica outside the ISR may be elected.
-        eligible_replicas: whether the controller keeps eligible leader replicas; None as the release has it.
-        session_ms: how long a broker may be silent before it is fenced, or its session ends. No pause may last so long.
-        lag_ms: how long a follower may lag before the leader takes it out of the ISR.
-        heartbeat_ms: how often it says that it is there.
-        start_seconds, step_seconds: limits for a process to come up, and for one step to show its effect.
-        heap: of a Java process.
-        others: more keys of `server.properties`.
-    """
-
-    brokers: int = 3
-    controllers: int = 1
-    zookeeper: bool = False
-    voters_change: bool = False
-    min_insync_replicas: int = 1
-    unclean_election: bool = False
-    eligible_replicas: bool | None = None
-    session_ms: int = 18_000
-    heartbeat_ms: int = 2_000
-    lag_ms: int = 30_000
-    start_seconds: float = 180
-    step_seconds: float = 60
-    heap: str = "320m"
-    others: Mapping[str, str] = attrs.field(factory=dict)
 
 
 class Cluster:
@@ -205,8 +167,7 @@ class Cluster:
 
     def _formatted_controllers(self) -> list[Node]:
         controllers = [
-            self._node(f"controller{number or ''}", CONTROLLER + number, "controller")
-            for number in range(self.settings.controllers)
+            self._node(f"controller{number or ''}", CONTROLLER + number) for number in range(self.settings.controllers)
         ]
         for node in controllers:  # what is formatted may name the ports
             shutil.rmtree(node.folder / "data", ignore_errors=True)
@@ -217,14 +178,7 @@ class Cluster:
 
     def _zookeeper(self) -> Node:
         folder = self._folder("zookeeper")
-        keys = {
-            "dataDir": folder / "data",
-            "clientPort": self._controller_ports[0],
-            "clientPortAddress": "127.0.0.1",
-            "admin.enableServer": "false",
-            "maxClientCnxns": 0,
-        }
-        (folder / "zoo.cfg").write_text(_lines(keys))
+        (folder / "zoo.cfg").write_text(as_properties(keys_of_zookeeper(self._controller_ports[0], folder)))
         main = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
         return self._known(Node("zookeeper", folder, self._command(main, str(folder / "zoo.cfg")), self._group))
 
@@ -234,9 +188,10 @@ class Cluster:
         folder.mkdir(exist_ok=True)
         return folder
 
-    def _node(self, name: str, number: int, role: str) -> Node:
+    def _node(self, name: str, number: int) -> Node:
         folder = self._folder(name)
-        (folder / "server.properties").write_text(self._properties(number, role, folder))
+        keys = keys_of_node(self.settings, self._controller_ports, number, folder)
+        (folder / "server.properties").write_text(as_properties(keys))
         return self._known(
             Node(name, folder, self._command("kafka.Kafka", str(folder / "server.properties")), self._group)
         )
@@ -248,57 +203,6 @@ class Cluster:
     def _command(self, program: str, *arguments: str) -> list[str]:
         class_path = os.pathsep.join([OWN_JAR, *self.distribution.class_path])
         return [self._java, *ALIKE, *OPTIONS, f"-Xmx{self.settings.heap}", "-cp", class_path, program, *arguments]
-
-    def _properties(self, number: int, role: str, folder: Path) -> str:
-        settings, ports = self.settings, self._controller_ports
-        own_port = ports[number - CONTROLLER] if role == "controller" else 0
-        listener = f"{'CONTROLLER' if role == 'controller' else 'PLAINTEXT'}://127.0.0.1:{own_port}"
-        keys = {
-            **(self._of_zookeeper(number) if settings.zookeeper else self._of_quorum(number, role)),
-            "listeners": listener,
-            "log.dirs": folder / "data",
-            "replica.lag.time.max.ms": settings.lag_ms,
-            "auto.leader.rebalance.enable": "false",
-            "auto.create.topics.enable": "false",
-            "num.network.threads": 1,
-            "num.io.threads": 1,  # a request is done with before the next one begins
-            "num.replica.fetchers": 1,
-            "num.recovery.threads.per.data.dir": 1,
-            "background.threads": 2,
-            "metric.reporters": "",  # nobody asks for metrics
-            "log.cleaner.enable": "false",
-            "log.index.size.max.bytes": 65_536,
-            **settings.others,
-        }
-        return _lines(keys)
-
-    def _of_zookeeper(self, number: int) -> dict[str, object]:
-        """The keys that only a broker with ZooKeeper has."""
-        return {
-            "broker.id": number,
-            "zookeeper.connect": f"127.0.0.1:{self._controller_ports[0]}",
-            "zookeeper.session.timeout.ms": self.settings.session_ms,
-        }
-
-    def _of_quorum(self, number: int, role: str) -> dict[str, object]:
-        """The keys that only a node with a metadata quorum has."""
-        return {
-            "node.id": number,
-            "process.roles": role,
-            **self._quorum(),
-            "controller.listener.names": "CONTROLLER",
-            "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
-            "broker.session.timeout.ms": self.settings.session_ms,
-            "broker.heartbeat.interval.ms": self.settings.heartbeat_ms,
-        }
-
-    def _quorum(self) -> dict[str, str]:
-        """The key that names the controllers: fixed voters, or where to ask for the present ones."""
-        ports = self._controller_ports
-        if self.settings.voters_change:
-            return {"controller.quorum.bootstrap.servers": ",".join(f"127.0.0.1:{port}" for port in ports)}
-        voters = (f"{CONTROLLER + each}@127.0.0.1:{port}" for each, port in enumerate(ports))
-        return {"controller.quorum.voters": ",".join(voters)}
 
     def _format(self, node: Node) -> None:
         """Write the metadata of a new cluster into the controller's folder."""
@@ -343,7 +247,7 @@ class Cluster:
             Its number.
         """
         number = len(self.brokers)
-        self.brokers.append(self._node(f"b{number}", number, "broker"))
+        self.brokers.append(self._node(f"b{number}", number))
         if not self.settings.zookeeper:
             self._copy_format(self.controller, self.brokers[number], number)
         return number
@@ -420,11 +324,6 @@ class Cluster:
 def directory_id(number: int) -> bytes:
     """The id of a node's log directory. Kafka chooses that of a controller that it formats alone by itself."""
     return b"highwaterbroker" + bytes([number])
-
-
-def _lines(keys: Mapping[str, object]) -> str:
-    """What a file of properties holds."""
-    return "".join(f"{key}={value}\n" for key, value in keys.items())
 
 
 def _text(directory: bytes) -> str:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import attrs
 
-from highwater.cluster.cluster import Cluster, Settings
+from highwater.cluster.cluster import Cluster
 from highwater.cluster.controller_defects import deposed, healed_by_a_snapshot, restarted
 from highwater.cluster.partition_defects import (
     added_in_place_of_the_dead,
@@ -28,6 +28,7 @@ from highwater.cluster.partition_defects import (
 )
 from highwater.cluster.quorum_defects import removed_while_slow, stored_a_leader, truncated_to_its_snapshot
 from highwater.cluster.runs import Observed
+from highwater.cluster.settings import Settings
 from highwater.cluster.stage import SESSION_MS, Stage, Stuck
 from highwater.cluster.verdict import Verdict
 from highwater.cluster.zookeeper_defects import deleted, resigned

@@ -10,8 +10,9 @@ import pytest
 
 from highwater.claims.reproduction import Counterexample, plan
 from highwater.claims.spec import Spec, load_spec, make_spec
-from highwater.cluster.cluster import Cluster, Settings
+from highwater.cluster.cluster import Cluster
 from highwater.cluster.schedule import Schedule
+from highwater.cluster.settings import Settings
 from highwater.conformance.distribution import Distribution, KafkaError, find
 from highwater.explorer.system import System, successor
 from highwater.explorer.trace import violation_at

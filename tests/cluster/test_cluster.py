@@ -16,9 +16,10 @@ from highwater.claims.reproduction import refuse_unless_possible
 from highwater.claims.spec import Spec, SpecError, load_spec
 from highwater.cli.main import main
 from highwater.cluster import watchdog, wire
-from highwater.cluster.cluster import SCRATCH, TOPIC, Cluster, Settings
+from highwater.cluster.cluster import SCRATCH, TOPIC, Cluster
 from highwater.cluster.nodes import Node, TimeoutExceeded, until
 from highwater.cluster.observing import control, learned
+from highwater.cluster.settings import Settings
 from highwater.conformance.distribution import Distribution, KafkaError
 from highwater.explorer.system import System
 from highwater.explorer.verdict import Violation

@@ -18,7 +18,8 @@ from pathlib import Path
 
 from highwater.cluster import wire
 from highwater.cluster.clients import ClientError
-from highwater.cluster.cluster import Cluster, Settings
+from highwater.cluster.cluster import Cluster
+from highwater.cluster.settings import Settings
 from highwater.conformance.distribution import KafkaError, find
 
 BROKERS, TOPICS = 4, 4

@@ -17,7 +17,8 @@ from click.testing import CliRunner
 
 from highwater import cluster, conformance
 from highwater.cli.main import main
-from highwater.cluster.cluster import Cluster, Settings
+from highwater.cluster.cluster import Cluster
+from highwater.cluster.settings import Settings
 from highwater.conformance import changed, jvm, programs
 from highwater.conformance.disk_reader import DiskReader
 from highwater.conformance.distribution import Distribution, KafkaError, find, java

@@ -11,11 +11,12 @@ import attrs
 
 from highwater.claims.building import build_system
 from highwater.claims.spec import SpecError
-from highwater.cluster.cluster import Cluster, Settings
+from highwater.cluster.cluster import Cluster
 from highwater.cluster.deeds import Driver
 from highwater.cluster.planner import NoSchedule, Planner
 from highwater.cluster.runs import Observed, Run
 from highwater.cluster.schedule import Kind, Schedule
+from highwater.cluster.settings import Settings
 from highwater.cluster.verdict import Verdict, verdict
 from highwater.conformance.distribution import Distribution
 from highwater.explorer.verdict import Violation

@@ -13,7 +13,7 @@ import click
 from highwater.cli.options import MET, PATH, UNMET, USAGE, Count, complain, kafka, model_path, refusing
 
 if TYPE_CHECKING:
-    from highwater.cluster.cluster import Settings
+    from highwater.cluster.settings import Settings
 
 
 DEFECT_PREFIX = "defect:"
