@@ -71,6 +71,18 @@ class Staged:
     verdict: Verdict
 
 
+def refuse_unless_possible(distribution: Distribution, way: Way) -> None:
+    """
+    Raises:
+        KafkaError: the release has no ZooKeeper, and the way is about that.
+    """
+    if way.settings.zookeeper and numbers_of(distribution.release) >= WITHOUT_ZOOKEEPER:
+        raise KafkaError(
+            f"--kafka {distribution.where}: Kafka {distribution.release} has no ZooKeeper, which this defect is about; "
+            "allowed are 3.5.0 to 3.9.2"
+        )
+
+
 def bring_about(
     distribution: Distribution, way: Way, on_deed: Callable[[int, Observed], None], keep: Path | None = None
 ) -> Staged:
@@ -80,13 +92,8 @@ def bring_about(
         keep: a folder to which the cluster's folders are copied in the end.
 
     Raises:
-        KafkaError: the cluster does not come up, or the release has no ZooKeeper, and the way is about that.
+        KafkaError: the cluster does not come up.
     """
-    if way.settings.zookeeper and numbers_of(distribution.release) >= WITHOUT_ZOOKEEPER:
-        raise KafkaError(
-            f"--kafka {distribution.where}: Kafka {distribution.release} has no ZooKeeper, which this defect is about; "
-            "allowed are 3.5.0 to 3.9.2"
-        )
     with Cluster(distribution, way.settings) as cluster:
         stage = Stage(cluster, way.partition, on_deed)
         try:

@@ -12,8 +12,8 @@ import pytest
 from click.testing import CliRunner
 
 from highwater.cli.main import main
-from highwater.cluster import controller_defects, defects, partition_defects, quorum_defects, zookeeper_defects
-from highwater.cluster.defects import DEFECTS, way_of
+from highwater.cluster import controller_defects, partition_defects, quorum_defects, zookeeper_defects
+from highwater.cluster.defects import DEFECTS, refuse_unless_possible, way_of
 from highwater.cluster.nodes import TimeoutExceeded
 from highwater.cluster.observing import Control
 from highwater.cluster.partition_defects import elected
@@ -109,7 +109,7 @@ def test_bad_input_is_one_clear_error(arguments: list[str], said: str) -> None:
 def test_a_release_without_zookeeper_is_refused_where_a_defect_is_about_it() -> None:
     _, way = way_of("keeps-no-controller")
     with pytest.raises(KafkaError, match=r"--kafka 4\.0\.0: Kafka 4\.0\.0 has no ZooKeeper, which"):
-        defects.bring_about(Distribution("4.0.0", "4.0.0", ()), way, lambda number, each: None)
+        refuse_unless_possible(Distribution("4.0.0", "4.0.0", ()), way)
 
 
 def test_defects_are_listed_with_their_ways_and_controls() -> None:

@@ -95,7 +95,7 @@ def _bring_about(name: str, where: str, json_path: Path | None, keep: Path | Non
         The exit code.
     """
     from highwater.cli.outputs import try_out
-    from highwater.cluster.defects import Staged, bring_about, way_of
+    from highwater.cluster.defects import Staged, bring_about, refuse_unless_possible, way_of
     from highwater.conformance.distribution import KafkaError, find
     from highwater.files import ReportError
     from highwater.reports.progress import make_console
@@ -110,6 +110,7 @@ def _bring_about(name: str, where: str, json_path: Path | None, keep: Path | Non
             raise ReportError(f"--keep {keep}: " + ("goes with one run" if runs > 1 else "exists; name a new folder"))
         try_out({"json": json_path}, [])
         distribution = find(where)
+        refuse_unless_possible(distribution, way)
         show_settings(console, way.settings)
         for _ in range(runs):
             errors.print("starting the cluster", style="dim")
