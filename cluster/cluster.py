@@ -120,7 +120,7 @@ class Cluster:
 
     @property
     def controller(self) -> Node:
-        """The first of the controllers, which is all of them in most clusters."""
+        """The first of the controllers, which is all of them in most clusters; or ZooKeeper, where that is instead."""
         return self.controllers[0]
 
     @property

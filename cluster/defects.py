@@ -46,7 +46,7 @@ class Way:
         play: does it, and judges.
         control: whether the defect must not come about.
         since: the first release in which it comes about, of those that start here: from 3.5 on.
-        until: the last one, if a later one has repaired it.
+        until: the last one, if a later one has repaired it, or has no ZooKeeper any more.
     """
 
     words: str

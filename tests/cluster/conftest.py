@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +12,11 @@ from highwater.claims.spec import Spec, load_spec, make_spec
 from highwater.cluster.cluster import Cluster
 from highwater.cluster.schedule import Schedule
 from highwater.cluster.settings import Settings
-from highwater.conformance.distribution import Distribution, KafkaError, find
+from highwater.conformance.distribution import Distribution
 from highwater.explorer.system import System, successor
 from highwater.explorer.trace import violation_at
 from highwater.explorer.verdict import Step, Violation
-from tests.conformance.conftest import NEWEST
+from tests.conformance.conftest import kafka
 
 RECORDED = Path(__file__).parent / "recorded"
 SPECS = Path(__file__).parents[2] / "specs" / "partition"
@@ -74,15 +73,6 @@ def flaw() -> Counterexample:
 @pytest.fixture(scope="session")
 def planned(flaw: Counterexample) -> tuple[Schedule, int]:
     return plan(flaw)
-
-
-def kafka(release: str = NEWEST) -> Distribution:
-    if shutil.which("javac") is None:
-        pytest.skip("needs a JDK: the Java compiler is not on the PATH")
-    try:
-        return find(release)
-    except KafkaError as error:
-        pytest.skip(f"needs Kafka's jars: {error}")
 
 
 @pytest.fixture(scope="session")

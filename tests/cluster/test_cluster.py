@@ -24,8 +24,8 @@ from highwater.conformance.distribution import Distribution, KafkaError
 from highwater.explorer.system import System
 from highwater.explorer.verdict import Violation
 from highwater.reports.results import FORMAT, VERSION, about_spec, about_violation
-from tests.cluster.conftest import FLAW, FLAW_STEPS, about, claim, counterexample, kafka, steps_of
-from tests.conformance.conftest import NEWEST
+from tests.cluster.conftest import FLAW, FLAW_STEPS, about, claim, counterexample, steps_of
+from tests.conformance.conftest import NEWEST, kafka
 
 SLEEP = [sys.executable, "-c", "import time; print('up', flush=True); time.sleep(1000)"]
 

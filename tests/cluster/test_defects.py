@@ -19,8 +19,7 @@ from highwater.cluster.observing import Control
 from highwater.cluster.partition_defects import elected
 from highwater.cluster.runs import Reading
 from highwater.conformance.distribution import Distribution, KafkaError
-from tests.cluster.conftest import kafka
-from tests.conformance.conftest import NEWEST
+from tests.conformance.conftest import NEWEST, kafka
 
 CLEANLY = "controller: partition change for t-1: isr: [1] -> [0], leader: 1 -> 0, leaderEpoch: 1 -> 2, elr: [0] -> [1]"
 UNCLEANLY = f"{CLEANLY}, leaderRecoveryState: RECOVERED -> RECOVERING"

@@ -16,7 +16,7 @@ import pytest
 from highwater.claims.conformance import Session
 from highwater.claims.spec import Spec, make_spec
 from highwater.conformance.distribution import NEWEST_KAFKA as NEWEST
-from highwater.conformance.distribution import KafkaError, find
+from highwater.conformance.distribution import Distribution, KafkaError, find
 from highwater.conformance.process import Harness
 from highwater.conformance.programs import BRIEFLY
 
@@ -78,10 +78,15 @@ def patched(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "classes"
 
 
-def harness_of(release: str) -> Harness:
+def kafka(release: str = NEWEST) -> Distribution:
+    """A release, or a skipped test where it cannot be had."""
     if shutil.which("javac") is None:
         pytest.skip("needs a JDK: the Java compiler is not on the PATH")
     try:
-        return Harness(find(release))
+        return find(release)
     except KafkaError as error:
         pytest.skip(f"needs Kafka's jars: {error}")
+
+
+def harness_of(release: str) -> Harness:
+    return Harness(kafka(release))

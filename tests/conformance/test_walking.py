@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import json
-import shutil
 import subprocess
 import sys
 from collections import Counter
@@ -19,7 +18,7 @@ from click.testing import CliRunner, Result
 
 from highwater.cli.main import main
 from highwater.conformance import programs
-from highwater.conformance.distribution import Distribution, KafkaError, find
+from highwater.conformance.distribution import Distribution, KafkaError
 from highwater.conformance.walking import (
     OLDEST,
     RUN_STEPS,
@@ -37,7 +36,7 @@ from highwater.conformance.walking import (
     refuse_unless_possible,
     walk,
 )
-from tests.conformance.conftest import NEWEST
+from tests.conformance.conftest import NEWEST, kafka
 
 CI_STEPS = 60_000
 FEWER_STEPS = 50_000  # find known defects again; new ones are looked for on the newest release
@@ -92,15 +91,6 @@ public class BrokersToElrs {
     }
 }
 """
-
-
-def kafka(release: str) -> Distribution:
-    if shutil.which("javac") is None:
-        pytest.skip("needs a JDK: the Java compiler is not on the PATH")
-    try:
-        return find(release)
-    except KafkaError as error:
-        pytest.skip(f"needs Kafka's jars: {error}")
 
 
 def highwater(*words: object, code: int = 0) -> Result:

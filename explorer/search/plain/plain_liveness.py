@@ -44,7 +44,7 @@ def judge_liveness(
             search finds the states.
         parents: by state, the one before it on a shortest path; None for an initial state.
     """
-    graph = _Graph.of(moves, parents)
+    graph = Graph.of(moves, parents)
     found: dict[str, Violation] = {}
     held_back: dict[str, int] = {}
     for each in system.liveness:
@@ -58,7 +58,7 @@ def judge_liveness(
 
 
 @attrs.frozen
-class _Graph:
+class Graph:
     """The states as numbers from 0, in the order in which they were found: to hash a state takes longer than all else.
 
     Attributes:
@@ -74,7 +74,7 @@ class _Graph:
     depth: Sequence[int]
 
     @classmethod
-    def of(cls, moves: Moves, parents: Mapping[Any, Any]) -> _Graph:
+    def of(cls, moves: Moves, parents: Mapping[Any, Any]) -> Graph:
         numbers = {state: number for number, state in enumerate(moves)}
         numbered = [
             [(action, of if isinstance(of, Cut) else numbers[of]) for action, of in found] for found in moves.values()
@@ -98,7 +98,7 @@ class _Judged:
 
     system: System
     of: Instance[Liveness]
-    graph: _Graph
+    graph: Graph
 
     def __attrs_post_init__(self) -> None:
         self.moves, self.parents, self.depth = self.graph.moves, self.graph.parents, self.graph.depth

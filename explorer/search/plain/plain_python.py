@@ -10,7 +10,7 @@ from highwater.explorer.blame import interrupted_in
 from highwater.explorer.classes import class_after, judge_class
 from highwater.explorer.comparisons import refusing_what_is_never_equal
 from highwater.explorer.compiler.questions import refuse_questions, refuse_steps_that_never_happen
-from highwater.explorer.search.plain.plain_liveness import judge_liveness
+from highwater.explorer.search.plain.plain_liveness import Graph, judge_liveness
 from highwater.explorer.system import Cut, System
 from highwater.explorer.trace import retrace, violation_at
 from highwater.explorer.verdict import (
@@ -156,21 +156,14 @@ class _Search:
                 self.level.append(after)
 
     def _judge_prospects(self) -> None:
-        states = list(self.moves)
-        numbers = {state: number for number, state in enumerate(states)}
-        moves = [
-            [(action, after if isinstance(after, Cut) else numbers[after]) for action, after in self.moves[state]]
-            for state in states
-        ]
-        lost = []
+        graph, lost = Graph.of(self.moves, self.parents), []
         for each in self.system.prospects:
-            goals = [number for number, state in enumerate(states) if judge_class(self.system, each, state)]
-            hopeless, held_back = _hopeless(each, goals, moves)
+            hopeless, held_back = _hopeless(self.system, each, graph)
             lost += [(number, each) for number in hopeless[:1]]
             if held_back and each.of.name not in self.violated:
                 self.held_back[each.of.name] = self.held_back.get(each.of.name, 0) + held_back
         for number, each in sorted(lost, key=lambda found: found[0]):
-            self.violated.setdefault(each.of.name, (_path(self.parents, states[number]), each))
+            self.violated.setdefault(each.of.name, (_path(self.parents, graph.states[number]), each))
 
     def _judge_liveness(self) -> None:
         if self.system.liveness:
@@ -228,26 +221,25 @@ class _Search:
 REALITY = object()  # where a prospect is reality; a step that a bound cuts may lead there
 
 
-def _hopeless(
-    prospect: Instance[Prospect], goals: list[int], moves: list[list[tuple[Instance, Any]]]
-) -> tuple[list[int], int]:
-    """The states from which no steps that may be relied on lead to where a prospect is reality, in the order in which
-    they were found; and how many others have only such steps that a bound cuts on their way. States are numbers, as to
-    hash one takes longer than all else.
+def _hopeless(system: System, prospect: Instance[Prospect], graph: Graph) -> tuple[list[int], int]:
+    """The numbers of the states from which no steps that may be relied on lead to where a prospect is reality, in the
+    order in which they were found; and how many others have only such steps that a bound cuts on their way.
     """
     import networkx  # here, since few searches need it
 
     backwards, cut = networkx.DiGraph(), []
     backwards.add_node(REALITY)
-    backwards.add_edges_from((REALITY, state) for state in goals)
-    for state, results in enumerate(moves):
+    backwards.add_edges_from(
+        (REALITY, number) for number, state in enumerate(graph.states) if judge_class(system, prospect, state)
+    )
+    for state, results in enumerate(graph.moves):
         relied_on = [after for action, after in results if action.of in prospect.of.along]
         backwards.add_edges_from((after, state) for after in relied_on if not isinstance(after, Cut))
         cut += [(REALITY, state)] * any(isinstance(after, Cut) for after in relied_on)
     certain = networkx.descendants(backwards, REALITY)
     backwards.add_edges_from(cut)
     hopeful = networkx.descendants(backwards, REALITY)
-    return [state for state in range(len(moves)) if state not in hopeful], len(hopeful - certain)
+    return [state for state in range(len(graph.moves)) if state not in hopeful], len(hopeful - certain)
 
 
 def _path(parents: dict[Any, Any], state: Any) -> list[Any]:
