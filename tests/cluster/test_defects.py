@@ -13,11 +13,12 @@ from click.testing import CliRunner
 
 from highwater.cli.main import main
 from highwater.cluster import controller_defects, partition_defects, quorum_defects, zookeeper_defects
-from highwater.cluster.defects import DEFECTS, refuse_unless_possible, way_of
+from highwater.cluster.defects import DEFECTS, way_of
 from highwater.cluster.nodes import TimeoutExceeded
 from highwater.cluster.observing import Control
 from highwater.cluster.partition_defects import elected
 from highwater.cluster.runs import Reading
+from highwater.cluster.ways import refuse_unless_possible
 from highwater.conformance.distribution import Distribution, KafkaError
 from tests.conformance.conftest import NEWEST, kafka
 

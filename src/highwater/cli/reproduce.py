@@ -95,7 +95,8 @@ def _bring_about(name: str, where: str, json_path: Path | None, keep: Path | Non
         The exit code.
     """
     from highwater.cli.outputs import try_out
-    from highwater.cluster.defects import Staged, bring_about, refuse_unless_possible, way_of
+    from highwater.cluster.defects import way_of
+    from highwater.cluster.ways import Staged, bring_about, refuse_unless_possible
     from highwater.conformance.distribution import KafkaError, find
     from highwater.files import ReportError
     from highwater.reports.progress import make_console

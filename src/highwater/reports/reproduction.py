@@ -11,11 +11,11 @@ from rich.text import Text
 
 from highwater.claims.positions import readable
 from highwater.claims.reproduction import Reproduction
-from highwater.cluster.defects import Staged, Way
 from highwater.cluster.runs import Observed, Reading
 from highwater.cluster.schedule import Schedule
 from highwater.cluster.settings import Settings
 from highwater.cluster.verdict import Verdict, not_taken, numbers_of
+from highwater.cluster.ways import Staged, Way
 from highwater.explorer.verdict import Violation
 from highwater.visible import counted, visible
 
