@@ -11,6 +11,7 @@ function returns that is declared to return one.
 from __future__ import annotations
 
 import ast
+import dis
 import functools
 import gc
 import itertools
@@ -25,10 +26,13 @@ import attrs
 
 from highwater.explorer.blame import is_machinery
 from highwater.explorer.code_objects import once_for_code
+from highwater.explorer.compiler.comparison import PlainStates
 from highwater.explorer.compiler.programs import Program
 from highwater.explorer.search.engine.compiled import Compiled
 from highwater.explorer.verdict import NO_GOAL, NO_PREMISE, Called, Unreached
 from highwater.model.language.declarations import Action, Instance, Witness
+
+JUMPS = ("JUMP_FORWARD", "JUMP_BACKWARD", "JUMP_BACKWARD_NO_INTERRUPT")
 
 Functions = dict[int, "Seen"]
 """By the identity of their code, as code of two files may be equal."""
@@ -70,10 +74,10 @@ def look(program: Program) -> Looked:
         if not _is_machinery(code.co_filename):  # as that of a refinement is
             apart[_together(of)][id(code)] = Seen(code, of, of.function.__globals__)
     called: Functions = {}
-    unpacked = functools.cache(program.layout.unpack)  # many paths were learned on one state
+    unpacked = PlainStates(program.layout).unpacked  # many paths were learned on one state, or on one like it
     for number, words in program.examples:
         instance = program.instances[number]
-        for code, names, lines in _lines_run(instance, unpacked(tuple(map(int, words)))):
+        for code, names, lines in _lines_run(instance, unpacked(words)):
             for functions in (apart[_together(instance.of)], called):
                 functions.setdefault(id(code), Seen(code, instance.of, names)).ran.update(lines)
     return Looked(apart, called)
@@ -158,6 +162,19 @@ def _lines_of(code: CodeType) -> set[int]:
     return {line for _, _, line in code.co_lines() if line is not None and line > code.co_firstlineno}
 
 
+@once_for_code
+def _jumps_of(code: CodeType) -> frozenset[int]:
+    """Where a function only jumps, by line numbers that are also those of other instructions. Python 3.11.2 says that
+    the jump from a condition that is false, to what follows a `match`, is in the last line of what it guards.
+    """
+    lines: dict[int | None, list[dis.Instruction]] = {}
+    for each in dis.get_instructions(code):
+        lines.setdefault(each.positions.lineno if each.positions else None, []).append(each)
+    jumps = [[each for each in found if each.opname in JUMPS] for found in lines.values()]
+    mixed = (found for found, of in zip(jumps, lines.values(), strict=True) if len(found) < len(of))
+    return frozenset(each.offset for found in mixed for each in found)
+
+
 def _together(of: Any) -> Any:
     return Action if isinstance(of, Action) else of
 
@@ -170,9 +187,10 @@ def _lines_run(instance: Instance, state: Any) -> Iterable[tuple[CodeType, Mappi
         if _is_machinery(frame.f_code.co_filename):
             return None
         lines = ran.setdefault(id(frame.f_code), (frame.f_code, frame.f_globals, set()))[2]
+        jumps = _jumps_of(frame.f_code)
 
         def in_function(frame: FrameType, event: str, argument: Any) -> Any:
-            if event == "line":
+            if event == "line" and frame.f_lasti not in jumps:
                 lines.add(frame.f_lineno)
             return in_function
 
