@@ -16,7 +16,7 @@ import numpy as np
 from highwater.explorer.analysis.paths import Move, Paths, Run, Words
 from highwater.explorer.compiler.permutations import renamed
 from highwater.explorer.compiler.programs import Program
-from highwater.explorer.compiler.settings import NOTING, noting
+from highwater.explorer.compiler.settings import Noting
 from highwater.explorer.encoding import NOTHING
 from highwater.explorer.search.levels.difference import field_of, words_of
 from highwater.explorer.system import Cut
@@ -199,7 +199,7 @@ def settings_read(paths: Paths, settings: Any) -> frozenset[str]:
     it as a whole. Under another value of any other field every path is the same.
     """
     read, layout = set[str](), paths.engine.layout
-    with NOTING, noting(settings, "", read.add):
+    with Noting({"": settings}, read.add):
         for number, words in list(paths.program.examples):
             paths.system.actions[number].apply(layout.unpack(words))
     fields = frozenset(field.name for field in attrs.fields(type(settings)))

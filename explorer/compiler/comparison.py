@@ -7,7 +7,8 @@ most parts of a next state are the objects of the state before: neither are made
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, assert_never
 
 from highwater.explorer.compiler.layout import Elements, Fields, Layout, Leaf, Members, Presence, Slot
@@ -26,7 +27,7 @@ class PlainStates:
     """
 
     def __init__(self, layout: Layout) -> None:
-        self._root = layout.root
+        self._layout, self._root = layout, layout.root
         self.makes_rules = any(map(has_rules_of_its_own, classes_in(layout.domain)))
         self._met: dict[Any, tuple[list[tuple[int, int]], dict[tuple[int, ...], Any]]] = {}
 
@@ -57,6 +58,46 @@ class PlainStates:
             case Leaf() | Members():
                 return slot.unpack(words)
         assert_never(slot)
+
+    def drawn(self, draw: Callable[[], float]) -> list[int]:
+        """Words in which each scalar has a random value, be it there or not.
+
+        Args:
+            draw: gives a number from 0 to below 1.
+        """
+        words = [0] * self._layout.words
+        for word, shift, size in self._scalars:
+            words[word] |= int(draw() * size) << shift
+        return words
+
+    def normal(self, words: Sequence[int]) -> tuple[int, ...]:
+        """The same state's words, with 0 where nothing is, as those of equal states are equal."""
+        normal = list(words)
+        for holder, most, masks in self._optional:
+            if normal[holder.word] >> holder.shift & holder.mask <= most:
+                for word, mask in masks:
+                    normal[word] &= ~mask
+        return tuple(normal)
+
+    @functools.cached_property
+    def _scalars(self) -> list[tuple[int, int, int]]:
+        """Of each leaf of some bits, its word, its lowest bit and how many values it has."""
+        return [(leaf.word, leaf.shift, leaf.size) for leaf in self._layout.root.leaves() if leaf.width]
+
+    @functools.cached_property
+    def _optional(self) -> list[tuple[Leaf, int, list[tuple[int, int]]]]:
+        """What may be absent, the outer before the inner: the leaf that says so, the most that this one holds then, and
+        which bits of which words are 0.
+        """
+        return list(self._parts_of(self._root))
+
+    def _parts_of(self, slot: Slot) -> Iterator[tuple[Leaf, int, list[tuple[int, int]]]]:
+        if type(slot) is Presence:
+            yield slot.bit, 0, self._part(slot.slot)[0]
+        if type(slot) is Elements and slot.length is not None:
+            yield from ((slot.length, position, self._part(of)[0]) for position, of in enumerate(slot.slots))
+        for of in slot.inside():
+            yield from self._parts_of(of)
 
     def packed(self, words: Sequence[int], before: Any, after: Any) -> tuple[int, ...] | Cut:
         """The words of the state after a step, or what cuts it; `words` are those of the state before.

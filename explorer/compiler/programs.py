@@ -29,6 +29,9 @@ from highwater.explorer.opaque import more_than_order, refused_by_order, refusin
 from highwater.explorer.values import plain
 from highwater.model.language.declarations import Instance
 
+TWINS_ALIKE = 8
+"""So many paths in a row are tried on the same random values: most parts of such a state need not be made again."""
+
 
 class Lends(Protocol):
     """What another search has learned of the same actions: see `highwater.explorer.compiler.lending`."""
@@ -98,6 +101,7 @@ class Program(DecisionTrees):
         self.is_whole = True
         self._failure: BaseException = MemoryError()
         self._random = random.Random(0)
+        self._twins, self._drawn = 0, list[int]()
         self._plain_states = PlainStates(layout)
 
     def learn(self, number: int, words: Any) -> None:
@@ -387,23 +391,19 @@ class Program(DecisionTrees):
             )
         return state
 
-    @functools.cached_property
-    def _scalars(self) -> list[tuple[int, int, int]]:
-        """Of each leaf of some bits, its word, its lowest bit and how many values it has."""
-        return [(leaf.word, leaf.shift, leaf.size) for leaf in self.layout.root.leaves() if leaf.width]
-
     def _twin(self, words: Any, path: Sequence[tuple[Leaf, int]]) -> tuple[Any, Any]:
         """A state, packed and plain, of random values in place of all that the path did not read; the state itself
-        where packing the random one again would change it.
+        where a record refuses these values, or changes what the path did read.
         """
-        twin, draw = [0] * len(words), self._random.random
-        for word, shift, size in self._scalars:
-            twin[word] |= int(draw() * size) << shift
+        if not self._twins % TWINS_ALIKE:
+            self._drawn = self._plain_states.drawn(self._random.random)
+        self._twins += 1
+        twin = list(self._drawn)
         for leaf, raw in path:
             twin[leaf.word] = twin[leaf.word] & ~(leaf.mask << leaf.shift) | raw << leaf.shift
         try:
-            state = self.layout.unpack(twin)
-            packed = self.layout.pack(state)
+            state = self._plain_states.unpacked(twin)
+            packed = self.layout.pack(state) if self._plain_states.makes_rules else self._plain_states.normal(twin)
         except RAISED:  # a record's own validation may refuse a random combination
             return words, self._plain_states.unpacked(words)
         agrees = all(packed[leaf.word] >> leaf.shift & leaf.mask == raw for leaf, raw in path)

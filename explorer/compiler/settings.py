@@ -9,8 +9,7 @@ from __future__ import annotations
 import functools
 import inspect
 import threading
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterable, Mapping
 from types import FunctionType
 from typing import Any, cast
 
@@ -20,7 +19,7 @@ from highwater.explorer.compiler.kinds import GIVEN
 from highwater.explorer.compiler.questions import asks_for_an_object
 from highwater.model.language.declarations import Instance
 
-NOTING = threading.RLock()  # a class is changed, and other searches of this process may run on its objects
+_changing = threading.RLock()  # a class is changed, and other searches of this process may run on its objects
 READS_BY_ITSELF = (FunctionType, property, staticmethod, classmethod)
 
 
@@ -32,7 +31,7 @@ class Settings:
     def __init__(self) -> None:
         self._read: set[str] = set()
         self._is_known = True
-        self._applied: dict[Instance, Callable[[Any], Any]] = {}
+        self._applied: dict[int, tuple[Instance, Callable[[Any], Any]]] = {}  # an instance's own hash takes its time
 
     def begin(self, noted: frozenset[str] | None = frozenset()) -> frozenset[str] | None:
         """Note what is read from now on, beside what counts as read already.
@@ -54,28 +53,29 @@ class Settings:
 
     def applied(self, instance: Instance) -> Callable[[Any], Any]:
         """The instance as a function of a state, with settings that are watched if they may be."""
-        if instance not in self._applied:
-            self._applied[instance] = self._watching(instance)
-        return self._applied[instance]
+        if id(instance) not in self._applied:
+            self._applied[id(instance)] = instance, self._watching(instance)
+        return self._applied[id(instance)][1]
 
     def _watching(self, instance: Instance) -> Callable[[Any], Any]:
         plain = instance.apply
         if instance.given is None or type(instance.of.function) is not FunctionType or asks_for_an_object(instance.of):
             return functools.partial(self._applied_unseen, plain)
         given = {name: value for name, value in instance.given.items() if name in GIVEN}
-        return functools.partial(self._applied_watched, plain, given) if given else plain
+        with _changing:
+            watched = {name: value for name, value in given.items() if _can_be_watched(cast("Any", type(value)))}
+        noting = Noting(watched, self._read.add)
+        return functools.partial(self._applied_watched, plain, noting, given.keys() - watched) if given else plain
 
     def _applied_unseen(self, plain: Callable[[Any], Any], state: Any) -> Any:
         self._is_known = False
         return plain(state)
 
-    def _applied_watched(self, plain: Callable[[Any], Any], given: Mapping[str, Any], state: Any) -> Any:
-        with NOTING, ExitStack() as stack:
-            for name, value in given.items():
-                if _can_be_watched(cast("Any", type(value))):
-                    stack.enter_context(noting(value, name, self._read.add))
-                else:
-                    self._read.add(name)
+    def _applied_watched(
+        self, plain: Callable[[Any], Any], noting: Noting, unwatched: Iterable[str], state: Any
+    ) -> Any:
+        self._read.update(unwatched)
+        with noting:
             return plain(state)
 
 
@@ -85,29 +85,63 @@ def _can_be_watched(cls: Any) -> bool:
     return attrs.has(cls) and type(cls) is type and cls.__getattribute__ is object.__getattribute__
 
 
-@contextmanager
-def noting(value: Any, name: str, note: Callable[[str], None]) -> Iterator[None]:
-    """Note the names of the fields that are read of an object, or the name of the whole where it may be any of them.
-    Hold `NOTING` meanwhile: the object's class is changed.
+class Noting:
+    """A context manager in which it is noted which fields are read of some objects, such as protocol.acks, or protocol
+    if it may be any of them. The objects' classes are changed meanwhile, so that other threads wait that note, too.
     """
-    cls: Any = type(value)
-    fields = {field.name for field in attrs.fields(cls)}
 
-    def attribute(self: Any, key: str) -> Any:
-        if self is value and key != "__class__":
-            if key in fields:
-                note(f"{name}.{key}")
-            elif not isinstance(inspect.getattr_static(cls, key, None), READS_BY_ITSELF):
-                note(name)
-        return before(self, key)
+    def __init__(self, values: Mapping[str, Any], note: Callable[[str], None]) -> None:
+        """
+        Args:
+            values: the objects, by what each is called.
+        """
+        self._noted = [_Noted(value, name, note) for name, value in values.items()]
 
-    before = cls.__getattribute__
-    own = vars(cls).get("__getattribute__")
-    cls.__getattribute__ = attribute
-    try:
-        yield
-    finally:
-        if own is None:
-            del cls.__getattribute__
+    def __enter__(self) -> None:
+        _changing.acquire()
+        try:
+            for each in self._noted:
+                each.begin()
+        except BaseException:
+            self.__exit__()
+            raise
+
+    def __exit__(self, *error: object) -> None:
+        try:
+            for each in reversed(self._noted):
+                each.end()
+        finally:
+            _changing.release()
+
+
+class _Noted:
+    """An object whose class notes what is read of it."""
+
+    def __init__(self, value: Any, name: str, note: Callable[[str], None]) -> None:
+        self._cls: Any = type(value)
+        cls = self._cls
+        self._before: Any = cls.__getattribute__
+        fields = {field.name for field in attrs.fields(cls)}
+
+        def attribute(of: Any, key: str) -> Any:
+            if of is value and key != "__class__":
+                if key in fields:
+                    note(f"{name}.{key}")
+                elif not isinstance(inspect.getattr_static(cls, key, None), READS_BY_ITSELF):
+                    note(name)
+            return self._before(of, key)
+
+        self._attribute = attribute
+
+    def begin(self) -> None:
+        self._own = vars(self._cls).get("__getattribute__")
+        self._before = self._cls.__getattribute__
+        self._cls.__getattribute__ = self._attribute
+
+    def end(self) -> None:
+        if vars(self._cls).get("__getattribute__") is not self._attribute:
+            return  # it did not begin
+        if self._own is None:
+            del self._cls.__getattribute__
         else:
-            cls.__getattribute__ = own
+            self._cls.__getattribute__ = self._own

@@ -21,7 +21,7 @@ from highwater.explorer.compiler.layout import Layout
 from highwater.explorer.compiler.meanings import ActionProgram
 from highwater.explorer.compiler.permutations import Image
 from highwater.explorer.compiler.programs import Program
-from highwater.explorer.compiler.settings import Settings
+from highwater.explorer.compiler.settings import Noting, Settings
 from highwater.explorer.compiler.storing import as_bytes, from_bytes
 from highwater.explorer.search.engine.symmetry import permutations_of
 from highwater.explorer.search.keeping import kept_trees
@@ -309,7 +309,8 @@ def test_reads_of_a_protocol_are_recorded_without_changing_results(
     function: Callable[[Any], Any], reads: set[str] | None
 ) -> None:
     settings, rules = Settings(), Rules()
-    assert settings._applied_watched(lambda _: function(rules), {"protocol": rules}, None) == function(Rules())
+    noting = Noting({"protocol": rules}, settings._read.add)
+    assert settings._applied_watched(lambda _: function(rules), noting, (), None) == function(Rules())
     assert "__getattribute__" not in vars(Rules)
     read = settings.begin()
     fields = {f"protocol.{field.name}" for field in attrs.fields(Rules)}
