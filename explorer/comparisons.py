@@ -65,7 +65,7 @@ def refuse_while_it_lives(whose: Any, system: System) -> None:
 
 def _begin(known: Beside) -> None:
     with _lock:
-        if not _refusing:
+        if vars(Enum).get("__eq__") is not _equal:
             Enum.__eq__ = _equal  # type: ignore[method-assign, assignment]
         _refusing.append(known)
 
@@ -74,7 +74,11 @@ def _end(known: Beside) -> None:
     with _lock:
         _refusing.remove(known)
         if not _refusing:
-            del Enum.__eq__
+            _leave_enums_as_they_were()
+
+
+def _leave_enums_as_they_were() -> None:
+    del Enum.__eq__
 
 
 def is_never_equal(member: Enum, other: Any, beside: Iterable[Beside]) -> bool:
@@ -97,7 +101,7 @@ def never_equal(member: Enum, other: Any) -> str:
 def _equal(self: Enum, other: Any) -> Any:
     if self is other or other is None or type(other) is type(self):
         return self is other
-    if is_never_equal(self, other, _refusing) and _asked_by_a_model(sys._getframe(1)):
+    if _refusing and is_never_equal(self, other, _refusing) and _asked_by_a_model(sys._getframe(1)):
         raise NeverEqual(never_equal(self, other))
     return NotImplemented
 

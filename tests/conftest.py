@@ -6,7 +6,7 @@ import gc
 import os
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from hypothesis import settings
 from highwater.__main__ import OBJECTS_BETWEEN_COLLECTIONS
 from highwater.claims import own, unreturned
 from highwater.claims.advice import advise
+from highwater.explorer import comparisons
 from highwater.explorer.analysis.shrink import shrink
 from highwater.explorer.kernels.making import entry_points
 from highwater.explorer.kernels.making.entry_points import EntryPoint, MachineCode, name_of
@@ -57,6 +58,12 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+def pytest_sessionfinish() -> None:
+    """Nor does pytest, ten times, among all that tests have left."""
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture(scope="module", autouse=True)
 def own_kept_files(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """What one module's tests keep in the user's folder is kept from all others."""
@@ -77,8 +84,10 @@ def forget_own_models(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pyt
     monkeypatch.setattr(own, "_FOLDERS", {})
     monkeypatch.setattr(own, "_BESIDE", {})
     path, temporary = list(sys.path), str(tmp_path_factory.getbasetemp())
+    before = len(sys.modules), next(reversed(sys.modules))
     yield
-    for name in sys.modules.keys() - to_stay:  # of thousands few are new
+    is_as_before = (len(sys.modules), next(reversed(sys.modules))) == before  # as after most of many thousand tests
+    for name in () if is_as_before else sys.modules.keys() - to_stay:
         if (getattr(sys.modules[name], "__file__", None) or "").startswith(temporary):
             del sys.modules[name]
         else:
@@ -116,6 +125,17 @@ def each_process_compiles_for_itself() -> Iterator[None]:
         if "PYTEST_XDIST_WORKER" in os.environ:
             patch.setattr(entry_points, "MOST_TO_COMPILE", machine_memory())
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def enums_keep_what_compares_them() -> Iterator[Callable[[], None]]:
+    """To change it, and back, at each search and each spec takes a millisecond where there are hundreds of enums: one
+    in a hundred of what tests take. Where nothing refuses, it compares as Python does. This is what changes it back.
+    """
+    changes_back = comparisons._leave_enums_as_they_were
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(comparisons, "_leave_enums_as_they_were", lambda: None)
+        yield changes_back
 
 
 @pytest.fixture(scope="session", autouse=True)
