@@ -1225,7 +1225,7 @@ DEFECTS: tuple[Defect, ...] = (
     Defect(
         "a member of an enum may be compared with anything",
         "comparisons.py",
-        "    if is_never_equal(self, other, _refusing) and _asked_by_a_model(sys._getframe(1)):\n",
+        "    if _refusing and is_never_equal(self, other, _refusing) and _asked_by_a_model(sys._getframe(1)):\n",
         "    if not _refusing:\n",
         (NEVER_EQUAL,),
     ),
