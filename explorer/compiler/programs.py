@@ -395,7 +395,7 @@ class Program(DecisionTrees):
         """A state, packed and plain, of random values in place of all that the path did not read; the state itself
         where a record refuses these values, or changes what the path did read.
         """
-        if not self._twins % TWINS_ALIKE:
+        if self._plain_states.makes_rules or not self._twins % TWINS_ALIKE:  # a record may refuse them all
             self._drawn = self._plain_states.drawn(self._random.random)
         self._twins += 1
         twin = list(self._drawn)

@@ -317,7 +317,7 @@ def test_images_of_packed_states_are_images_of_states(state: World, number: int)
 
 @pytest.mark.slow
 @cases(CASES)
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=5, deadline=None)
 @given(choices=st.data(), length=st.integers(4, 15))
 def test_a_filter_rules_out_only_trees_without_successors(model: str, name: str, choices: Any, length: int) -> None:
     """Also for states that the filter was not chosen by, and while trees are not known."""
@@ -351,7 +351,7 @@ def candidates(found: Filter, state: tuple[int, ...]) -> list[bool]:
 
 @pytest.mark.slow
 @cases(CASES)
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=5, deadline=None)
 @given(choices=st.data(), length=st.integers(4, 15), copies=st.integers(1, 3))
 def test_wide_nodes_lead_where_the_trees_lead(model: str, name: str, choices: Any, length: int, copies: int) -> None:
     """Also for states that they were not made for, and after the trees have grown."""

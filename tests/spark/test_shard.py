@@ -66,7 +66,7 @@ def initial_blocks(engine: PartitionWorker) -> list[Block]:
 
 
 @pytest.mark.slow
-@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(choices=st.data())
 def test_attempts_that_fail_repeat_or_move_change_nothing(
     engine: PartitionWorker, tmp_path_factory: Any, choices: Any
