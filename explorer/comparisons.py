@@ -65,7 +65,7 @@ def refuse_while_it_lives(whose: Any, system: System) -> None:
 
 def _begin(known: Beside) -> None:
     with _lock:
-        if vars(Enum).get("__eq__") is not _equal:
+        if not _refusing:
             Enum.__eq__ = _equal  # type: ignore[method-assign, assignment]
         _refusing.append(known)
 
@@ -74,11 +74,7 @@ def _end(known: Beside) -> None:
     with _lock:
         _refusing.remove(known)
         if not _refusing:
-            _leave_enums_as_they_were()
-
-
-def _leave_enums_as_they_were() -> None:
-    del Enum.__eq__
+            del Enum.__eq__
 
 
 def is_never_equal(member: Enum, other: Any, beside: Iterable[Beside]) -> bool:

@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Iterator
+from enum import Enum
 from pathlib import Path
 from typing import Any
 
@@ -128,14 +129,16 @@ def each_process_compiles_for_itself() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def enums_keep_what_compares_them() -> Iterator[Callable[[], None]]:
+def enums_keep_what_compares_them() -> Iterator[tuple[Callable[..., None], Callable[..., None]]]:
     """To change it, and back, at each search and each spec takes a millisecond where there are hundreds of enums: one
-    in a hundred of what tests take. Where nothing refuses, it compares as Python does. This is what changes it back.
+    in a hundred of what tests take. Where nothing refuses, it compares as Python does. These change it, and back.
     """
-    changes_back = comparisons._leave_enums_as_they_were
+    begin, end = comparisons._begin, comparisons._end
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(comparisons, "_leave_enums_as_they_were", lambda: None)
-        yield changes_back
+        patch.setattr(Enum, "__eq__", comparisons._equal)
+        patch.setattr(comparisons, "_begin", comparisons._refusing.append)
+        patch.setattr(comparisons, "_end", comparisons._refusing.remove)
+        yield begin, end
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -89,15 +89,15 @@ class PlainStates:
         """What may be absent, the outer before the inner: the leaf that says so, the most that this one holds then, and
         which bits of which words are 0.
         """
-        return list(self._parts_of(self._root))
+        return list(self._optional_in(self._root))
 
-    def _parts_of(self, slot: Slot) -> Iterator[tuple[Leaf, int, list[tuple[int, int]]]]:
+    def _optional_in(self, slot: Slot) -> Iterator[tuple[Leaf, int, list[tuple[int, int]]]]:
         if type(slot) is Presence:
             yield slot.bit, 0, self._part(slot.slot)[0]
         if type(slot) is Elements and slot.length is not None:
             yield from ((slot.length, position, self._part(of)[0]) for position, of in enumerate(slot.slots))
         for of in slot.inside():
-            yield from self._parts_of(of)
+            yield from self._optional_in(of)
 
     def packed(self, words: Sequence[int], before: Any, after: Any) -> tuple[int, ...] | Cut:
         """The words of the state after a step, or what cuts it; `words` are those of the state before.

@@ -234,18 +234,26 @@ def test_a_toggle_that_a_definition_compares_with_a_text_is_refused() -> None:
         of_rules(lambda rules: rules.mode == "b", in_define=True)()
 
 
-def test_comparisons_outside_a_models_functions_are_not_refused(
-    system_of: Systems, monkeypatch: pytest.MonkeyPatch, enums_keep_what_compares_them: Callable[[], None]
-) -> None:
+@pytest.fixture
+def enums_are_as_outside_of_tests(monkeypatch: pytest.MonkeyPatch, enums_keep_what_compares_them: Any) -> None:
     gc.collect()  # engines of earlier tests
-    monkeypatch.setattr(comparisons, "_leave_enums_as_they_were", enums_keep_what_compares_them)
+    for name, function in zip(("_begin", "_end"), enums_keep_what_compares_them, strict=True):
+        monkeypatch.setattr(comparisons, name, function)
+    monkeypatch.delattr(Enum, "__eq__")
+
+
+def test_comparisons_outside_a_models_functions_are_not_refused(
+    system_of: Systems, enums_are_as_outside_of_tests: None
+) -> None:
     for explore in ENGINES:
         explore(system_of([START], [turn]), options=SearchOptions(on_progress=lambda progress: Role.LEADER == "leader"))
     assert (Role.LEADER == "leader") is False
     assert "__eq__" not in vars(Enum)
 
 
-def test_comparisons_beside_a_living_engine_are_not_refused(system_of: Systems) -> None:
+def test_comparisons_beside_a_living_engine_are_not_refused(
+    system_of: Systems, enums_are_as_outside_of_tests: None
+) -> None:
     """As in a notebook, whose own code goes on beside an engine."""
     engine = PartitionWorker(system_of([START], [turn]), symmetry=True, audit=0)
     assert "__eq__" in vars(Enum)

@@ -1,4 +1,4 @@
-"""Plain states from random words, part by part, and the words that such states have."""
+"""Plain states from random words, and the words that such states have: part by part, as the layout has them whole."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CLAIMS = (
 
 
 @pytest.mark.parametrize("claim", CLAIMS)
-def test_words_of_a_state_with_random_values_also_where_nothing_is(claim: str) -> None:
+def test_random_words_mean_and_become_what_the_layout_makes_of_them(claim: str) -> None:
     layout = Layout(load_spec(SPECS / f"{claim}.toml").system().domain)
     states, draw = PlainStates(layout), random.Random(0).random
     drawn = [tuple(states.drawn(draw)) for _ in range(50)]

@@ -164,15 +164,12 @@ def _lines_of(code: CodeType) -> set[int]:
 
 @once_for_code
 def _jumps_of(code: CodeType) -> frozenset[int]:
-    """Where a function only jumps, by line numbers that are also those of other instructions. Python 3.11.2 says that
-    the jump from a condition that is false, to what follows a `match`, is in the last line of what it guards.
+    """Where code jumps in a line that does something else, too: to come to the jump alone is not to run the line.
+    Python 3.11.2 counts the jump from a false `if`, the last in a `case`, to the last line of what that guards.
     """
-    lines: dict[int | None, list[dis.Instruction]] = {}
-    for each in dis.get_instructions(code):
-        lines.setdefault(each.positions.lineno if each.positions else None, []).append(each)
-    jumps = [[each for each in found if each.opname in JUMPS] for found in lines.values()]
-    mixed = (found for found, of in zip(jumps, lines.values(), strict=True) if len(found) < len(of))
-    return frozenset(each.offset for found in mixed for each in found)
+    found = [(each, each.positions and each.positions.lineno) for each in dis.get_instructions(code)]
+    does_more = {line for each, line in found if each.opname not in JUMPS}
+    return frozenset(each.offset for each, line in found if each.opname in JUMPS and line in does_more)
 
 
 def _together(of: Any) -> Any:
