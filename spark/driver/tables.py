@@ -2,7 +2,8 @@
 rounds of joins: how far states are, what trimming leaves, and the shortest ways there. All of it is to run inside
 `Cluster.do`.
 
-A round ends with a checkpoint on the executors, so that what Spark remembers of earlier rounds does not grow.
+A round ends with a checkpoint on the executors, so that what Spark remembers of earlier rounds does not grow. States
+and steps are moved once, to where rounds look them up, so that a round along them moves no more than what it has found.
 """
 
 from __future__ import annotations
@@ -70,14 +71,18 @@ class Tables:
         """
         self._cluster, self._levels = cluster, levels
         self._kind = "liveness" if wanted.prospect is None else "prospect"
-        self.states, self.steps = self._listed(wanted)
+        self.states, self.steps = self._listed(wanted, "source" if wanted.prospect is None else "target")
         (found,) = self.do("listing states", self.states.agg(sql.max("error").alias("error")).collect)
         if found.error is not None:
             raise ModelError(found.error)
 
-    def _listed(self, wanted: Wanted) -> tuple[DataFrame, DataFrame]:
+    def _listed(self, wanted: Wanted, looked_up: str) -> tuple[DataFrame, DataFrame]:
+        """
+        Args:
+            looked_up: the end of a step by which rounds find it.
+        """
         states, steps = self.do("finding shards", lambda: self._cluster.graph(self._levels, wanted))
-        return states.persist(), steps.persist()
+        return states.repartition("id").persist(), steps.repartition(looked_up).persist()
 
     def __enter__(self) -> Tables:
         return self
@@ -94,7 +99,7 @@ class Tables:
     @contextmanager
     def below(self, level: int) -> Iterator[tuple[DataFrame, DataFrame]]:
         """All states of the levels before one, and the steps from these."""
-        states, steps = self._listed(Wanted(below=level))
+        states, steps = self._listed(Wanted(below=level), "target")
         try:
             yield states, steps
         finally:
@@ -192,7 +197,7 @@ class Waiting:
                 found.append(
                     steps.join(any_of(frontier, "id", "source"), "source", "semi").select(renamed("target", "id"))
                 )
-            new = reduce(DataFrame.union, found).distinct().join(allowed.select("id"), "id", "semi")
+            new = allowed.select("id").join(any_of(reduce(DataFrame.union, found), "id", "id"), "id", "semi")
             new = new.join(reached.select("id"), "id", "anti").withColumn("distance", sql.lit(distance))
             starts.discard(distance)
             new, count = self._kept(f"states at distance {distance}", new)
