@@ -16,6 +16,7 @@ from highwater.cluster.stage import ELECTION_SECONDS, SESSION_MS, Stage
 from highwater.cluster.verdict import Verdict
 
 WATCHED_SECONDS = 120.0
+SECONDS_BETWEEN_TRIES = 0.25
 OTHER = "other"
 RENOUNCING = re.compile(r"registerBroker: event failed.*Renouncing leadership")
 
@@ -113,6 +114,7 @@ def _serve_meanwhile(stage: Stage, since: int) -> str:
         except ClientError:
             pass
         slowest = max(slowest, time.monotonic() - began)
+        time.sleep(SECONDS_BETWEEN_TRIES)
     return (
         f"{produced} of {tries} records to another topic acknowledged, {created} of {tries} new topics created, "
         f"the slowest after {slowest:.1f} s"
