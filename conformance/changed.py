@@ -20,7 +20,7 @@ from contextlib import suppress
 
 import attrs
 
-from highwater.conformance.distribution import Distribution, KafkaError, find
+from highwater.conformance.distribution import Distribution, KafkaError, find_all
 from highwater.conformance.jvm import TOOLS_ALIKE, environment
 from highwater.conformance.programs import BRIEFLY, HARNESS, of_the_jdk
 
@@ -166,7 +166,7 @@ def main() -> None:
     """Print the differences between the two releases that are named."""
     try:
         before, after = sys.argv[1:]
-        for line in differences(find(before), find(after)):
+        for line in differences(*find_all([before, after])):
             print(line)
     except ValueError:
         wrong = "usage: python -m highwater.conformance.changed RELEASE RELEASE"

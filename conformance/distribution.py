@@ -12,7 +12,6 @@ import os
 import re
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import cache
@@ -22,22 +21,14 @@ from typing import Any
 import attrs
 
 from highwater.conformance.jvm import ALIKE, environment
+from highwater.conformance.maven import MavenError, class_paths
 from highwater.explorer import kept_files
 
 MOST_BYTES = 1 << 26  # of what is kept
 OLDEST_JAVA = 17
 OLDEST_KAFKA = (3, 5)
 NEWEST_KAFKA = "4.4.0"  # of the releases that Highwater's Java programs have run on
-RESOLVE_SECONDS = 600
-MAVEN_OPTS = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"  # it has ended before the second compiler pays
-POM = """<project>
-<modelVersion>4.0.0</modelVersion>
-<groupId>highwater</groupId><artifactId>conform</artifactId><version>1</version>
-<dependencies>
-{dependencies}
-</dependencies>
-</project>
-"""
+OR_A_FOLDER = "; or name a folder of Kafka"
 CORE = "org.apache.kafka:kafka_2.13:{release}"
 JUNIT = (
     "org.junit.jupiter:junit-jupiter:5.13.1",
@@ -113,6 +104,22 @@ def find(where: str) -> Distribution:
     return _checked(where, entries)
 
 
+def find_all(places: Sequence[str]) -> list[Distribution]:
+    """The same of several at once. Maven runs once, for all releases of which the jars are not known yet.
+
+    Raises:
+        KafkaError: there are none at one of the places.
+    """
+    known = kept_releases()
+    releases = [each for each in places if re.fullmatch(r"\d+\.\d+\.\d+", each) and each not in known]
+    asked = {each: [CORE.format(release=each)] for each in releases}
+    if asked:
+        found = _by_maven(f"--kafka {', '.join(asked)}", list(asked.values()), OR_A_FOLDER)
+        for (release, artifacts), jars in zip(asked.items(), found, strict=True):
+            _keep_jars(f"--kafka {release}", _name_of(release), artifacts, jars, _core(release))
+    return [find(each) for each in places]
+
+
 def _expanded(part: str) -> list[str]:
     """A class path entry, with a wildcard or a distribution's folder replaced by its jars."""
     path = Path(part)
@@ -168,17 +175,20 @@ def junit_class_path() -> tuple[str, ...]:
     return resolved("--junit-test", "junit.classpath", JUNIT, f"{needed}.jar")
 
 
-def _dependency(coordinates: str) -> str:
-    names = ("groupId", "artifactId", "version", "classifier")
-    tags = (f"<{name}>{value}</{name}>" for name, value in zip(names, coordinates.split(":"), strict=False))
-    return f"<dependency>{''.join(tags)}</dependency>"
-
-
 def _resolved(release: str, wanted: tuple[str, ...] = (CORE,), kind: str = "") -> tuple[str, ...]:
     """The class path of a release, from the cache or by Maven."""
     asked = [each.format(release=release) for each in wanted]
-    where, name = f"--kafka {release}", f"kafka-{release}{kind}.classpath"
-    return resolved(where, name, asked, f"kafka_2.13-{release}.jar", "; or name a folder of Kafka")
+    return resolved(f"--kafka {release}", _name_of(release, kind), asked, _core(release), OR_A_FOLDER)
+
+
+def _name_of(release: str, kind: str = "") -> str:
+    """The file of the cache that lists a release's jars."""
+    return f"kafka-{release}{kind}.classpath"
+
+
+def _core(release: str) -> str:
+    """The jar that a release has in any case."""
+    return f"kafka_2.13-{release}.jar"
 
 
 def resolved(option: str, name: str, asked: Sequence[str], needed: str, instead: str = "") -> tuple[str, ...]:
@@ -202,7 +212,17 @@ def resolved(option: str, name: str, asked: Sequence[str], needed: str, instead:
             continue
         except (OSError, ValueError) as error:
             why = f"{instead}; {folder / name} is kept, and is not used: {error}"
-    entries = _by_maven(option, asked, why)
+    (entries,) = _by_maven(option, [asked], why)
+    _keep_jars(option, name, asked, entries, needed)
+    return entries
+
+
+def _keep_jars(option: str, name: str, asked: Sequence[str], entries: Sequence[str], needed: str) -> None:
+    """Keep what Maven has listed.
+
+    Raises:
+        KafkaError: what is needed is not among it, or others could change it.
+    """
     if needed not in map(os.path.basename, entries):
         raise KafkaError(f"{option}: among the jars that Maven names there is no {needed}")
     try:
@@ -212,7 +232,6 @@ def resolved(option: str, name: str, asked: Sequence[str], needed: str, instead:
             f"{option}: {error}; give Maven's files to yourself alone (chown, chmod go-w), or name the jars "
             "as a class path"
         ) from None
-    return entries
 
 
 def kept_releases() -> list[str]:
@@ -257,38 +276,13 @@ def _stamp(jar: str) -> list[Any]:
     return [jar, found.st_size, found.st_mtime_ns]
 
 
-def _by_maven(option: str, asked: Sequence[str], why: str) -> tuple[str, ...]:
-    mvn = shutil.which("mvn")
-    if mvn is None:
-        raise KafkaError(f"{option}: Maven (mvn) is needed to fetch {asked[0]} and is not on the PATH{why}")
-    with tempfile.TemporaryDirectory() as folder:
-        Path(folder, "pom.xml").write_text(POM.format(dependencies="\n".join(map(_dependency, asked))))
-        command = [
-            mvn,
-            "-q",
-            "-B",
-            "dependency:build-classpath",
-            "-Dmdep.outputFile=classpath",
-            "-Dmdep.includeScope=runtime",
-        ]
-        try:
-            done = subprocess.run(
-                command,
-                cwd=folder,
-                capture_output=True,
-                encoding="utf-8",
-                timeout=RESOLVE_SECONDS,
-                env={**environment(), "MAVEN_OPTS": " ".join([os.environ.get("MAVEN_OPTS", MAVEN_OPTS), *ALIKE])},
-                umask=0o022,  # jars that Maven fetches are its user's alone
-            )
-        except subprocess.TimeoutExpired:
-            raise KafkaError(f"{option}: Maven did not end within {RESOLVE_SECONDS} s") from None
-        found = Path(folder, "classpath")
-        if done.returncode or not found.exists():
-            printed = re.sub(r"\x1b\[[0-9;]*m", "", done.stdout + done.stderr)  # Maven colours its lines
-            lines = [line for line in printed.splitlines() if "ERROR" in line]
-            raise KafkaError(f"{option}: Maven cannot resolve {asked[0]}: {(lines or ['no reason'])[0]}")
-        return tuple(filter(None, found.read_text(encoding="utf-8").strip().split(os.pathsep)))
+def _by_maven(option: str, asked: Sequence[Sequence[str]], why: str) -> list[tuple[str, ...]]:
+    if (mvn := shutil.which("mvn")) is None:
+        raise KafkaError(f"{option}: Maven (mvn) is needed to fetch {asked[0][0]} and is not on the PATH{why}")
+    try:
+        return class_paths(mvn, asked)
+    except MavenError as error:
+        raise KafkaError(f"{option}: {error}") from None
 
 
 def java() -> str:

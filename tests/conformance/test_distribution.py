@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from highwater.cli.main import main
 from highwater.conformance import disk_reader, distribution
-from highwater.conformance.distribution import KafkaError, find, java, junit_class_path
+from highwater.conformance.distribution import KafkaError, find, find_all, java, junit_class_path
 from tests.harm import foreign, linked
 
 SPEC = "specs/partition/truncation/truncating_on_fetch_keeps_committed_records.toml"
@@ -89,6 +89,10 @@ class Maven:
     def names(self, *jars: Path) -> None:
         self._runs(f"printf %s '{os.pathsep.join(map(str, jars))}' >classpath")
 
+    def names_of_modules(self, *jars: Path) -> None:
+        """One in each, in this order."""
+        self._runs("\n".join(f"printf %s '{each}' >{number}/classpath" for number, each in enumerate(jars)))
+
     def fails(self) -> None:
         self._runs("echo '[ERROR] there is no network'\nexit 1")
 
@@ -120,6 +124,21 @@ def test_maven_is_asked_once_for_a_release(maven: Maven, tmp_path: Path) -> None
     assert maven.asked == 1
     with pytest.raises(KafkaError, match="there is no network"):
         find("4.3.1")
+
+
+def test_maven_is_asked_once_for_all_releases_that_are_not_known(maven: Maven, tmp_path: Path) -> None:
+    find("4.1.1")
+    maven.names_of_modules(
+        jar(tmp_path / "libs", "kafka_2.13-3.9.1.jar"), jar(tmp_path / "libs", "kafka_2.13-4.4.0.jar")
+    )
+    asked = ["3.9.1", "4.1.1", "4.4.0", str(tmp_path / "libs" / "kafka_2.13-4.1.1.jar")]
+    assert [each.release for each in find_all(asked)] == ["3.9.1", "4.1.1", "4.4.0", "4.1.1"]
+    assert maven.asked == 2
+    maven.fails()
+    assert [find(each).class_path for each in asked] == [each.class_path for each in find_all(asked)]
+    assert maven.asked == 2
+    with pytest.raises(KafkaError, match=r"--kafka 3\.8\.1, 4\.3\.1: .*kafka_2.13:3\.8\.1, .*:4\.3\.1: .*no network"):
+        find_all(["3.8.1", "4.1.1", "4.3.1"])
 
 
 def test_maven_is_asked_once_for_junit(maven: Maven, tmp_path: Path) -> None:
