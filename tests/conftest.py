@@ -25,6 +25,8 @@ from highwater.explorer.kernels.making.signatures import FOLDED_ROWS, KERNELS
 from highwater.explorer.memory import machine_memory
 
 HERE = Path(__file__).parent
+NOTHING_GENERATED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+"""Settings of Spark where most plans run once, over few rows."""
 
 # A job in a shell's background ignores Ctrl-C, and so would all that tests start and interrupt.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -106,6 +108,14 @@ def one_folder_for_kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[N
 
 
 @pytest.fixture(scope="session", autouse=True)
+def java_takes_classes_as_they_were_published() -> Iterator[None]:
+    """To verify those of Kafka and Spark again takes a tenth of what a process takes until it answers."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("JDK_JAVA_OPTIONS", "-XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote")
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
 def what_ends_after_some_seconds_ends_by_itself() -> Iterator[None]:
     """Advice and shrinking give what they reached in their time. On a slow machine that is less. And where a kernel is
     compiled for long, `checked` below would be named as a function of a model that does not return.
@@ -180,7 +190,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     paths = [*map(str, ours), *filter(None, [os.environ.get("PYTHONPATH")])]
     folder = tmp_path_factory.mktemp("spark")
     settings = {"spark.driver.memory": "1g", "spark.ui.port": "0", "spark.local.dir": str(folder)}
-    settings |= {"spark.sql.codegen.wholeStage": "false"}  # most plans run once, over few rows
+    settings |= NOTHING_GENERATED
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", os.pathsep.join(paths))  # executors import the toys, too
         found = session("local[2]", **settings, **{"spark.sql.warehouse.dir": str(folder / "warehouse")})

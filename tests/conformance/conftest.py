@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
+import functools
 import os
 import shutil
 import subprocess
 import zipfile
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +18,11 @@ import pytest
 from highwater.claims.conformance import Session
 from highwater.claims.spec import Spec, make_spec
 from highwater.conformance.distribution import NEWEST_KAFKA as NEWEST
-from highwater.conformance.distribution import Distribution, KafkaError, find
+from highwater.conformance.distribution import Distribution, KafkaError, find, find_all
 from highwater.conformance.process import Harness
 from highwater.conformance.programs import BRIEFLY
 
+RELEASES = ("3.5.1", "3.6.2", "3.7.2", "3.8.1", "3.9.1", "3.9.2", "4.0.0", "4.0.2", "4.1.0", "4.1.1", "4.3.1", NEWEST)
 PATCHED = "4.1.1"
 REPLICA = "org/apache/kafka/server/replica/Replica.java"
 SMALL = {"brokers": 2, "log_length_max": 1, "records_max": 1, "leader_epoch_max": 1, "fetch_steps": 1}
@@ -82,10 +85,21 @@ def kafka(release: str = NEWEST) -> Distribution:
     """A release, or a skipped test where it cannot be had."""
     if shutil.which("javac") is None:
         pytest.skip("needs a JDK: the Java compiler is not on the PATH")
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        ask_maven_for_all(Path(os.environ["HIGHWATER_CACHE"]))
     try:
         return find(release)
     except KafkaError as error:
         pytest.skip(f"needs Kafka's jars: {error}")
+
+
+@functools.cache
+def ask_maven_for_all(cache: Path) -> None:
+    """Where all tests run, Maven lists the jars of all their releases at once: it takes two seconds for each alone."""
+    cache.mkdir(exist_ok=True)
+    with (cache / "maven.lock").open("w") as lock, suppress(KafkaError):
+        fcntl.flock(lock, fcntl.LOCK_EX)  # the first process asks, and the others find what is kept
+        find_all(RELEASES)
 
 
 def harness_of(release: str) -> Harness:

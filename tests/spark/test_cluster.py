@@ -33,6 +33,7 @@ from highwater.explorer.search.levels import breadth_first
 from highwater.explorer.verdict import Budget, Outcome, Progress, SearchOptions
 from highwater.spark.driver.explore import explore
 from highwater.spark.standalone import QUICK_TO_START, Standalone
+from tests.conftest import NOTHING_GENERATED
 
 pytestmark = pytest.mark.slow
 HOME = Path(pyspark.__file__).parent
@@ -134,7 +135,7 @@ from highwater.spark.driver.session import session
 explore.ROWS_WORTH_A_JOB = liveness.ROWS_IN_THE_DRIVER = tables.STEPS_IN_THE_DRIVER = 0
 settings = {
     "spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1", "spark.ui.enabled": "false",
-    "spark.executor.memory": "512m", "spark.shuffle.io.retryWait": "100ms",
+    "spark.executor.memory": "512m", "spark.shuffle.io.retryWait": "100ms", **json.loads(sys.argv[3]),
 }
 spark = session(sys.argv[2], **settings)
 for line in sys.stdin:
@@ -157,7 +158,7 @@ class Driver:
         paths = json.dumps([str(Path(__file__).parent), str(ROOT / "src")])
         self.lines: list[str] = []
         self.process = subprocess.Popen(
-            [sys.executable, "-c", DRIVER, paths, url],
+            [sys.executable, "-c", DRIVER, paths, url, json.dumps(NOTHING_GENERATED)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
