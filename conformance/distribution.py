@@ -28,7 +28,6 @@ MOST_BYTES = 1 << 26  # of what is kept
 OLDEST_JAVA = 17
 OLDEST_KAFKA = (3, 5)
 NEWEST_KAFKA = "4.4.0"  # of the releases that Highwater's Java programs have run on
-OR_A_FOLDER = "; or name a folder of Kafka"
 CORE = "org.apache.kafka:kafka_2.13:{release}"
 JUNIT = (
     "org.junit.jupiter:junit-jupiter:5.13.1",
@@ -105,18 +104,19 @@ def find(where: str) -> Distribution:
 
 
 def find_all(places: Sequence[str]) -> list[Distribution]:
-    """The same of several at once. Maven runs once, for all releases of which the jars are not known yet.
+    """Kafka's classes at several places. Maven runs once for all releases of which the jars are not known yet.
 
     Raises:
-        KafkaError: there are none at one of the places.
+        KafkaError: there are none at one of them.
     """
     known = kept_releases()
     releases = [each for each in places if re.fullmatch(r"\d+\.\d+\.\d+", each) and each not in known]
     asked = {each: [CORE.format(release=each)] for each in releases}
-    if asked:
-        found = _by_maven(f"--kafka {', '.join(asked)}", list(asked.values()), OR_A_FOLDER)
-        for (release, artifacts), jars in zip(asked.items(), found, strict=True):
-            _keep_jars(f"--kafka {release}", _name_of(release), artifacts, jars, _core(release))
+    if len(asked) > 1:
+        with suppress(KafkaError):  # `find` says what is wrong, and with which release
+            found = _by_maven("", list(asked.values()), "")
+            for (release, artifacts), jars in zip(asked.items(), found, strict=True):
+                _keep_jars("", _name_of(release), artifacts, jars, _core(release))
     return [find(each) for each in places]
 
 
@@ -178,7 +178,7 @@ def junit_class_path() -> tuple[str, ...]:
 def _resolved(release: str, wanted: tuple[str, ...] = (CORE,), kind: str = "") -> tuple[str, ...]:
     """The class path of a release, from the cache or by Maven."""
     asked = [each.format(release=release) for each in wanted]
-    return resolved(f"--kafka {release}", _name_of(release, kind), asked, _core(release), OR_A_FOLDER)
+    return resolved(f"--kafka {release}", _name_of(release, kind), asked, _core(release), "; or name a folder of Kafka")
 
 
 def _name_of(release: str, kind: str = "") -> str:

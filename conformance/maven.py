@@ -59,7 +59,7 @@ def class_paths(mvn: str, asked: Sequence[Sequence[str]]) -> list[tuple[str, ...
         return [tuple(filter(None, text.split(os.pathsep))) for text in texts]
 
 
-def _projects(folder: Path, asked: Sequence[Sequence[str]]) -> list[Path]:
+def _projects(folder: Path, asked: Sequence[Sequence[str]], name: str = "conform") -> list[Path]:
     """Write a project that needs some artifacts, or one with such a module for each list of them.
 
     Returns:
@@ -67,16 +67,15 @@ def _projects(folder: Path, asked: Sequence[Sequence[str]]) -> list[Path]:
     """
     if len(asked) == 1:
         needed = "\n".join(map(_dependency, asked[0]))
-        pom = POM.format(name=f"needed-{folder.name}", rest=f"<dependencies>\n{needed}\n</dependencies>")
-        (folder / "pom.xml").write_text(pom)
+        (folder / "pom.xml").write_text(POM.format(name=name, rest=f"<dependencies>\n{needed}\n</dependencies>"))
         return [folder]
     modules = [folder / str(number) for number in range(len(asked))]
-    names = "".join(f"<module>{module.name}</module>" for module in modules)
-    pom = POM.format(name="all", rest=f"<packaging>pom</packaging>\n<modules>{names}</modules>")
+    listed = "".join(f"<module>{module.name}</module>" for module in modules)
+    pom = POM.format(name=name, rest=f"<packaging>pom</packaging>\n<modules>{listed}</modules>")
     (folder / "pom.xml").write_text(pom)
     for module, artifacts in zip(modules, asked, strict=True):
         module.mkdir()
-        _projects(module, [artifacts])
+        _projects(module, [artifacts], f"{name}-{module.name}")
     return modules
 
 

@@ -97,7 +97,7 @@ def kafka(release: str = NEWEST) -> Distribution:
 def ask_maven_for_all(cache: Path) -> None:
     """Where all tests run, Maven lists the jars of all their releases at once: it takes two seconds for each alone."""
     cache.mkdir(exist_ok=True)
-    with (cache / "maven.lock").open("w") as lock, suppress(KafkaError):
+    with (cache / "maven.lock").open("w") as lock, suppress(KafkaError):  # `find` says which one is missing
         fcntl.flock(lock, fcntl.LOCK_EX)  # the first process asks, and the others find what is kept
         find_all(RELEASES)
 
