@@ -109,7 +109,9 @@ def one_folder_for_kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[N
 
 @pytest.fixture(scope="session", autouse=True)
 def java_takes_classes_as_they_were_published() -> Iterator[None]:
-    """To verify those of Kafka and Spark again takes a tenth of what a process takes until it answers."""
+    """To verify those of Kafka and Spark takes a tenth of what a process takes until it answers. Nor are those verified
+    that tests compile.
+    """
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("JDK_JAVA_OPTIONS", "-XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote")
         yield

@@ -3,7 +3,7 @@ rounds of joins: how far states are, what trimming leaves, and the shortest ways
 `Cluster.do`.
 
 A round ends with a checkpoint on the executors, so that what Spark remembers of earlier rounds does not grow. States
-and steps are moved once, to where rounds look them up, so that a round along them moves no more than what it has found.
+and steps are moved once, to where rounds that follow steps look them up, and not in each of these.
 """
 
 from __future__ import annotations
@@ -71,18 +71,18 @@ class Tables:
         """
         self._cluster, self._levels = cluster, levels
         self._kind = "liveness" if wanted.prospect is None else "prospect"
-        self.states, self.steps = self._listed(wanted, "source" if wanted.prospect is None else "target")
+        states, steps = self._listed(wanted)
+        self.states = states.repartition("id").persist()
+        self.steps = steps.repartition("source" if wanted.prospect is None else "target").persist()
         (found,) = self.do("listing states", self.states.agg(sql.max("error").alias("error")).collect)
         if found.error is not None:
             raise ModelError(found.error)
 
-    def _listed(self, wanted: Wanted, looked_up: str) -> tuple[DataFrame, DataFrame]:
-        """
-        Args:
-            looked_up: the end of a step by which rounds find it.
-        """
-        states, steps = self.do("finding shards", lambda: self._cluster.graph(self._levels, wanted))
-        return states.repartition("id").persist(), steps.repartition(looked_up).persist()
+    def _listed(self, wanted: Wanted) -> tuple[DataFrame, DataFrame]:
+        listed: tuple[DataFrame, DataFrame] = self.do(
+            "finding shards", lambda: self._cluster.graph(self._levels, wanted)
+        )
+        return listed
 
     def __enter__(self) -> Tables:
         return self
@@ -99,7 +99,7 @@ class Tables:
     @contextmanager
     def below(self, level: int) -> Iterator[tuple[DataFrame, DataFrame]]:
         """All states of the levels before one, and the steps from these."""
-        states, steps = self._listed(Wanted(below=level), "target")
+        states, steps = (table.persist() for table in self._listed(Wanted(below=level)))
         try:
             yield states, steps
         finally:

@@ -78,7 +78,7 @@ def planned(flaw: Counterexample) -> tuple[Schedule, int]:
 @pytest.fixture(scope="session")
 def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The classes of the newest release as Java has them in memory (class data sharing). A broker writes it as it ends:
-    a controller, too, takes less with it than with one of its own.
+    most processes are brokers, and a controller takes no longer with it than with one of its own.
     """
     release, file = kafka(), tmp_path_factory.mktemp("classes") / "archive.jsa"
     with pytest.MonkeyPatch.context() as patch:

@@ -29,6 +29,23 @@ def comparable() -> Callable[..., dict[str, Any]]:
 
 
 @pytest.fixture
+def moves(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
+    """Each round of joins, as it is described, with how many tables it moves that had not been placed before."""
+    from highwater.spark.driver.tables import Tables
+
+    seen: list[tuple[str, int]] = []
+    checkpointed = Tables.checkpointed
+
+    def noted(tables: Tables, what: str, table: Any) -> tuple[Any, int]:
+        plan = table._jdf.queryExecution().executedPlan().toString()
+        seen.append((what, plan.count("Exchange ") - plan.count("REPARTITION_BY_COL")))
+        return checkpointed(tables, what, table)
+
+    monkeypatch.setattr(Tables, "checkpointed", noted)
+    return seen
+
+
+@pytest.fixture
 def shards_fold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """All shards on executors fold their rows from the start, as some do."""
     import toys

@@ -258,9 +258,7 @@ def test_a_driver_killed_during_a_level_is_gone_on_from(
     (gate / "closed").unlink()
     assert not any(line.startswith("found") for line in driver.lines)
     monkeypatch.setattr("highwater.spark.driver.explore.ROWS_WORTH_A_JOB", 0)
-    monkeypatch.setattr(
-        Program, "learn", toys.LEARN
-    )  # to be put back, as the gate takes its place in this process, too
+    monkeypatch.setattr(Program, "learn", toys.LEARN)  # and put back: the gate takes its place in this process, too
 
     def go_on(partitions: int, on_progress: Callable[[Progress], None]) -> Outcome:
         options = SearchOptions(checkpoint=str(tmp_path / "levels"), resume=True, on_progress=on_progress)

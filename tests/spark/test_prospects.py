@@ -62,10 +62,14 @@ def test_a_claim_of_the_gallery_is_judged_in_the_driver_as_the_local_search_does
     assert judged(in_driver(make, tmp_path, symmetry=symmetry)) == judged(here)
 
 
-def test_executors_judge_a_random_system_as_the_local_search_does(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each partition in two windows."""
+def test_executors_judge_a_random_system_as_the_local_search_does(
+    spark: Any, monkeypatch: pytest.MonkeyPatch, moves: list[tuple[str, int]]
+) -> None:
+    """Each partition in two windows. Rounds do not move the steps that they follow."""
     monkeypatch.setattr("highwater.spark.driver.liveness.ROWS_IN_THE_DRIVER", 0)
     monkeypatch.setattr("highwater.spark.driver.cluster.windows_before", lambda *_: 2)
     make = functools.partial(toys.random_system, ON_EXECUTORS)
     found = explore(make, options=SearchOptions(keep_going=True), spark=spark, partitions=2)
     assert judged(found) == judged(locally(ON_EXECUTORS))
+    of_rounds = {tables for what, tables in moves if "steps before" in what}
+    assert of_rounds == {1, 2}, "what is found, and but in the first round what is known"
