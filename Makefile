@@ -50,7 +50,7 @@ $(VENV)/ready: pyproject.toml $(BIN)/pip
 	touch $@
 
 $(VENV)/ready-dev: pyproject.toml $(BIN)/pip
-	$(PIP) --editable '.[dev,spark]'
+	DIST_EXTRA_CONFIG="$(CURDIR)/.ci/wheels.cfg" $(PIP) --editable '.[dev,spark]'
 	touch $(VENV)/ready $@
 
 $(BIN)/pip:  # Debian splits the module that makes virtual environments off
@@ -58,7 +58,7 @@ $(BIN)/pip:  # Debian splits the module that makes virtual environments off
 		{ echo 'highwater needs Python 3.11 or newer: make PYTHON=/path/to/python3.11 ...' >&2; exit 1; }
 	$(PYTHON) -c 'import ensurepip' 2>/dev/null || { $(ROOT) apt-get update -qq && \
 		$(ROOT) apt-get install -y -qq "python$$($(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])')-venv"; }
-	$(PYTHON) -m venv $(VENV)
+	$(PYTHON) -m venv --upgrade-deps $(VENV)  # Debian's pip takes a third longer than a newer one
 
 clean:
 	rm -rf $(VENV) build *.egg-info
