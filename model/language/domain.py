@@ -338,7 +338,7 @@ class SequenceOf(Tuples):
         return self.exceeded_length(len(value)).union(*(self.of.exceeded(element) for element in value))
 
     def exceeded_length(self, length: int) -> frozenset[str]:
-        return Integers(0, self.max_length).exceeded(length)
+        return frozenset() if length <= self.max_length else Integers(0, self.max_length).exceeded(length)
 
     def show(self, value: tuple[Any, ...]) -> str:
         return f"[{self.of.separator.join(map(self.of.show, value))}]"

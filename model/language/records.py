@@ -158,8 +158,20 @@ def evolve(instance: AnyRecord, /, **changes: object) -> AnyRecord:
 
     The other fields are not read, so that a tracing run does not record a read of them.
     """
-    traced = getattr(type(instance), "__traced_evolve__", None)
-    return traced(instance, changes) if traced else attrs.evolve(instance, **changes)  # type: ignore[misc]  # an attrs class in all models
+    cls: Any = type(instance)
+    make = getattr(cls, "__traced_evolve__", None)
+    if make is None:
+        for name, alias in _arguments(cls):  # as `attrs.evolve` does, which asks each field each time
+            if alias not in changes:
+                changes[alias] = getattr(instance, name)
+    made: AnyRecord = make(instance, changes) if make else cls(**changes)
+    return made
+
+
+@cache
+def _arguments(cls: type) -> list[tuple[str, str]]:
+    """By name of a field, what the constructor of an attrs class calls it."""
+    return [(field.name, field.alias) for field in attrs.fields(cls) if field.init]
 
 
 def replaced(elements: tuple[Element, ...], index: int, value: Element) -> tuple[Element, ...]:
