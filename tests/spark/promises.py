@@ -166,6 +166,11 @@ def lock_in_short() -> System:
     return lock((somebody_gets_in, it_is_counted_twice))
 
 
+def lock_for_the_clock() -> System:
+    """The second of these alone."""
+    return lock((it_is_counted_twice,))
+
+
 @always_eventually(fair=[count])
 def it_divides(lock: Lock) -> bool:
     """Raises where the clock has come to its end."""

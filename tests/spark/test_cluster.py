@@ -242,8 +242,8 @@ def test_a_worker_killed_during_a_level_changes_nothing(
 
 def test_liveness_is_judged_by_tables_on_two_executors(driver: Driver, tmp_path: Path) -> None:
     """By trimming, from shards that are where their partitions are at home."""
-    driver.begin(tmp_path / "levels", ["lock_in_short"], partitions=4)
-    assert driver.found() == comparable(breadth_first.explore(promises.lock_in_short()))
+    driver.begin(tmp_path / "levels", ["lock_for_the_clock"], partitions=4)
+    assert driver.found() == comparable(breadth_first.explore(promises.lock_for_the_clock()))
 
 
 def test_a_driver_killed_during_a_level_is_gone_on_from(

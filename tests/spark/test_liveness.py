@@ -151,7 +151,7 @@ def test_a_property_that_raises_on_an_executor_is_reported_as_on_one_machine(spa
 def test_a_trimming_that_takes_states_out_of_a_cycle_would_be_noticed(
     spark: Any, trimming: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    make = promises.lock_in_short
+    make = promises.lock_for_the_clock
 
     def trimmed_too_much(waiting: Waiting) -> Rows:
         left = trimmed(waiting)
@@ -168,7 +168,7 @@ def test_a_driver_without_room_for_the_trimmed_graph_gives_a_warning(
     spark: Any, trimming: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Store, "room", 0)
-    outcome = explore(promises.lock_in_short, spark=spark, partitions=2)
+    outcome = explore(promises.lock_for_the_clock, spark=spark, partitions=2)
     assert (outcome.verdict, outcome.reason) == (Verdict.UNKNOWN, "memory of the driver")
     (warning,) = outcome.warnings
     assert re.fullmatch(
