@@ -11,7 +11,7 @@ import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, TypeVar, cast
 
 import pytest
 
@@ -26,6 +26,13 @@ RELEASES = ("3.5.1", "3.6.2", "3.7.2", "3.8.1", "3.9.1", "3.9.2", "4.0.0", "4.0.
 PATCHED = "4.1.1"
 REPLICA = "org/apache/kafka/server/replica/Replica.java"
 SMALL = {"brokers": 2, "log_length_max": 1, "records_max": 1, "leader_epoch_max": 1, "fetch_steps": 1}
+AnyHarness = TypeVar("AnyHarness", bound=Harness)
+
+
+class Running(Protocol):
+    """Gives a program on a release of Kafka, once it answers."""
+
+    def __call__(self, program: type[AnyHarness], release: str) -> AnyHarness: ...
 
 
 @pytest.fixture(scope="session")
@@ -40,17 +47,17 @@ def claim() -> Callable[..., Spec]:
 
 
 @pytest.fixture(scope="session")
-def kafka_of() -> Iterator[Callable[[str], Harness]]:
-    """Releases of Kafka, each in one Java process for all tests that do not need one of their own."""
-    running: dict[str, Harness] = {}
-
-    def started(release: str) -> Harness:
-        if release not in running:
-            running[release] = until_the_end.enter_context(harness_of(release))
-        return running[release]
-
+def running() -> Iterator[Running]:
+    """Programs that are each in one Java process for all tests that do not need one of their own."""
     with ExitStack() as until_the_end:
-        yield started
+        started = functools.cache(lambda program, release: until_the_end.enter_context(program(kafka(release))))
+        yield cast("Running", started)
+
+
+@pytest.fixture(scope="session")
+def kafka_of(running: Running) -> Callable[[str], Harness]:
+    """Releases of Kafka, as claims are held against them."""
+    return functools.partial(running, Harness)
 
 
 @pytest.fixture(scope="session")

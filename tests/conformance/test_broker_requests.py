@@ -24,7 +24,7 @@ from highwater.model.controller.replica_manager import (
 from highwater.model.controller.state import Cluster, initial_states
 from highwater.model.language.records import evolve, replaced
 from highwater.model.log import NO_EPOCH
-from tests.conformance.conftest import harness_of
+from tests.conformance.conftest import Running
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("zookeeper")]
 
@@ -167,9 +167,8 @@ def rules(kafka: BrokerRequests, topic: str = GROUPS) -> ControllerProtocol:
 
 
 @pytest.fixture(scope="module", params=["3.5.1", "3.9.1"])
-def kafka(request: pytest.FixtureRequest) -> Iterator[BrokerRequests]:
-    with BrokerRequests(harness_of(request.param).distribution) as started:
-        yield started
+def kafka(request: pytest.FixtureRequest, running: Running) -> BrokerRequests:
+    return running(BrokerRequests, request.param)
 
 
 @pytest.mark.parametrize("topic", [GROUPS, TRANSACTIONS])

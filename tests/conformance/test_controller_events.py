@@ -32,7 +32,7 @@ from highwater.model.controller.reassignment import has_begun
 from highwater.model.controller.state import Cluster
 from highwater.model.controller.zookeeper import Reassignment
 from highwater.model.language.declarations import Instance
-from tests.conformance.conftest import harness_of
+from tests.conformance.conftest import Running
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("zookeeper")]
 
@@ -390,9 +390,8 @@ def events(protocol: ControllerProtocol, other: ControllerProtocol, seed: int) -
 
 
 @pytest.fixture(scope="module", params=["3.5.1", "3.9.1"])
-def kafka(request: pytest.FixtureRequest) -> Iterator[ControllerEvents]:
-    with ControllerEvents(harness_of(request.param).distribution) as started:
-        yield started
+def kafka(request: pytest.FixtureRequest, running: Running) -> ControllerEvents:
+    return running(ControllerEvents, request.param)
 
 
 def rules(kafka: ControllerEvents) -> ControllerProtocol:

@@ -31,7 +31,7 @@ from highwater.model.topic.machines import Batch, move_partitions, move_replicas
 from highwater.model.topic.protocol import TopicProtocol
 from highwater.model.topic.releases import PRESETS
 from highwater.model.topic.state import Known, Leadership, Node, Request, Topic
-from tests.conformance.conftest import harness_of
+from tests.conformance.conftest import Running
 
 pytestmark = pytest.mark.xdist_group("zookeeper")
 
@@ -266,11 +266,10 @@ class Tried:
 
 
 @pytest.fixture(scope="module", params=[pytest.param("3.5.1", marks=pytest.mark.slow), "3.9.1"])
-def tried(request: pytest.FixtureRequest) -> Tried:
+def tried(request: pytest.FixtureRequest, running: Running) -> Tried:
     chance = random.Random(1)
     moves = [some_move(chance) for _ in range(MOVES)]
-    with StateMachines(harness_of(request.param).distribution) as started:
-        return Tried(moves, started.run([move.on_kafka() for move in moves]))
+    return Tried(moves, running(StateMachines, request.param).run([move.on_kafka() for move in moves]))
 
 
 def test_batches_of_several_partitions_are_kafkas(tried: Tried) -> None:

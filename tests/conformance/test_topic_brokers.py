@@ -18,7 +18,7 @@ from highwater.model.topic.initial import initial_states
 from highwater.model.topic.protocol import TopicProtocol
 from highwater.model.topic.serving import fail_half_way, receive
 from highwater.model.topic.state import Order, Request, Role, Topic
-from tests.conformance.conftest import harness_of
+from tests.conformance.conftest import Running
 from tests.conformance.test_broker_requests import BROKER_EPOCH, BrokerRequests
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("zookeeper")]
@@ -167,9 +167,8 @@ def rules(kafka: BrokerRequests) -> TopicProtocol:
 
 
 @pytest.fixture(scope="module", params=["3.5.1", "3.9.1"])
-def kafka(request: pytest.FixtureRequest) -> Iterator[BrokerRequests]:
-    with BrokerRequests(harness_of(request.param).distribution) as started:
-        yield started
+def kafka(request: pytest.FixtureRequest, running: Running) -> BrokerRequests:
+    return running(BrokerRequests, request.param)
 
 
 def test_a_broker_does_with_random_requests_what_kafkas_does(kafka: BrokerRequests) -> None:

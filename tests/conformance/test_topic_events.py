@@ -25,7 +25,7 @@ from highwater.model.topic.controlling import balance_leaders, start_machines
 from highwater.model.topic.definition import TOPIC
 from highwater.model.topic.protocol import TopicProtocol
 from highwater.model.topic.state import Leadership, Phase, Topic
-from tests.conformance.conftest import harness_of
+from tests.conformance.conftest import Running
 from tests.conformance.test_controller_events import ControllerEvents, of_walks, random_steps
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("zookeeper")]
@@ -261,9 +261,8 @@ def events(protocol: TopicProtocol, other: TopicProtocol, seed: int) -> Iterator
 
 
 @pytest.fixture(scope="module", params=["3.5.1", "3.9.1"])
-def kafka(request: pytest.FixtureRequest) -> Iterator[ControllerEvents]:
-    with ControllerEvents(harness_of(request.param).distribution) as started:
-        yield started
+def kafka(request: pytest.FixtureRequest, running: Running) -> ControllerEvents:
+    return running(ControllerEvents, request.param)
 
 
 def rules(kafka: ControllerEvents) -> TopicProtocol:

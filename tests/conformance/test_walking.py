@@ -7,8 +7,7 @@ import json
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +35,7 @@ from highwater.conformance.walking import (
     refuse_unless_possible,
     walk,
 )
-from tests.conformance.conftest import NEWEST, kafka
+from tests.conformance.conftest import NEWEST, Running, kafka
 
 CI_STEPS = 60_000
 FEWER_STEPS = 50_000  # find known defects again; new ones are looked for on the newest release
@@ -133,11 +132,10 @@ def found_of(attribute: attrs.Attribute[object], value: object) -> bool:
     return attribute.name in ("runs", "steps", "taken", "known", "found")
 
 
-@pytest.fixture(scope="module")
-def walker_of() -> Iterator[Callable[[str], Walker]]:
-    """Releases of Kafka, each in one Java process for all walks that change nothing in it."""
-    with ExitStack() as until_the_end:
-        yield functools.cache(lambda release: until_the_end.enter_context(Walker(kafka(release))))
+@pytest.fixture(scope="session")
+def walker_of(running: Running) -> Callable[[str], Walker]:
+    """Releases of Kafka, as they walk where nothing in them is changed."""
+    return functools.partial(running, Walker)
 
 
 @pytest.mark.xdist_group("kafka")

@@ -21,7 +21,7 @@ from highwater.model.controller.releases import PRESETS
 from highwater.model.controller.replica_states import ReplicaState
 from highwater.model.controller.state import Cluster, initial_states
 from highwater.model.controller.zookeeper import Leadership, Reassignment
-from tests.conformance.conftest import harness_of
+from tests.conformance.conftest import Running
 
 IN_A_JVM = pytest.mark.xdist_group("zookeeper")
 BROKERS = range(3)
@@ -35,10 +35,9 @@ ESTABLISHED = initial_states(BOUNDS)[0]
 
 
 @pytest.fixture(scope="module", params=[pytest.param("3.5.1", marks=pytest.mark.slow), "3.9.1"])
-def machines(request: pytest.FixtureRequest) -> Iterator[StateMachines]:
+def machines(request: pytest.FixtureRequest, running: Running) -> StateMachines:
     """The state machines of one release with ZooKeeper."""
-    with StateMachines(harness_of(request.param).distribution) as started:
-        yield started
+    return running(StateMachines, request.param)
 
 
 def answers(machines: StateMachines, operations: list[Any]) -> Iterator[Any]:
