@@ -41,7 +41,7 @@ settings.load_profile("any machine")
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Run what needs Spark in one process, of however many: one session for all of it. A module's tests run in one,
     too, since they share fixtures and what searches keep. All that needs Java or a browser is slow. Of several
-    processes none is to wait for a slow test at the end.
+    processes none is to wait for a slow test at the end; nor, at the beginning, for Kafka's jars, which one fetches.
     """
     for item in items:
         fixtures = set(getattr(item, "fixturenames", ()))
@@ -53,7 +53,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if {"spark", "kafka", "zookeeper"} & groups or "chromium" in fixtures:
             item.add_marker(pytest.mark.slow)
     if "PYTEST_XDIST_WORKER" in os.environ:
-        items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+        items.sort(key=_turn)
+
+
+def _turn(item: pytest.Item) -> int:
+    """When a test is to run, among others."""
+    if item.get_closest_marker("slow") is None:
+        return 3
+    if any(mark.args[0] == "kafka" for mark in item.iter_markers("xdist_group")):
+        return 0
+    return 2 if item.path.parent.name in ("cluster", "conformance") else 1
 
 
 def pytest_collection_finish() -> None:
