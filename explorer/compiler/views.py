@@ -149,7 +149,7 @@ class RecordView(Ordered):
 
     def __traced_evolve__(self, changes: dict[str, Any]) -> Any:
         cls = self.__slot__.domain.cls
-        names = names_of(cls)
+        names = _names_of(cls)
         for alias in changes:
             if alias not in names:
                 raise TypeError(f"{cls.__name__} has no field {alias!r}")
@@ -168,7 +168,7 @@ class RecordView(Ordered):
 
 
 @functools.cache
-def names_of(cls: type) -> dict[str, str]:
+def _names_of(cls: type) -> dict[str, str]:
     """The field of an attrs class for each argument of its constructor."""
     return {alias: name for name, alias in aliases_of(cls).items()}
 
