@@ -50,6 +50,7 @@ $(VENV)/ready: pyproject.toml $(BIN)/pip
 	touch $@
 
 $(VENV)/ready-dev: pyproject.toml $(BIN)/pip
+	$(PIP) --upgrade pip  # Debian's is of 2023, and makes no wheel of pyspark
 	DIST_EXTRA_CONFIG="$(CURDIR)/.ci/wheels.cfg" $(PIP) --editable '.[dev,spark]'
 	touch $(VENV)/ready $@
 
@@ -58,7 +59,7 @@ $(BIN)/pip:  # Debian splits the module that makes virtual environments off
 		{ echo 'highwater needs Python 3.11 or newer: make PYTHON=/path/to/python3.11 ...' >&2; exit 1; }
 	$(PYTHON) -c 'import ensurepip' 2>/dev/null || { $(ROOT) apt-get update -qq && \
 		$(ROOT) apt-get install -y -qq "python$$($(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])')-venv"; }
-	$(PYTHON) -m venv --upgrade-deps $(VENV)  # Debian's pip takes a third longer than a newer one
+	$(PYTHON) -m venv $(VENV)
 
 clean:
 	rm -rf $(VENV) build *.egg-info

@@ -167,7 +167,7 @@ def lock_in_short() -> System:
 
 
 def lock_for_the_clock() -> System:
-    """The second of these alone."""
+    """The second promise of `lock_in_short` alone."""
     return lock((it_is_counted_twice,))
 
 
