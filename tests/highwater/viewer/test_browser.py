@@ -30,6 +30,7 @@ BROWSER, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 # where they must be, their lack is an error
 THERE = bool(BROWSER and DRIVER) or os.environ.get("HIGHWATER_BROWSER") == "required"
 pytestmark = pytest.mark.skipif(not THERE, reason="chromium and chromedriver are not installed")
+PATIENCE = 300  # seconds; a machine may be busy, and nothing is measured here
 
 Page = Callable[..., Any]
 
@@ -192,7 +193,7 @@ def test_a_link_to_a_step_selects_it(page: Page) -> None:
     browser = page("kip_101")
     browser.find_element(By.CSS_SELECTOR, ".looked a[href='#step=5']").click()
     # browsers tell of a new fragment when they have time
-    WebDriverWait(browser, 10).until(lambda browser: selected(browser) == 5)
+    WebDriverWait(browser, PATIENCE).until(lambda browser: selected(browser) == 5)
 
 
 def test_a_step_far_away_is_scrolled_to(page: Page) -> None:
@@ -336,15 +337,8 @@ return found;
 @pytest.mark.parametrize("name", ["toy", "kip_101", "compare"])
 def test_arrows_begin_and_end_at_lifelines_and_pass_behind_text(page: Page, name: str) -> None:
     browser = page(name, height=3000)
-    data = json.loads(browser.find_element(By.ID, "data").get_attribute("textContent"))
-    groups = browser.find_elements(By.CSS_SELECTOR, "#arrows > g")
-    assert len(groups) == len(data["arrows"]) > 2
-    for arrow, group in zip(data["arrows"], groups, strict=True):
-        sender = f"#row-{arrow['sent']} td[data-side='{arrow['side']}'][data-name='{arrow['sender']}']"
-        cell, start = (
-            browser.find_element(By.CSS_SELECTOR, sender).rect,
-            group.find_element(By.CSS_SELECTOR, ".start").rect,
-        )
+    for arrow in drawn(browser):
+        start, cell = arrow["start"], arrow["from"]
         assert abs(start["x"] + start["width"] / 2 - (cell["x"] + 9)) <= 1.5
         assert cell["y"] <= start["y"] <= cell["y"] + cell["height"]
     assert browser.execute_script(THROUGH_TEXT) == []
@@ -376,7 +370,7 @@ def test_a_strip_of_all_steps_leads_through_a_long_trace(page: Page, long_trace:
     strip = browser.find_elements(By.CSS_SELECTOR, "[data-strip]")
     assert len(strip) == len(long_trace.steps)
     strip[45].click()
-    WebDriverWait(browser, 10).until(lambda browser: selected(browser) == 45)
+    WebDriverWait(browser, PATIENCE).until(lambda browser: selected(browser) == 45)
     row = "const r = document.getElementById('row-45').getBoundingClientRect();"
     assert browser.execute_script(f"{row} return r.top >= 0 && r.bottom <= innerHeight")
     assert browser.execute_script("return document.querySelector('.strip').getBoundingClientRect().top") >= 0
@@ -402,18 +396,42 @@ def test_causes_dim_what_the_selected_step_does_not_depend_on(page: Page) -> Non
     assert browser.execute_script("return getComputedStyle(document.querySelector('#row-9 > td')).opacity") == "1"
 
 
+DRAWN = """
+const done = arguments[0];
+const data = JSON.parse(document.getElementById("data").textContent);
+const box = (of, within = document) => within.querySelector(of)?.getBoundingClientRect().toJSON();
+const cell = (step, side, name) => box(`#row-${step} td[data-side='${side}'][data-name='${name}']`);
+const measure = () => {
+  const groups = [...document.querySelectorAll("#arrows > g")];
+  if (groups.length !== data.arrows.length) return done([]);
+  done(data.arrows.map((arrow, number) => ({
+    ...arrow,
+    classes: [...groups[number].classList],
+    start: box(".start", groups[number]),
+    tip: box("polygon", groups[number]),
+    from: cell(arrow.sent, arrow.side, arrow.sender),
+    to: cell(arrow.ended, arrow.side, arrow.reader),
+  })));
+};
+document.fonts.ready.then(() => requestAnimationFrame(() => requestAnimationFrame(measure)));
+"""
+
+
+def drawn(browser: webdriver.Chrome) -> list[dict[str, Any]]:
+    """The arrows of a page with their boxes and those of their cells, in pixels. They are measured at once, when
+    nothing waits to be drawn: a page draws its arrows anew whenever its rows move.
+    """
+    browser.set_script_timeout(PATIENCE)
+    arrows = browser.execute_async_script(DRAWN)
+    assert len(arrows) > 2
+    return arrows
+
+
 def test_messages_are_arrows_that_end_in_the_row_and_lane_of_their_reader(page: Page) -> None:
-    browser = page("toy")
-    data = json.loads(browser.find_element(By.ID, "data").get_attribute("textContent"))
-    groups = browser.find_elements(By.CSS_SELECTOR, "#arrows > g")
-    assert len(groups) == len(data["arrows"]) > 2
-    for arrow, group in zip(data["arrows"], groups, strict=True):
-        assert arrow["delivery"] in group.get_attribute("class").split()
+    for arrow in drawn(page("toy")):
+        assert arrow["delivery"] in arrow["classes"]
         if arrow["delivery"] == "read":
-            tip = group.find_element(By.TAG_NAME, "polygon").rect
-            cell = browser.find_element(
-                By.CSS_SELECTOR, f"#row-{arrow['ended']} td[data-name='{arrow['reader']}']"
-            ).rect
+            tip, cell = arrow["tip"], arrow["to"]
             assert cell["y"] <= tip["y"] <= cell["y"] + cell["height"]
             assert cell["x"] - 12 <= tip["x"] <= cell["x"] + cell["width"]
 
