@@ -257,18 +257,27 @@ class Settings:
         self.level: int | None = None
         self.migrating = False
         self._configs: dict[tuple[int, str], dict[str, str]] = defaultdict(dict)
+        self._of: dict[str, tuple[int, bool]] = {}  # asked of each change
         self._compacted: set[tuple[int, str] | int] = set()  # topics, and BROKER if one may compact any
 
     def may_be_compacted(self, topic: str) -> bool:
         """Whether the logs of a topic are or were compacted: gaps stay once the policy has changed."""
         return bool({(TOPIC, topic), BROKER} & self._compacted)
 
-    def of(self, topic: str, key: str, default: str) -> str:
-        """What a topic goes by: its own value, or the cluster's."""
-        own = self._configs.get((TOPIC, topic), {})
-        return own.get(key) or self._configs.get((BROKER, ""), {}).get(key, default)
+    def of(self, topic: str) -> tuple[int, bool]:
+        """What a topic goes by, its own value or the cluster's: min.insync.replicas, and whether elections may be
+        unclean.
+        """
+        found = self._of.get(topic)
+        if found is None:
+            own = {key: value for key, value in self._configs.get((TOPIC, topic), {}).items() if value}
+            configs = {**self._configs[BROKER, ""], **own}
+            found = int(configs.get(MIN_ISR, "1")), configs.get(UNCLEAN) == "true"
+            self._of[topic] = found
+        return found
 
     def forget(self, topic: str) -> None:
+        self._of.pop(topic, None)
         self._configs.pop((TOPIC, topic), None)
         self._compacted.discard((TOPIC, topic))
 
@@ -283,6 +292,7 @@ class Settings:
         self.migrating = record["zkMigrationState"] == PRE_MIGRATION
 
     def take_configuration(self, record: Mapping[str, Any]) -> None:
+        self._of.clear()
         of = self._configs[record["resourceType"], record["resourceName"]]
         if record["value"] is None:
             of.pop(record["name"], None)
@@ -312,17 +322,17 @@ def registration_of(record: Mapping[str, Any]) -> PartitionRegistration:
     )
 
 
+_LISTS = {
+    "isr": "isr", "elr": "eligibleLeaderReplicas", "last_known_elr": "lastKnownElr",
+    "replicas": "replicas", "removing": "removingReplicas", "adding": "addingReplicas",
+}  # fmt: skip
+
+
 def change_in(record: Mapping[str, Any]) -> PartitionChange:
     """What a PartitionChangeRecord names, directories left out."""
     named, recovery = record.get("leader", KEEPS_LEADER), record.get("leaderRecoveryState", -1)
     leader: int | Unchanged | None = UNCHANGED if named == KEEPS_LEADER else _leader(named)
-    lists = {
-        field: None if record.get(key) is None else tuple(record[key])
-        for field, key in (
-            ("isr", "isr"), ("elr", "eligibleLeaderReplicas"), ("last_known_elr", "lastKnownElr"),
-            ("replicas", "replicas"), ("removing", "removingReplicas"), ("adding", "addingReplicas"),
-        )
-    }  # fmt: skip
+    lists = {field: tuple(value) for field, key in _LISTS.items() if (value := record.get(key)) is not None}
     return PartitionChange(leader, recovering=None if recovery < 0 else recovery == 1, **lists)
 
 

@@ -11,12 +11,14 @@ Source: org.apache.kafka.controller.ReplicationControlManager (3.5.1 to 4.4.0): 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import attrs
 
 from highwater.model.kraft.partition import PartitionChange, PartitionRegistration, merged
 from highwater.model.kraft.partition_change import ElectionKind, Rules, Target, change_of
 from highwater.model.kraft.reassignment import begun, cancelled
+from highwater.model.language.records import evolve
 from highwater.model.partition.state import Standing
 
 NOTHING = PartitionChange()
@@ -52,6 +54,10 @@ class Situation:
     def election(self) -> ElectionKind:
         return ElectionKind.UNCLEAN if self.unclean else ElectionKind.ONLINE
 
+    def target(self, **asked: Any) -> Target:
+        """What a decision asks for, with the topic's min.insync.replicas."""
+        return Target(min_isr=self.min_isr, **asked)
+
 
 def decision_of(
     before: PartitionRegistration, record: PartitionChange, situation: Situation, *, directories: bool = False
@@ -66,8 +72,8 @@ def decision_of(
             return name
     if directories and record.replicas is None:
         clears = situation.directories_clear_elr and situation.rules.elr
-        rules = attrs.evolve(situation.rules, elr=False) if clears else situation.rules
-        if is_alike(made_by(before, Target(), None, attrs.evolve(situation, rules=rules)), record):
+        rules = evolve(situation.rules, elr=False) if clears else situation.rules
+        if is_alike(made_by(before, situation.target(), None, evolve(situation, rules=rules)), record):
             return "assign_directories"
     return None
 
@@ -78,9 +84,8 @@ def made_by(before: PartitionRegistration, target: Target, gone: int | None, sit
     Args:
         gone: the broker that may not lead because of it.
     """
-    asked = attrs.evolve(target, min_isr=situation.min_isr)
     may_lead = situation.is_active
-    made = change_of(before, asked, lambda broker: broker != gone and may_lead(broker), situation.rules)
+    made = change_of(before, target, lambda broker: broker != gone and may_lead(broker), situation.rules)
     return made or NOTHING
 
 
@@ -91,14 +96,14 @@ def is_alike(one: PartitionChange, other: PartitionChange) -> bool:
 
 def _in_order(record: PartitionChange) -> PartitionChange:
     elr, known = (None if each is None else tuple(sorted(each)) for each in (record.elr, record.last_known_elr))
-    return attrs.evolve(record, elr=elr, last_known_elr=known)
+    return evolve(record, elr=elr, last_known_elr=known)
 
 
 def taken_out(before: PartitionRegistration, broker: int, situation: Situation, *, uncleanly: bool = False) -> Target:
     """What is asked for where a broker leaves the ISR."""
     isr = tuple(each for each in before.isr if each != broker)
     lost = frozenset({broker}) if uncleanly else frozenset[int]()
-    return Target(isr=isr, election=situation.election, shut_down_uncleanly=lost)
+    return situation.target(isr=isr, election=situation.election, shut_down_uncleanly=lost)
 
 
 def _decisions(before: PartitionRegistration, record: PartitionChange, situation: Situation) -> Iterator[Decision]:
@@ -111,7 +116,7 @@ def _decisions(before: PartitionRegistration, record: PartitionChange, situation
                 yield f"{name}(broker b{broker}, clean no)", lost, broker
     if before.leader is None:
         for broker in situation.joining:
-            yield f"unfence(broker b{broker})", Target(election=situation.election), None
+            yield f"unfence(broker b{broker})", situation.target(election=situation.election), None
     yield from _of_leader(before, record, situation)
     yield from _of_operator(before, record, situation)
 
@@ -132,25 +137,27 @@ def _of_leader(before: PartitionRegistration, record: PartitionChange, situation
         and all(situation.standing(each) is Standing.ACTIVE for each in members)
         and not (recovering and len(isr) > 1)
     ):
-        target = Target(isr=isr, recovering=recovering, election=situation.election)
+        target = situation.target(isr=isr, recovering=recovering, election=situation.election)
         yield f"alter_partition(leader b{before.leader})", target, None
 
 
 def _of_operator(before: PartitionRegistration, record: PartitionChange, situation: Situation) -> Iterator[Decision]:
     """Elections and reassignments that somebody asks for; the controller balances leaders by itself, too."""
     if before.leader != before.replicas[0]:
-        yield "elect_preferred_leader", Target(election=ElectionKind.PREFERRED), None
+        yield "elect_preferred_leader", situation.target(election=ElectionKind.PREFERRED), None
     if before.leader is None:
-        yield "elect_uncleanly", Target(election=ElectionKind.UNCLEAN), None
+        yield "elect_uncleanly", situation.target(election=ElectionKind.UNCLEAN), None
     after = merged(before, record)
     wanted = tuple(each for each in after.replicas if each not in after.removing)
     if wanted and (record.replicas is not None or record.adding or record.removing):
         ours = begun(before.replicas, wanted)
         replicas = ours.replicas if ours.replicas != before.replicas else None
-        target = Target(replicas=replicas, removing=ours.removing or None, adding=ours.adding or None)
+        target = situation.target(replicas=replicas, removing=ours.removing or None, adding=ours.adding or None)
         yield f"reassign(replicas {' '.join(f'b{each}' for each in wanted)})", target, None
     if (before.adding or before.removing) and {*before.replicas} - {*before.adding}:
         back = cancelled(before)
         if situation.unclean or not back.unclean:
-            target = Target(isr=back.isr, replicas=back.replicas, removing=(), adding=(), election=situation.election)
+            target = situation.target(
+                isr=back.isr, replicas=back.replicas, removing=(), adding=(), election=situation.election
+            )
             yield "cancel_reassignment", target, None

@@ -16,7 +16,6 @@ from highwater.conformance.controller_image import (
     MIN_ISR,
     OF_A_BROKER,
     TOPIC,
-    UNCLEAN,
     Brokers,
     Partitions,
     Recorded,
@@ -35,7 +34,6 @@ from highwater.conformance.metadata_versions import (
     rules_of,
 )
 from highwater.model.kraft.partition import PartitionChange, PartitionRegistration, merged
-from highwater.model.kraft.partition_change import Target
 from highwater.model.kraft.protocol import KraftProtocol, Reregistration
 from highwater.model.kraft.releases import PRESETS
 from highwater.model.partition.state import Standing
@@ -81,7 +79,7 @@ class History(Mapping[str, list[Event]]):
         self.changes = 0
         self._events: dict[str, list[Event]] = {}
         self._brokers, self._partitions, self._settings = Brokers(), Partitions(), Settings()
-        self._rules = rules_of(self.preset, None, elr=False)
+        self._take_rules()
         self._held: list[_Record] = []
         self._leaving: list[tuple[int, str]] = []
         self._joining: list[int] = []
@@ -176,7 +174,7 @@ class History(Mapping[str, list[Event]]):
                 self._settings.take_feature(fields)
                 if self._follows and self._settings.level is not None:
                     self.preset = preset_of_level(self._settings.level)
-                self._rules = rules_of(self.preset, self._settings.level, elr=self._settings.elr)
+                self._take_rules()
             case "ConfigRecord":
                 self._settings.take_configuration(fields)
                 if fields["name"] == MIN_ISR:
@@ -189,6 +187,13 @@ class History(Mapping[str, list[Event]]):
                 self._create(record, explained=explained)
             case "PartitionChangeRecord":
                 self._change(record)
+
+    def _take_rules(self) -> None:
+        """Go by the rules of the preset under the cluster's features."""
+        level = self._settings.level
+        self._rules = rules_of(self.preset, level, elr=self._settings.elr)
+        self._directories_clear_elr = directories_clear_elr(self.preset)
+        self._reads_unclean = reads_unclean_setting(self.preset, level)
 
     def _end_topic(self, record: _Record) -> None:
         topic, gone = self._partitions.end_topic(record.fields)
@@ -273,12 +278,12 @@ class History(Mapping[str, list[Event]]):
             known = self._partitions.get(name)
             assert known is not None
             situation = self._situation(name)
-            if made_by(known, Target(election=situation.election), None, situation) != NOTHING:
+            if made_by(known, situation.target(election=situation.election), None, situation) != NOTHING:
                 self._note(name, record, None, f"b{broker} may lead, and no record elects a leader")
 
     def _situation(self, name: str) -> Situation:
         topic = name.rpartition("-")[0]
-        min_isr, factor = int(self._settings.of(topic, MIN_ISR, "1")), self._partitions.replication_factor(topic)
+        (min_isr, unclean), factor = self._settings.of(topic), self._partitions.replication_factor(topic)
         brokers, partitions = self._brokers, self._partitions
 
         def is_active(broker: int) -> bool:
@@ -287,10 +292,9 @@ class History(Mapping[str, list[Event]]):
 
         return Situation(
             rules=self._rules,
-            directories_clear_elr=directories_clear_elr(self.preset),
+            directories_clear_elr=self._directories_clear_elr,
             min_isr=min_isr if factor is None else min(min_isr, factor),
-            unclean=reads_unclean_setting(self.preset, self._settings.level)
-            and self._settings.of(topic, UNCLEAN, "false") == "true",
+            unclean=unclean and self._reads_unclean,
             standing=brokers.standing,
             is_active=is_active,
             leaving=self._leaving,

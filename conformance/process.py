@@ -39,6 +39,8 @@ BOTH_COMPILERS = (
 # with one compiler: a run is over before the second one pays, unless it is very long
 OPTIONS = (*BOTH_COMPILERS, "-XX:TieredStopAtLevel=1")
 
+OF_A_PIPE = 1 << 16  # bytes, as much as Linux keeps of one
+
 Operation = dict[str, Any]
 FORGET: Operation = {"do": "forget"}
 
@@ -61,10 +63,10 @@ class Harness:
 
     def __init__(self, distribution: Distribution) -> None:
         self.distribution = distribution
-        self._process: subprocess.Popen[str] | None = None
+        self._process: subprocess.Popen[bytes] | None = None
         self._folder: str | None = None
         self._lock = -1
-        self._answers: queue.Queue[str | None] = queue.Queue()
+        self._answers: queue.Queue[bytes | None] = queue.Queue()
         self._log: Any = None
         self._states: dict[int, Seen] = {}
         self._first = 0
@@ -109,8 +111,7 @@ class Harness:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._log,
-            encoding="utf-8",
-            errors="replace",  # Kafka's words may have what a folder is called, in whatever encoding
+            bufsize=OF_A_PIPE,
             cwd=self._folder,
             env=environment(),
         )
@@ -138,7 +139,7 @@ class Harness:
         if self._lock >= 0:
             os.close(self._lock)
 
-    def _read(self, process: subprocess.Popen[str], answers: queue.Queue[str | None]) -> None:
+    def _read(self, process: subprocess.Popen[bytes], answers: queue.Queue[bytes | None]) -> None:
         try:
             for line in process.stdout or ():
                 answers.put(line)
@@ -178,7 +179,7 @@ class Harness:
         assert self._process is not None
         assert self._process.stdin is not None
         try:
-            self._process.stdin.write(f"{line}\n")
+            self._process.stdin.write(f"{line}\n".encode(errors="replace"))
             self._process.stdin.flush()
         except OSError:
             raise self._died() from None
@@ -196,11 +197,12 @@ class Harness:
             raise KafkaError(f"Kafka {self.distribution.release}: no answer for {ANSWER_SECONDS} s") from None
         if line is None:
             raise self._died()
+        text = line.decode(errors="replace")  # Kafka's words may have what a folder is called, in whatever encoding
         try:
-            answer = json.loads(line)
+            answer = json.loads(text)
         except json.JSONDecodeError:
             raise KafkaError(
-                f"Kafka {self.distribution.release}: Java printed what is no answer: {line.strip()[:200]}"
+                f"Kafka {self.distribution.release}: Java printed what is no answer: {text.strip()[:200]}"
             ) from None
         return self.checked(answer)
 

@@ -73,11 +73,16 @@ def merged(partition: PartitionRegistration, change: PartitionChange) -> Partiti
 
     Source: org.apache.kafka.metadata.PartitionRegistration#merge (3.5.1 to 4.3.1).
     """
-    named = {
-        field.name: getattr(change, field.name)
-        for field in attrs.fields(PartitionChange)
-        if field.name != "leader" and getattr(change, field.name) is not None
-    }
-    if not isinstance(change.leader, Unchanged):
-        named |= {"leader": change.leader, "leader_epoch": partition.leader_epoch + 1}
-    return attrs.evolve(partition, **named, partition_epoch=partition.partition_epoch + 1)
+    named = change.leader
+    return PartitionRegistration(
+        replicas=partition.replicas if change.replicas is None else change.replicas,
+        isr=partition.isr if change.isr is None else change.isr,
+        leader=partition.leader if isinstance(named, Unchanged) else named,
+        elr=partition.elr if change.elr is None else change.elr,
+        last_known_elr=partition.last_known_elr if change.last_known_elr is None else change.last_known_elr,
+        removing=partition.removing if change.removing is None else change.removing,
+        adding=partition.adding if change.adding is None else change.adding,
+        recovering=partition.recovering if change.recovering is None else change.recovering,
+        leader_epoch=partition.leader_epoch + (not isinstance(named, Unchanged)),
+        partition_epoch=partition.partition_epoch + 1,
+    )

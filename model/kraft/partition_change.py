@@ -12,6 +12,7 @@ import attrs
 
 from highwater.model.kraft.partition import UNCHANGED, Brokers, PartitionChange, PartitionRegistration, Unchanged
 from highwater.model.kraft.reassignment import Completion, Reassignment, completed
+from highwater.model.language.records import evolve
 from highwater.model.partition_rules import elr_after, last_known_leader_may_lead, may_lead_if_active
 
 NOBODY = -1
@@ -92,6 +93,9 @@ class Target:
     shut_down_uncleanly: frozenset[int] = frozenset()
 
 
+_NOTHING = PartitionChange()
+
+
 @attrs.frozen
 class _Draft:
     """The record in the making: what is asked for, and what is already settled."""
@@ -119,7 +123,7 @@ def change_of(
     draft = _with_elr(_with_completed_reassignment(_draft(partition, target), rules), target, rules)
     draft = _with_election(draft, target.election, is_active, rules)
     if isinstance(draft.leader, Unchanged) and not {*partition.replicas} <= {*draft.replicas}:
-        draft = attrs.evolve(draft, leader=partition.leader)
+        draft = evolve(draft, leader=partition.leader)
     draft = _with_bump_for_shrink(draft, rules)
     recovering = target.recovering if target.recovering is not None else partition.recovering
     begins_recovery = draft.unclean and not partition.recovering and rules.records_recovery
@@ -133,7 +137,7 @@ def change_of(
         adding=_if_other(draft.adding, partition.adding),
         recovering=recovering if recovering != partition.recovering else True if begins_recovery else None,
     )
-    return None if change == PartitionChange() else change
+    return None if change == _NOTHING else change
 
 
 def _if_other(wanted: Brokers, present: Brokers) -> Brokers | None:
@@ -159,7 +163,7 @@ def _with_completed_reassignment(draft: _Draft, rules: Rules) -> _Draft:
     if done is None:
         return draft
     replicas, isr = done
-    return attrs.evolve(draft, replicas=replicas, isr=isr, removing=(), adding=())
+    return evolve(draft, replicas=replicas, isr=isr, removing=(), adding=())
 
 
 def _with_elr(draft: _Draft, target: Target, rules: Rules) -> _Draft:
@@ -174,12 +178,12 @@ def _with_elr(draft: _Draft, target: Target, rules: Rules) -> _Draft:
     if not rules.elr:
         return draft
     if len(draft.isr) >= target.min_isr:
-        return attrs.evolve(draft, elr=(), last_known_elr=())
+        return evolve(draft, elr=(), last_known_elr=())
     before, isr = {*draft.partition.isr}, {*draft.isr}
     gone = {*draft.elr, *before} - {*draft.replicas} if rules.eligible_must_be_assigned else set()
     elr = elr_after({*draft.elr}, before, isr, gone | target.shut_down_uncleanly, target.min_isr)
     known = ({*draft.elr, *before} - gone | {*draft.last_known_elr}) - isr - elr
-    return attrs.evolve(draft, elr=tuple(sorted(elr)), last_known_elr=tuple(sorted(known, key=_bucket)))
+    return evolve(draft, elr=tuple(sorted(elr)), last_known_elr=tuple(sorted(known, key=_bucket)))
 
 
 def _bucket(replica: int) -> tuple[int, int]:
@@ -193,8 +197,8 @@ def _with_election(draft: _Draft, election: ElectionKind, is_active: Callable[[i
         return draft
     if leader in draft.elr:
         rest = tuple(replica for replica in draft.elr if replica != leader)
-        draft = attrs.evolve(draft, isr=(leader,), elr=rest)
-    return attrs.evolve(draft, leader=leader, unclean=unclean)
+        draft = evolve(draft, isr=(leader,), elr=rest)
+    return evolve(draft, leader=leader, unclean=unclean)
 
 
 def elected(
@@ -236,7 +240,7 @@ def _with_bump_for_shrink(draft: _Draft, rules: Rules) -> _Draft:
         return draft
     isr = draft.isr if rules.shrink_bump is ShrinkBump.ASKED_FOR else _recorded_isr(draft, rules)
     shrinks = isr is not None and not {*draft.partition.isr} <= {*isr}
-    return attrs.evolve(draft, leader=draft.partition.leader) if shrinks else draft
+    return evolve(draft, leader=draft.partition.leader) if shrinks else draft
 
 
 def _recorded_isr(draft: _Draft, rules: Rules) -> Brokers | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
@@ -75,6 +76,7 @@ class Release:
         return release_number(self.first)
 
 
+@cache
 def release_number(release: str) -> tuple[int, ...]:
     """A release number such as 3.5.1 as a tuple that can be compared. A missing part counts as 0.
 
