@@ -83,6 +83,6 @@ def merged(partition: PartitionRegistration, change: PartitionChange) -> Partiti
         removing=partition.removing if change.removing is None else change.removing,
         adding=partition.adding if change.adding is None else change.adding,
         recovering=partition.recovering if change.recovering is None else change.recovering,
-        leader_epoch=partition.leader_epoch + (not isinstance(named, Unchanged)),
+        leader_epoch=partition.leader_epoch if isinstance(named, Unchanged) else partition.leader_epoch + 1,
         partition_epoch=partition.partition_epoch + 1,
     )
