@@ -16,7 +16,7 @@ from typing import Any
 import attrs
 
 from highwater.model.kraft.partition import PartitionChange, PartitionRegistration, merged
-from highwater.model.kraft.partition_change import ElectionKind, Rules, Target, change_of
+from highwater.model.kraft.partition_change import ElectionKind, Rules, Target, assignment_of, change_of
 from highwater.model.kraft.reassignment import begun, cancelled
 from highwater.model.language.records import evolve
 from highwater.model.partition.state import Standing
@@ -32,7 +32,6 @@ class Situation:
 
     Attributes:
         rules: the release's, with the features of the cluster.
-        directories_clear_elr: whether a record that assigns directories is made as if there were no ELR.
         min_isr: min.insync.replicas of the topic, at most as many as its first partition has replicas.
         unclean: whether the topic allows unclean elections, and the release goes by that.
         standing: how the controller sees a broker.
@@ -42,7 +41,6 @@ class Situation:
     """
 
     rules: Rules
-    directories_clear_elr: bool
     min_isr: int
     unclean: bool
     standing: Callable[[int], Standing]
@@ -70,11 +68,9 @@ def decision_of(
     for name, target, gone in _decisions(before, record, situation) if record != NOTHING else ():
         if is_alike(made_by(before, target, gone, situation), record):
             return name
-    if directories and record.replicas is None:
-        clears = situation.directories_clear_elr and situation.rules.elr
-        rules = evolve(situation.rules, elr=False) if clears else situation.rules
-        if is_alike(made_by(before, situation.target(), None, evolve(situation, rules=rules)), record):
-            return "assign_directories"
+    assigns = directories and record.replicas is None
+    if assigns and is_alike(assignment_of(before, situation.min_isr, situation.is_active, situation.rules), record):
+        return "assign_directories"
     return None
 
 

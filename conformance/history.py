@@ -27,12 +27,7 @@ from highwater.conformance.controller_image import (
 from highwater.conformance.decisions import NOTHING, Situation, decision_of, made_by, taken_out
 from highwater.conformance.disk import METADATA, Finding
 from highwater.conformance.events import DELETED, Event, together, with_moves
-from highwater.conformance.metadata_versions import (
-    directories_clear_elr,
-    preset_of_level,
-    reads_unclean_setting,
-    rules_of,
-)
+from highwater.conformance.metadata_versions import preset_of_level, reads_unclean_setting, rules_of
 from highwater.model.kraft.partition import PartitionChange, PartitionRegistration, merged
 from highwater.model.kraft.protocol import KraftProtocol, Reregistration
 from highwater.model.kraft.releases import PRESETS
@@ -192,7 +187,6 @@ class History(Mapping[str, list[Event]]):
         """Go by the rules of the preset under the cluster's features."""
         level = self._settings.level
         self._rules = rules_of(self.preset, level, elr=self._settings.elr)
-        self._directories_clear_elr = directories_clear_elr(self.preset)
         self._reads_unclean = reads_unclean_setting(self.preset, level)
 
     def _end_topic(self, record: _Record) -> None:
@@ -292,7 +286,6 @@ class History(Mapping[str, list[Event]]):
 
         return Situation(
             rules=self._rules,
-            directories_clear_elr=self._directories_clear_elr,
             min_isr=min_isr if factor is None else min(min_isr, factor),
             unclean=unclean and self._reads_unclean,
             standing=brokers.standing,

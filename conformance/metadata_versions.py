@@ -11,7 +11,7 @@ from highwater.model.kraft.releases import PRESETS, RELEASES
 from highwater.model.language.definition import release_number, up_to
 
 NO_BUMP_LEVEL, READ_UNCLEAN_LEVEL = 12, 21  # of metadata.version: 3.6-IV0, 3.9-IV0
-RECORDED_SHRINKS_FROM, KEPT_ELR_FROM = release_number("3.8"), release_number("4.3")
+RECORDED_SHRINKS_FROM = release_number("3.8")
 
 FIRST_LEVELS = {
     1: "3.0",
@@ -60,14 +60,6 @@ def rules_of(preset: str, level: int | None, *, elr: bool) -> Rules:
     recorded = RELEASES[preset].number >= RECORDED_SHRINKS_FROM
     bump = ShrinkBump.RECORDED if recorded else ShrinkBump.ASKED_FOR
     return attrs.evolve(rules, elr=elr, shrink_bump=bump if level < NO_BUMP_LEVEL else ShrinkBump.NEVER)
-
-
-def directories_clear_elr(preset: str) -> bool:
-    """Whether a record that assigns directories is made as if there were no ELR.
-
-    Source: org.apache.kafka.controller.ReplicationControlManager#handleAssignReplicasToDirs (4.1.1; mended in 4.3.0).
-    """
-    return RELEASES[preset].number < KEPT_ELR_FROM
 
 
 def reads_unclean_setting(preset: str, level: int | None) -> bool:

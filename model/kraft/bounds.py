@@ -54,6 +54,7 @@ class KraftBounds:
     elections: int = budget("requests to elect a leader")
     min_isr_changes: int = budget("changes of min.insync.replicas")
     directory_failures: int = budget("failures of the log directory of a broker's replica")
+    directory_assignments: int = budget("times that a broker has a replica in another log directory, and says so")
     topic_deletions: int = budget("deletions of the topic, which may be created anew")
     unregistrations: int = budget("brokers that an operator takes out of the registrations")
     upgrades: int = budget("upgrades of the metadata version to one that has log directories")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from highwater.model.kraft import (
     administering,
     alter_partition,
+    assigning,
     metadata_log,
     reading,
     registering,
@@ -49,6 +50,7 @@ ACTIONS = (
     administering.cancel_reassignment,
     administering.set_min_isr,
     administering.elect_uncleanly,
+    assigning.assign_directory,
     registering.unregister_broker,
     upgrading.upgrade_metadata_version,
     topics.delete_topic,

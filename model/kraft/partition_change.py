@@ -52,6 +52,17 @@ class LastKnownLeader(enum.Enum):
     """When a partition loses its leader; it is forgotten once the partition has one (since 4.1.1)."""
 
 
+class AssignedDirectory(enum.Enum):
+    """What a record that says in which log directory a replica is does with the ELR."""
+
+    NOT_RECORDED = "not-recorded"
+    """There is no such record (until 3.6)."""
+    CLEARS_ELR = "clears-elr"
+    """It is made as if there were no ELR, and clears it (3.7 to 4.2)."""
+    KEEPS_ELR = "keeps-elr"
+    """It is made like any other (apache/kafka#20716, 4.3)."""
+
+
 @attrs.frozen
 class Rules:
     """What releases and feature levels do differently.
@@ -61,6 +72,7 @@ class Rules:
         elects_last_known_leader: whether the last known leader may lead where ISR and ELR are empty.
         last_known_leader_must_be_active: KAFKA-19522, 4.1.
         eligible_must_be_assigned: whether who is no replica any more leaves the ELR, which no release asks.
+        assigned_directory: what `assignment_of` does with the ELR.
         records_recovery: whether an unclean election is recorded as one that needs recovery (metadata version 3.2).
     """
 
@@ -71,6 +83,7 @@ class Rules:
     last_known_leader: LastKnownLeader = LastKnownLeader.WITHOUT_LEADER
     last_known_leader_must_be_active: bool = True
     eligible_must_be_assigned: bool = False
+    assigned_directory: AssignedDirectory = AssignedDirectory.KEEPS_ELR
     records_recovery: bool = True
 
 
@@ -138,6 +151,21 @@ def change_of(
         recovering=recovering if recovering != partition.recovering else True if begins_recovery else None,
     )
     return None if change == _NOTHING else change
+
+
+def assignment_of(
+    partition: PartitionRegistration, min_isr: int, is_active: Callable[[int], bool], rules: Rules
+) -> PartitionChange:
+    """The record that says in which log directory a replica is, without the directory.
+
+    Args:
+        min_isr: min.insync.replicas of the topic.
+        is_active: whether a broker may lead.
+    Source: org.apache.kafka.controller.ReplicationControlManager#handleAssignReplicasToDirs (3.7.0 to 4.4.0).
+    """
+    if rules.assigned_directory is AssignedDirectory.CLEARS_ELR:
+        rules = attrs.evolve(rules, elr=False)
+    return change_of(partition, Target(min_isr=min_isr), is_active, rules) or _NOTHING
 
 
 def _if_other(wanted: Brokers, present: Brokers) -> Brokers | None:

@@ -6,7 +6,7 @@ from enum import Enum
 
 import attrs
 
-from highwater.model.kraft.partition_change import LastKnownLeader, Rules, ShrinkBump
+from highwater.model.kraft.partition_change import AssignedDirectory, LastKnownLeader, Rules, ShrinkBump
 from highwater.model.kraft.reassignment import Completion
 from highwater.model.language.definition import toggle
 from highwater.model.partition_rules import AheadOfController
@@ -113,6 +113,9 @@ class KraftProtocol:
     failed_directories_reported: bool = toggle(
         "whether the controller learns that a log directory has failed; KIP-858, metadata version 3.7"
     )
+    assigned_directory: AssignedDirectory = toggle(
+        "whether nobody is eligible any more once a replica is in another log directory; 3.7, mended in 4.3"
+    )
     failed_directories_avoided: bool = toggle(
         "whether a broker makes no new log for a replica whose directory has failed; KAFKA-16234, 3.7.1"
     )
@@ -170,4 +173,5 @@ class KraftProtocol:
             last_known_leader=self.last_known_leader,
             last_known_leader_must_be_active=self.last_known_leader_must_be_active,
             eligible_must_be_assigned=self.eligible_must_be_assigned,
+            assigned_directory=self.assigned_directory,
         )

@@ -36,6 +36,7 @@ unclean_elections not-in-isr 4.0.0=not-in-isr-or-elr 4.1.0=recorded | PartitionR
 elr_cleared_with_min_isr False 4.0.0=True | ConfigurationControlManager#createClearElrRecordsAsNeeded
 clean_shutdowns_detected False 4.0.0=True | ReplicationControlManager#handleBrokerShutdown
 failed_directories_reported False 3.7.0=True | ReplicationControlManager#handleDirectoriesOffline
+assigned_directory not-recorded 3.7.0=clears-elr 4.3.0=keeps-elr | ReplicationControlManager#handleAssignReplicasToDirs
 failed_directories_avoided True 3.7.0=False 3.7.1=True | ReplicaManager#getOrCreatePartition
 stray_logs_deleted_first False 3.7.0=True | LogManager#deleteStrayKRaftReplicas
 unfencing at-registration | BrokerHeartbeatManager#calculateNextBrokerState

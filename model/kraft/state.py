@@ -174,6 +174,7 @@ class Used:
     voter_changes: int = times("voter_changes")
     min_isr_changes: int = times("min_isr_changes")
     directory_failures: int = times("directory_failures")
+    directory_assignments: int = times("directory_assignments")
     topic_deletions: int = times("topic_deletions")
     unregistrations: int = times("unregistrations")
     upgrades: int = times("upgrades")

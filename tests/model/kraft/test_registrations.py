@@ -210,6 +210,40 @@ ROWS = [
         {"partition.leader": 2},
     ),
     fact(
+        "handleAssignReplicasToDirs 4.1: nobody is eligible any more, whoever moves its replica",
+        "4.1",
+        f"{ELIGIBLE}, assign_directory b2",
+        {"partition.elr": set(), "partition.isr": {0}, "partition.leader": 0, "partition.leader_epoch": 0},
+        min_isr=3,
+    ),
+    fact(
+        "handleAssignReplicasToDirs 4.1: the last known leader stays",
+        "4.1",
+        f"{ALL_DOWN}, start b0, read_metadata b0, assign_directory b0",
+        {"partition.elr": set(), "partition.last_known_leader": 2, "partition.leader": None},
+    ),
+    fact(
+        "handleAssignReplicasToDirs 4.3: who was eligible stays so, and a partition epoch begins",
+        "4.3",
+        f"{ELIGIBLE}, assign_directory b0",
+        {"partition.elr": {1, 2}, "partition.partition_epoch": 3},
+        min_isr=3,
+    ),
+    fact(
+        "handleAssignReplicasToDirs: from who is registered, be it fenced, and has a replica in a directory that works",
+        "4.3",
+        "not assign_directory b3, crash b1, not assign_directory b1, start b1, not assign_directory b1, "
+        "read_metadata b1, assign_directory b1, fail_directory b0, not assign_directory b0, unregister_broker b2, "
+        "not assign_directory b2",
+        {"r1.standing": "fenced"},
+    ),
+    fact(
+        "handleAssignReplicasToDirs before metadata version 3.7: there is none",
+        "3.6",
+        "not assign_directory b0",
+        {"partition.partition_epoch": 0},
+    ),
+    fact(
         "directories before metadata version 3.7: nobody learns of it",
         "3.6",
         "fail_directory b0, not take_out_failed_directory b0",
