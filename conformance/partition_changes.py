@@ -14,7 +14,15 @@ import attrs
 from highwater.conformance.distribution import numbers_of
 from highwater.conformance.process import Harness, Operation
 from highwater.model.kraft.partition import PartitionChange, PartitionRegistration, Unchanged
-from highwater.model.kraft.partition_change import NOBODY, ElectionKind, Rules, ShrinkBump, Target, change_of
+from highwater.model.kraft.partition_change import (
+    NOBODY,
+    ElectionKind,
+    Rules,
+    ShrinkBump,
+    Target,
+    assignment_of,
+    change_of,
+)
 from highwater.model.kraft.reassignment import begun, cancelled
 from highwater.model.kraft.releases import rules_of
 from highwater.model.log import NO_EPOCH
@@ -140,6 +148,32 @@ class Cancelling:
 
     def on_model(self, rules: Rules) -> Shown:
         return _lists(attrs.asdict(cancelled(self.partition)))
+
+
+@attrs.frozen
+class Assigning:
+    """A broker that says in which log directory it has its replica.
+
+    Attributes:
+        broker: a replica, of which no directory is known.
+        active: the brokers that are not fenced.
+        min_isr: min.insync.replicas of the topic.
+    """
+
+    partition: PartitionRegistration
+    broker: int
+    active: frozenset[int]
+    min_isr: int
+    brokers: int = 4
+
+    def on_kafka(self, rules: Rules) -> Operation:
+        known = {"partition": _shown_partition(self.partition), "active": sorted(self.active)}
+        return {"do": "assign", **attrs.asdict(self), **known, "with_elr": rules.elr}
+
+    def on_model(self, rules: Rules) -> Shown:
+        """The record, but for the directory."""
+        min_isr = min(self.min_isr, len(self.partition.replicas))
+        return _shown_change(assignment_of(self.partition, min_isr, self.active.__contains__, rules))
 
 
 @attrs.frozen

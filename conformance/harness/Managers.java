@@ -228,10 +228,33 @@ final class Managers {
 
     /** Whether the topic allows unclean elections. */
     void allowUncleanElections(boolean allowed) {
-        Map<String, Object> parts = new HashMap<>(Map.of("setResourceType", (byte) 2, "setResourceName", Broker.TOPIC_PARTITION.topic(),
-            "setName", "unclean.leader.election.enable"));
-        parts.put("setValue", allowed ? "true" : null);
+        configure("unclean.leader.election.enable", allowed ? "true" : null);
+    }
+
+    /** The topic's min.insync.replicas. */
+    void requireInSync(int replicas) {
+        configure("min.insync.replicas", String.valueOf(replicas));
+    }
+
+    private void configure(String name, String value) {
+        Map<String, Object> parts = new HashMap<>(Map.of("setResourceType", (byte) 2, "setResourceName", Broker.TOPIC_PARTITION.topic(), "setName", name));
+        parts.put("setValue", value);
         replay(record("ConfigRecord", parts));
+    }
+
+    /** What is recorded when a broker says that it has its replica in a log directory. */
+    List<ApiMessageAndVersion> assign(int broker, Uuid directory) {
+        Object partition = ofAssignment("$PartitionData", Map.of("setPartitionIndex", 0));
+        Object topic = ofAssignment("$TopicData", Map.of("setTopicId", Broker.TOPIC_ID, "setPartitions", List.of(partition)));
+        Object place = ofAssignment("$DirectoryData", Map.of("setId", directory, "setTopics", List.of(topic)));
+        return records(Reflect.call(replication, "handleAssignReplicasToDirs", ofAssignment("",
+            Map.of("setBrokerId", broker, "setBrokerEpoch", epoch(broker), "setDirectories", List.of(place)))));
+    }
+
+    private static Object ofAssignment(String name, Map<String, Object> parts) {
+        Object made = Reflect.make(Reflect.constructor(Reflect.type("org.apache.kafka.common.message.AssignReplicasToDirsRequestData" + name)));
+        set(made, parts);
+        return made;
     }
 
     /** The error that the controller would answer to a request for another ISR. */

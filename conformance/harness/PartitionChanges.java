@@ -3,6 +3,7 @@ import java.lang.reflect.Constructor;
 import java.lang.reflect.Method;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.HashMap;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -14,8 +15,8 @@ import org.apache.kafka.common.message.AlterPartitionRequestData;
 import org.apache.kafka.server.common.ApiMessageAndVersion;
 
 /**
- * Kafka's PartitionChangeBuilder, PartitionReassignmentReplicas and ReplicationControlManager#alterPartition by lines of JSON: one
- * array of calls in, one array of records and errors out.
+ * Kafka's PartitionChangeBuilder, PartitionReassignmentReplicas and ReplicationControlManager#alterPartition and #handleAssignReplicasToDirs by
+ * lines of JSON: one array of calls in, one array of records and errors out.
  *
  * What a call does not name, the builder is not told. A record has the fields that it names; a call without a record answers null.
  */
@@ -30,8 +31,9 @@ public final class PartitionChanges {
     private static final Constructor<?> BUILT = Reflect.longest(BUILDER);
     private static final boolean WITH_VERSION = Arrays.asList(Reflect.types(BUILT)).contains(VERSION);
     private static final int UNCHANGED = -2;
-    private static final Uuid LOST = new Uuid(9_000, 1);
+    private static final Uuid LOST = new Uuid(9_000, 1), UNASSIGNED = new Uuid(0, 1);
     private static final Managers MANAGERS = new Managers(new Clock(), false, 1);
+    private static Managers withElr;
 
     private PartitionChanges() { }
 
@@ -49,6 +51,8 @@ public final class PartitionChanges {
                 return cancelled(call);
             case "ask":
                 return asked(call);
+            case "assign":
+                return moved(call);
             default:
                 throw new IllegalArgumentException("no call " + call);
         }
@@ -167,10 +171,7 @@ public final class PartitionChanges {
         List<Uuid> directories = new ArrayList<>();
         for (int replica : Harness.ids(partition.get("replicas")))
             directories.add(lost.get(replica).asBoolean() ? LOST : Managers.directories(replica).get(0));
-        MANAGERS.create(Map.of("setReplicas", Harness.ids(partition.get("replicas")), "setIsr", Harness.ids(partition.get("isr")), "setDirectories", directories,
-            "setRemovingReplicas", Harness.ids(partition.get("removing")), "setAddingReplicas", Harness.ids(partition.get("adding")),
-            "setLeaderRecoveryState", recovery(partition), "setLeader", partition.get("leader").asInt(),
-            "setLeaderEpoch", partition.get("leader_epoch").asInt(), "setPartitionEpoch", partition.get("partition_epoch").asInt()));
+        MANAGERS.create(recorded(partition, directories));
         MANAGERS.allowUncleanElections(call.get("unclean").asBoolean());
         List<AlterPartitionRequestData.BrokerState> isr = new ArrayList<>();
         for (JsonNode member : call.get("isr"))
@@ -183,6 +184,38 @@ public final class PartitionChanges {
         for (ApiMessageAndVersion each : MANAGERS.altered())
             answer.put("record", named(each.message()));
         return answer;
+    }
+
+    /** What a controller records when a broker says in which log directory it has its replica. */
+    private static Object moved(JsonNode call) {
+        JsonNode partition = call.get("partition");
+        boolean elr = call.get("with_elr").asBoolean();
+        if (elr && withElr == null)
+            withElr = new Managers(new Clock(), true, 1);
+        Managers managers = elr ? withElr : MANAGERS;
+        int mover = call.get("broker").asInt();
+        List<Integer> active = Harness.ids(call.get("active"));
+        for (int broker = 0; broker < call.get("brokers").asInt(); broker++)
+            managers.registered(broker, 10, !active.contains(broker));
+        List<Uuid> directories = new ArrayList<>();
+        for (int replica : Harness.ids(partition.get("replicas")))
+            directories.add(replica == mover ? UNASSIGNED : Managers.directories(replica).get(0));
+        managers.create(recorded(partition, directories));
+        managers.requireInSync(call.get("min_isr").asInt());
+        List<ApiMessageAndVersion> records = managers.assign(mover, Managers.directories(mover).get(0));
+        return records.size() == 1 ? named(records.get(0).message()) : records.size();
+    }
+
+    /** The fields of a record that creates a partition. */
+    private static Map<String, Object> recorded(JsonNode partition, List<Uuid> directories) {
+        Map<String, Object> fields = new HashMap<>(Map.of("setReplicas", Harness.ids(partition.get("replicas")), "setIsr", Harness.ids(partition.get("isr")),
+            "setDirectories", directories, "setRemovingReplicas", Harness.ids(partition.get("removing")),
+            "setAddingReplicas", Harness.ids(partition.get("adding")), "setLeaderRecoveryState", recovery(partition),
+            "setLeader", partition.get("leader").asInt(), "setLeaderEpoch", partition.get("leader_epoch").asInt(),
+            "setPartitionEpoch", partition.get("partition_epoch").asInt(), "setEligibleLeaderReplicas", Harness.ids(partition.get("elr"))));
+        for (String spelt : new String[] {"setLastKnownElr", "setLastKnownELR"})
+            fields.put(spelt, Harness.ids(partition.get("last_known_elr")));
+        return fields;
     }
 
     private static byte recovery(JsonNode of) {

@@ -13,12 +13,20 @@ import pytest
 from highwater.claims.spec import make_spec
 from highwater.conformance import partition_changes
 from highwater.conformance.distribution import find, numbers_of
-from highwater.conformance.partition_changes import Asking, Beginning, Cancelling, Change, PartitionChanges
+from highwater.conformance.partition_changes import (
+    Asking,
+    Assigning,
+    Beginning,
+    Cancelling,
+    Change,
+    PartitionChanges,
+)
 from highwater.explorer.search.levels.breadth_first import reach
 from highwater.model.kraft import changing
 from highwater.model.kraft.partition import PartitionChange, PartitionRegistration
 from highwater.model.kraft.partition_change import (
     NOBODY,
+    AssignedDirectory,
     ElectionKind,
     LastKnownLeader,
     Rules,
@@ -62,7 +70,7 @@ REQUESTS = 400
 AT_ONCE = 2_000
 BROKERS = range(4)
 
-Call = Change | Beginning | Cancelling | Asking
+Call = Change | Beginning | Cancelling | Asking | Assigning
 
 
 def some(chance: random.Random, of: Any, least: int = 0) -> tuple[int, ...]:
@@ -157,6 +165,16 @@ def a_completion(chance: random.Random, release: str) -> Asking:
         unclean=numbers_of(release) >= (3, 9) and chance.random() < 0.5,
         directory_failed=tuple(has_directories and each in move.adding and chance.random() < 0.6 for each in BROKERS),
     )
+
+
+def an_assignment(chance: random.Random) -> Assigning:
+    """A broker says where its replica is. Who led last is a replica still: else a controller that asks for its
+    directory throws.
+    """
+    known = attrs.evolve(a_partition(chance, elr=True), leader_epoch=5, partition_epoch=7)
+    last = tuple(broker for broker in known.last_known_elr if broker in (NOBODY, *known.replicas))
+    known = attrs.evolve(known, last_known_elr=last)
+    return Assigning(known, chance.choice(known.replicas), frozenset(some(chance, BROKERS)), chance.randint(1, 3))
 
 
 def calls(release: str) -> list[Call]:
@@ -347,6 +365,29 @@ def answers_to_leaders(release: str, **otherwise: Any) -> list[dict[str, Any]]:
 
 def test_every_error_is_the_answer_to_some_request() -> None:
     assert {each["error"] for each in answers_to_leaders("4.4.0")} == {each.value for each in AlterPartitionError}
+
+
+def with_assignments(kafka: Kafka) -> Kafka:
+    """The release, asked about replicas in other log directories."""
+    if RULES[kafka.name].assigned_directory is AssignedDirectory.NOT_RECORDED:
+        pytest.skip("records no directories")
+    chance = random.Random(21)
+    return Kafka(kafka.name, kafka.classes, [an_assignment(chance) for _ in range(REQUESTS)])
+
+
+def test_both_sides_record_the_same_of_a_replica_in_another_directory(kafka: Kafka) -> None:
+    known, rules = with_assignments(kafka), RULES[kafka.name]
+    for levels in (rules, attrs.evolve(rules, elr=False)):
+        assert known.first_difference(levels, levels) is None, levels
+
+
+def test_a_replica_in_another_directory_clears_the_elr_only_where_a_release_does_so(kafka: Kafka) -> None:
+    """From 3.7 to 4.2."""
+    known, rules = with_assignments(kafka), RULES[kafka.name]
+    (other,) = set(AssignedDirectory) - {rules.assigned_directory, AssignedDirectory.NOT_RECORDED}
+    wrong = attrs.evolve(rules, assigned_directory=other)
+    assert isinstance(known.first_difference(rules, wrong), Assigning)
+    assert known.first_difference(attrs.evolve(rules, elr=False), attrs.evolve(wrong, elr=False)) is None
 
 
 def elects_uncleanly(answer: dict[str, Any]) -> bool:
