@@ -185,6 +185,7 @@ class Asking:
         leader, leader_epoch, partition_epoch: who asks, in which epochs.
         isr: the members that it asks for, each with the broker epoch in which it has fetched, or -1.
         recovering: whether it has to recover from an unclean election, as it says.
+        knows_topic: whether it asks about the topic that there is, and not about one of the same name that was deleted.
         unclean: whether the topic allows unclean elections, and the release reads that.
     """
 
@@ -197,6 +198,7 @@ class Asking:
     isr: tuple[tuple[int, int], ...]
     recovering: bool = False
     unclean: bool = False
+    knows_topic: bool = True
     directory_failed: tuple[bool, ...] = (False,) * 4
 
     def on_kafka(self, rules: Rules) -> Operation:
@@ -231,6 +233,7 @@ class Asking:
         return alter_partition_error(
             Led(self.leader, self.leader_epoch, self.partition_epoch),
             Led(known.leader, known.leader_epoch, known.partition_epoch),
+            knows_topic=lambda: self.knows_topic,
             is_valid=lambda: bool(members) and members <= set(known.replicas) and self.leader in members,
             is_recovery_valid=lambda: not self.recovering or (known.recovering and len(members) == 1),
             is_eligible=lambda: all(is_eligible(*member) for member in self.isr),

@@ -50,9 +50,10 @@ def last_known_leader_may_lead(
 
 
 class AlterPartitionError(Enum):
-    """How a controller answers an AlterPartition request about a partition that it knows, by Kafka's names."""
+    """How a controller answers an AlterPartition request about a partition, by Kafka's names."""
 
     NONE = "NONE"
+    UNKNOWN_TOPIC_ID = "UNKNOWN_TOPIC_ID"
     NOT_CONTROLLER = "NOT_CONTROLLER"
     FENCED_LEADER_EPOCH = "FENCED_LEADER_EPOCH"
     INVALID_REQUEST = "INVALID_REQUEST"
@@ -74,6 +75,7 @@ def alter_partition_error(
     asked: Led,
     known: Led,
     *,
+    knows_topic: Callable[[], bool] = lambda: True,
     is_done_already: Callable[[], bool] = lambda: False,
     is_valid: Callable[[], bool] = lambda: True,
     is_recovery_valid: Callable[[], bool] = lambda: True,
@@ -85,14 +87,18 @@ def alter_partition_error(
     Args:
         asked: who asks, in which epochs.
         known: what the controller knows.
+        knows_topic: whether the topic that is asked about is one that it knows. Before version 2 a request has no topic
+            id.
         is_done_already: with ZooKeeper, whether leader and ISR are already as asked for. The partition epoch does not
             matter then.
         is_valid: whether the replicas asked for are assigned, with the leader among them.
         is_recovery_valid: whether the leader has recovered from an unclean election, or has to and is alone in the ISR.
         is_eligible: whether all of them may be in the ISR: none is fenced, shutting down or another incarnation.
-    Source: org.apache.kafka.controller.ReplicationControlManager#validateAlterPartitionData (3.3.0 to 4.4.0);
-        kafka.controller.KafkaController#tryProcessAlterPartition (3.3.0 to 3.9.1).
+    Source: org.apache.kafka.controller.ReplicationControlManager#alterPartition, #validateAlterPartitionData (3.3.0 to
+        4.4.0); kafka.controller.KafkaController#tryProcessAlterPartition (3.3.0 to 3.9.1).
     """
+    if not knows_topic():
+        return AlterPartitionError.UNKNOWN_TOPIC_ID
     if asked.leader_epoch > known.leader_epoch or asked.partition_epoch > known.partition_epoch:
         return AlterPartitionError.NOT_CONTROLLER
     if asked.leader_epoch < known.leader_epoch:

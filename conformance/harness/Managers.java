@@ -259,17 +259,22 @@ final class Managers {
 
     /** The error that the controller would answer to a request for another ISR. */
     String errorOf(int broker, long epoch, AlterPartitionRequestData.PartitionData asked) {
-        return (String) alterPartition(broker, epoch, asked, false).get("error");
+        return (String) alterPartition(Broker.TOPIC_ID, broker, epoch, asked, false).get("error");
     }
 
     /** Ask for another ISR, and replay what that leads to. */
     Map<String, Object> alterPartition(int broker, long epoch, AlterPartitionRequestData.PartitionData asked) {
-        return alterPartition(broker, epoch, asked, true);
+        return alterPartition(Broker.TOPIC_ID, broker, epoch, asked);
     }
 
-    private Map<String, Object> alterPartition(int broker, long epoch, AlterPartitionRequestData.PartitionData asked, boolean replayed) {
+    /** The same of a topic that there may not be. */
+    Map<String, Object> alterPartition(Uuid topicId, int broker, long epoch, AlterPartitionRequestData.PartitionData asked) {
+        return alterPartition(topicId, broker, epoch, asked, true);
+    }
+
+    private Map<String, Object> alterPartition(Uuid topicId, int broker, long epoch, AlterPartitionRequestData.PartitionData asked, boolean replayed) {
         AlterPartitionRequestData request = new AlterPartitionRequestData().setBrokerId(broker).setBrokerEpoch(epoch)
-            .setTopics(List.of(new AlterPartitionRequestData.TopicData().setTopicId(Broker.TOPIC_ID).setPartitions(List.of(asked))));
+            .setTopics(List.of(new AlterPartitionRequestData.TopicData().setTopicId(topicId).setPartitions(List.of(asked))));
         Map<String, Object> shown = new LinkedHashMap<>();
         altered = List.of();
         try {

@@ -31,7 +31,7 @@ public final class PartitionChanges {
     private static final Constructor<?> BUILT = Reflect.longest(BUILDER);
     private static final boolean WITH_VERSION = Arrays.asList(Reflect.types(BUILT)).contains(VERSION);
     private static final int UNCHANGED = -2;
-    private static final Uuid LOST = new Uuid(9_000, 1), UNASSIGNED = new Uuid(0, 1);
+    private static final Uuid DELETED = new Uuid(8_000, 1), LOST = new Uuid(9_000, 1), UNASSIGNED = new Uuid(0, 1);
     private static final Managers MANAGERS = new Managers(new Clock(), false, 1);
     private static Managers withElr;
 
@@ -177,7 +177,8 @@ public final class PartitionChanges {
         for (JsonNode member : call.get("isr"))
             isr.add(new AlterPartitionRequestData.BrokerState().setBrokerId(member.get(0).asInt()).setBrokerEpoch(member.get(1).asLong()));
         int leader = call.get("leader").asInt();
-        Object error = MANAGERS.alterPartition(leader, epochs.get(leader).asLong(), new AlterPartitionRequestData.PartitionData().setPartitionIndex(0)
+        Uuid topic = call.get("knows_topic").asBoolean() ? Broker.TOPIC_ID : DELETED;
+        Object error = MANAGERS.alterPartition(topic, leader, epochs.get(leader).asLong(), new AlterPartitionRequestData.PartitionData().setPartitionIndex(0)
             .setLeaderEpoch(call.get("leader_epoch").asInt()).setPartitionEpoch(call.get("partition_epoch").asInt())
             .setLeaderRecoveryState(recovery(call)).setNewIsrWithEpochs(isr)).get("error");
         Map<String, Object> answer = new LinkedHashMap<>(Map.of("error", error));

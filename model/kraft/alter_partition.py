@@ -25,7 +25,7 @@ def knows_topic(image: Image, partition: int, proposal: Proposal) -> bool:
 def error_of(
     image: Image, leader: int, partition: int, proposal: Proposal, protocol: KraftProtocol
 ) -> AlterPartitionError:
-    """The answer of a controller that knows the topic. Of one partition epoch there is one leader and one leader epoch,
+    """The answer of a controller. Of one partition epoch there is one leader and one leader epoch,
     so that these need no comparison. Of the members that are asked for, only the newcomer may be one that is not
     assigned.
     """
@@ -33,6 +33,7 @@ def error_of(
     return alter_partition_error(
         Led(leader, 0, proposal.partition_epoch),
         Led(leader, 0, now.partition_epoch),
+        knows_topic=lambda: knows_topic(image, partition, proposal),
         is_valid=lambda: proposal.newcomer is None or proposal.newcomer in now.replicas,
         is_eligible=lambda: is_eligible(image, leader, partition, proposal, protocol),
     )
@@ -110,8 +111,6 @@ def judged(image: Image, leader: int, partition: int, proposal: Proposal, protoc
 
     Source: org.apache.kafka.controller.ReplicationControlManager#alterPartition (3.5.1 to 4.3.1).
     """
-    if not knows_topic(image, partition, proposal):
-        return Fate.OUT_OF_DATE
     match error_of(image, leader, partition, proposal, protocol):
         case AlterPartitionError.NONE:
             return Fate.APPENDED
@@ -193,8 +192,9 @@ def answer_as_deposed(cluster: Cluster, leader: int, protocol: KraftProtocol) ->
 
 def _is_asked_again(image: Image, leader: int, partition: int, proposal: Proposal, protocol: KraftProtocol) -> bool:
     """Whether a leader asks again after what a deposed controller answers about a partition."""
-    if not knows_topic(image, partition, proposal):
-        return protocol.unknown_topics_asked_again
-    if protocol.ahead_of_controller_error is AheadOfController.FENCED:
-        return False
-    return error_of(image, leader, partition, proposal, protocol) is AlterPartitionError.NOT_CONTROLLER
+    match error_of(image, leader, partition, proposal, protocol):
+        case AlterPartitionError.UNKNOWN_TOPIC_ID:
+            return protocol.unknown_topics_asked_again
+        case AlterPartitionError.NOT_CONTROLLER:
+            return protocol.ahead_of_controller_error is AheadOfController.NOT_CONTROLLER
+    return False

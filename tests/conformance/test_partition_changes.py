@@ -137,6 +137,7 @@ def a_request(chance: random.Random, release: str) -> Asking:
         isr=tuple(fetched.items()),
         recovering=chance.random() < 0.2,
         unclean=numbers_of(release) >= (3, 9) and chance.random() < 0.5,
+        knows_topic=chance.random() < 0.9,
         directory_failed=failed,
     )
 
@@ -417,7 +418,10 @@ def test_a_controller_that_does_not_elect_uncleanly_by_alter_partition_is_found_
     assert bool(wrong) == (kafka.name == "4.3")
 
 
-@pytest.mark.parametrize("wrong", [AlterPartitionError.INVALID_REQUEST, AlterPartitionError.NOT_CONTROLLER])
+@pytest.mark.parametrize(
+    "wrong",
+    [AlterPartitionError.INVALID_REQUEST, AlterPartitionError.NOT_CONTROLLER, AlterPartitionError.UNKNOWN_TOPIC_ID],
+)
 def test_a_wrong_answer_to_a_request_is_found_out(
     kafka: Kafka, wrong: AlterPartitionError, monkeypatch: pytest.MonkeyPatch
 ) -> None:
