@@ -1,4 +1,5 @@
 import java.io.IOException;
+import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -36,6 +37,7 @@ final class Follower {
         Errors.NOT_LEADER_OR_FOLLOWER, Errors.UNKNOWN_LEADER_EPOCH, Errors.KAFKA_STORAGE_ERROR);
     private static final List<Errors> NOT_LOOKED_UP = List.of(Errors.UNKNOWN_TOPIC_OR_PARTITION, Errors.UNKNOWN_LEADER_EPOCH, Errors.NOT_LEADER_OR_FOLLOWER,
         Errors.KAFKA_STORAGE_ERROR);
+    private static final int LOOK_UPS = 2;
     static final String HOST = "nowhere";
     private static final ExecutorService RUNNERS = Executors.newCachedThreadPool(task -> {
         Thread thread = new Thread(task);
@@ -53,7 +55,9 @@ final class Follower {
     private Travelling waiting;
     private Broker atOnce;
     private Broker looksUp;
+    /** The error of a look-up that fails once, and how many of them are left up to that one. */
     private Errors refusal;
+    private int lookUpsLeft;
     int spoilings;
 
     /** A call of doWork that waits for its answer in a thread of its own. */
@@ -258,8 +262,11 @@ final class Follower {
 
     /** ListOffsets of the leader that is asked where its log begins or ends, in the follower's leader epoch. */
     private Object lookedUp(int epoch, long timestamp) {
-        if (refusal != null)
-            throw refusal.exception();
+        if (refusal != null && --lookUpsLeft == 0) {
+            Errors error = refusal;
+            refusal = null;
+            throw error.exception();
+        }
         long found = Requests.offset(looksUp.replicaManager(), timestamp, epoch);
         return Reflect.construct(OFFSET_AND_EPOCH, type -> type == long.class ? (Object) found : (Object) epoch);
     }
@@ -268,8 +275,19 @@ final class Follower {
         return fetch == null ? null : new LinkedHashMap<>(fetch);
     }
 
+    /** The thread that fetches the partition, or null. */
+    private Object fetcher() {
+        return manager == null ? null : Scala.unwrap(Reflect.call(manager, "getFetcher", Broker.TOPIC_PARTITION));
+    }
+
+    /** From where that thread fetches, or null. */
+    private Object fetchState() {
+        Object thread = fetcher();
+        return thread == null ? null : Scala.unwrap(Reflect.call(thread, "fetchState", Broker.TOPIC_PARTITION));
+    }
+
     private Object current() {
-        Object thread = manager == null ? null : Scala.unwrap(Reflect.call(manager, "getFetcher", Broker.TOPIC_PARTITION));
+        Object thread = fetcher();
         if (thread == null)
             throw new IllegalStateException("the broker follows nobody");
         return thread;
@@ -391,7 +409,7 @@ final class Follower {
     /** What the thread cannot take: in turn, an answer without records where some must be, and one by which it should truncate to no offset at all. */
     void spoil() {
         lose();
-        Object thread = manager == null ? null : Scala.unwrap(Reflect.call(manager, "getFetcher", Broker.TOPIC_PARTITION));
+        Object thread = fetcher();
         if (thread == null)
             return;
         FetchResponseData.PartitionData spoilt = new FetchResponseData.PartitionData().setPartitionIndex(0);
@@ -412,31 +430,64 @@ final class Follower {
 
     /** Whether the fetcher of the broker's present leader waits for an answer to what it asked. */
     private boolean isExpected() {
-        Object thread = manager == null ? null : Scala.unwrap(Reflect.call(manager, "getFetcher", Broker.TOPIC_PARTITION));
-        Object state = thread == null || fetch == null ? null : Scala.unwrap(Reflect.call(thread, "fetchState", Broker.TOPIC_PARTITION));
+        Object thread = fetcher(), state = fetch == null ? null : fetchState();
         return state != null && threads.get(fetch.get("leader")) == thread && fetch.get("leaderEpoch").equals(Reflect.call(state, "currentLeaderEpoch"))
             && fetch.get("offset").equals(Reflect.call(state, "fetchOffset"));
     }
 
-    /** Hand over the answer that the offset is out of range; the fetcher asks where the leader's log begins and ends, in vain at first. */
+    /** Hand over the answer that the offset is out of range; the fetcher asks where the leader's log ends and then, if need be, begins: each in vain at first. */
     void outOfRange(Broker asked) {
         looksUp = asked;
         FetchResponseData.PartitionData kept = answer;
-        for (Errors each : isExpected() ? NOT_LOOKED_UP : List.<Errors>of()) {
-            refusal = each;
-            deliver(kept);
-        }
-        refusal = null;
-        deliver(kept);
+        boolean expected = isExpected();
+        if (expected)
+            for (int lookUp = 1; lookUp <= LOOK_UPS; lookUp++)
+                for (Errors each : NOT_LOOKED_UP)
+                    if (!deliverInVain(kept, each, lookUp))
+                        return;
+        deliver(kept, expected);
     }
 
-    private void deliver(FetchResponseData.PartitionData outOfRange) {
+    /**
+     * Let one of the look-ups fail: the follower must change nothing, and send the same request again.
+     *
+     * @return whether there was such a look-up; else the answer was handled
+     */
+    private boolean deliverInVain(FetchResponseData.PartitionData outOfRange, Errors error, int lookUp) {
+        Object before = kept();
+        refusal = error;
+        lookUpsLeft = lookUp;
+        deliver(outOfRange, true);
+        boolean failed = refusal == null;
+        refusal = null;
+        if (failed && !before.equals(kept()))
+            throw new IllegalStateException("look-up " + lookUp + " ends with " + error + ", and the follower goes from " + before + " to " + kept());
+        return failed;
+    }
+
+    /** What a follower keeps that could not look up where its leader's log begins or ends: its log, and what it fetches from where. */
+    private Object kept() {
+        Object state = fetchState();
+        List<Object> kept = new ArrayList<>();
+        for (String name : new String[] {"fetchOffset", "currentLeaderEpoch", "lastFetchedEpoch"})
+            kept.add(state == null ? "nothing" : Scala.unwrap(Reflect.call(state, name)));
+        for (String name : new String[] {"logStartOffset", "logEndOffset", "highWatermark"})
+            kept.add(Reflect.call(broker.log(), name));
+        for (Object each : Scala.collection(Reflect.call(Scala.unwrap(Reflect.call(broker.log(), "leaderEpochCache")), "epochEntries")))
+            kept.add(each);
+        return kept;
+    }
+
+    /** Hand the answer over to the fetcher, which asks once more if it waits for none; whether it must. */
+    private void deliver(FetchResponseData.PartitionData outOfRange, boolean asks) {
         if (waiting == null) {
             fetch = null;
             atOnce = null;
             waiting = new Travelling(current());
             if (!take(waiting.events).equals("asks")) {
                 waiting = null;
+                if (asks)
+                    throw new IllegalStateException("the fetcher does not ask again");
                 return;
             }
         }

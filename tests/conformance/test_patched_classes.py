@@ -31,12 +31,20 @@ BUILDER = "org.apache.kafka.controller.PartitionChangeBuilder"
 CONTROLLER = "org.apache.kafka.controller.ReplicationControlManager"
 REASSIGNED = "org.apache.kafka.controller.PartitionReassignmentReplicas"
 RECOVERY = "org.apache.kafka.metadata.LeaderRecoveryState"
+OFFSET, FENCED = (
+    "org.apache.kafka.server.common.OffsetAndEpoch",
+    "org.apache.kafka.common.errors.FencedLeaderEpochException",
+)
 EPOCHS = "org.apache.kafka.storage.internals.epoch.LeaderEpochFileCache"
 
 MOVES: dict[str, int] = {"leader_epoch_max": 2, "leader_moves": 2}
 CRASHES: dict[str, int] = {"process_crashes": 1, "initial_isr": 1}
 RECOVERS: dict[str, int] = {"process_crashes": 1, "initial_isr": 1, "leader_epoch_max": 2}
 REMOVES: dict[str, int] = {"removals": 1, "initial_isr": 1}
+BATCHES: dict[str, int] = {
+    "log_length_max": 2, "records_max": 2, "leader_epoch_max": 0, "initial_isr": 1, "retentions": 1, "batch_records": 2,
+    "fetch_records": 2,
+}  # fmt: skip
 FENCES: dict[str, int] = {"spurious_fences": 1, "initial_isr": 1}
 
 
@@ -124,6 +132,16 @@ PATCHES = {
     "a late answer is obeyed": Patch(
         FETCHER, "$anonfun$processFetchRequest$7", "orElse", "$_ = Boolean.TRUE;", {**MOVES, "fetch_steps": 2}, "fetch",
         "high watermark",
+    ),
+    "a follower begins anew that cannot look up where its leader's log begins": Patch(
+        FETCHER, "fetchOffsetAndTruncate", "fetchEarliestOffset",
+        f"try {{ $_ = $proceed($$); }} catch (RuntimeException e) {{ $_ = new {OFFSET}(logEndOffset($1) + 1L, $2); }}",
+        BATCHES, "handle_out_of_range", "result",
+    ),
+    "a follower gives up that cannot look up where its leader's log begins": Patch(
+        FETCHER, "fetchOffsetAndTruncate", "fetchEarliestOffset",
+        f"try {{ $_ = $proceed($$); }} catch (RuntimeException e) {{ throw new {FENCED}(e.getMessage()); }}",
+        BATCHES, "handle_out_of_range", "result",
     ),
     "a fetch of an earlier incarnation counts": Patch(
         REPLICA, "lambda$updateFetchStateOrThrow$0", "isPresent", "$_ = false;", CRASHES, "propose_expansion",
