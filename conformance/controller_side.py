@@ -88,7 +88,18 @@ def fence(before: Partition, broker: int, successor: int | None, protocol: Any, 
         return None
     if _named_in_vain(before, broker, successor) or election_due(before, protocol):
         return None
-    return _call("fence", broker=broker, leader=_leader_after(before, broker, successor))
+    leader = _leader_after(before, broker, successor)
+    return _call("fence", broker=broker, leader=leader, leaves=_leaves_by_registering(before, broker, protocol))
+
+
+def _leaves_by_registering(before: Partition, broker: int, protocol: Any) -> bool:
+    """Whether the controller takes a broker from the ISR, or from the lead, that registers again before it is fenced.
+
+    Source: org.apache.kafka.controller.ReplicationControlManager#handleBrokerShutdown (4.0.0 to 4.4).
+    """
+    quorum = before.quorum
+    changes = broker in quorum.isr and (len(quorum.isr) > 1 or quorum.leader == broker)
+    return protocol.registering_again_fences and changes
 
 
 def unfence(before: Partition, broker: int) -> list[Operation]:
@@ -250,6 +261,22 @@ def compared(
         yield "election due", _broker(expected), _broker(elects)
     if "answer" in real:
         yield from _of_answer(partition, real["answer"], bounds)
+    if "again" in real:
+        yield from _of_another_incarnation(real["again"])
+
+
+def _of_another_incarnation(real: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
+    """What an incarnation is answered that registers while the session of another one lasts, and what follows once it
+    is over.
+
+    Source: org.apache.kafka.controller.ClusterControlManager#registerBroker (2.8.0 to 4.4), BrokerHeartbeatManager
+        #hasValidSession (2.8.0 to 4.4).
+    """
+    expected, *answers = real["answers"]
+    for when, answer in zip(("during", "at the end of"), answers, strict=True):
+        yield f"answer to another b{real['broker']} {when} its session", expected, answer
+    if "leaves" in real:
+        yield f"another b{real['broker']} changes the partition", *real["leaves"]
 
 
 def _broker(broker: int | None) -> str:

@@ -21,7 +21,8 @@ final class Controller {
     private static final byte PREFERRED = 0;
     private static final byte UNCLEAN = 1;
 
-    private final Clock clock;
+    /** That of sessions: brokers have another one, which stands still where a claim is about the time that followers lag. */
+    private final Clock clock = new Clock();
     private Managers managers;
     private List<Object> settings;
 
@@ -34,9 +35,8 @@ final class Controller {
     /** The answer to an AlterPartition request, if that was the last step. */
     private Map<String, Object> answer;
 
-    Controller(Clock clock) {
-        this.clock = clock;
-    }
+    /** What came of another incarnation that asked to register, if that was in the last step. */
+    private Map<String, Object> again;
 
     /** Begin with brokers that have registered, and a new partition. Managers are made anew only for other settings. */
     private void begin(JsonNode o) {
@@ -55,12 +55,14 @@ final class Controller {
         List<ApiMessageAndVersion> due = withheld;
         withheld = null;
         answer = null;
+        again = null;
         int broker = o.path("broker").asInt();
         switch (name) {
             case "begin":
                 begin(o);
                 return null;
             case "fence":
+                registerInVain(broker, o.get("leaves").asBoolean());
                 return elects(o, records -> Reflect.call(managers.replication, "handleBrokerFenced", broker, records));
             case "begin controlled shutdown":
                 return elects(o, records ->
@@ -80,6 +82,7 @@ final class Controller {
                 unfence(broker);
                 return null;
             case "register":
+                again = Map.of("broker", broker, "answers", managers.registerDuringSession(broker));
                 managers.replay(managers.register(broker, o.get("epoch").asLong(), o.get("clean").asBoolean()));
                 return null;
             case "alter partition":
@@ -133,6 +136,16 @@ final class Controller {
         partitions.add(new ElectLeadersRequestData.TopicPartitions().setTopic(Broker.TOPIC_PARTITION.topic()).setPartitions(List.of(0)));
         ElectLeadersRequestData request = new ElectLeadersRequestData().setElectionType(type).setTopicPartitions(partitions);
         records.addAll(Managers.records(Reflect.call(managers.replication, "electLeaders", request)));
+    }
+
+    /** Another incarnation asks to register, of a broker that is not fenced yet; nothing of it is replayed, and the next controller knows nothing of it. */
+    private void registerInVain(int broker, boolean leaves) {
+        try {
+            List<String> answers = managers.registerDuringSession(broker);
+            again = Map.of("broker", broker, "answers", answers, "leaves", List.of(leaves, managers.leavesByRegistration(broker)));
+        } finally {
+            managers.failOver();
+        }
     }
 
     /** Kafka unfences and elects in one go; the model elects in its next step. */
@@ -197,6 +210,8 @@ final class Controller {
             seen.put("elects", withheld.isEmpty() ? NO_LEADER : leaderAfter(withheld));
         if (answer != null)
             seen.put("answer", answer);
+        if (again != null)
+            seen.put("again", again);
         return seen;
     }
 

@@ -32,7 +32,7 @@ public final class Harness {
     private final Clock clock = new Clock();
     private final Properties topicConfig = new Properties();
     private final List<Broker> brokers = new ArrayList<>();
-    private final Controller controller = new Controller(clock);
+    private final Controller controller = new Controller();
     private final Seen seen = new Seen();
     private final Map<String, Integer> before = new HashMap<>();
     private final List<JsonNode> numbered = new ArrayList<>();

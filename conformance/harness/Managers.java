@@ -10,6 +10,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.OptionalLong;
 import java.util.Set;
+import java.util.concurrent.TimeUnit;
 import java.util.function.IntPredicate;
 import java.util.stream.Collectors;
 import org.apache.kafka.common.Uuid;
@@ -31,7 +32,9 @@ final class Managers {
     private static final String METADATA_VERSION = "metadata.version", ELR_VERSION = "eligible.leader.replicas.version";
     private static final Class<?> LOG_CONTEXT = Reflect.type("org.apache.kafka.common.utils.LogContext", "org.apache.kafka.common.utils.internals.LogContext");
     private static final int NOBODY = -1;
+    private static final long SESSION_MS = 9_000;
 
+    private final Clock clock;
     private final Map<Class<?>, Method> replays = new HashMap<>();
     final Object replication;
     private final Object cluster;
@@ -48,6 +51,7 @@ final class Managers {
     private List<ApiMessageAndVersion> altered = List.of();
 
     Managers(Clock clock, boolean elr, int minInsyncReplicas) {
+        this.clock = clock;
         this.elr = elr;
         Object registry = Reflect.make(Reflect.constructor(Reflect.type("org.apache.kafka.timeline.SnapshotRegistry"), LOG_CONTEXT),
             Reflect.make(Reflect.constructor(LOG_CONTEXT)));
@@ -62,7 +66,7 @@ final class Managers {
         configuration = built("ConfigurationControlManager", Map.of(
             "setSnapshotRegistry", registry, "setKafkaConfigSchema", schema(minInsyncReplicas), "setFeatureControl", features));
         Map<String, Object> ofCluster = new HashMap<>(Map.of("setSnapshotRegistry", registry, "setTime", clock, "setClusterId", "highwater",
-            "setFeatureControlManager", features, "setSessionTimeoutNs", -1L));  // a session lasts as long as the checker says
+            "setFeatureControlManager", features, "setSessionTimeoutNs", TimeUnit.MILLISECONDS.toNanos(SESSION_MS)));
         for (String handler : new String[] {"BrokerShutdownHandler", "BrokerUncleanShutdownHandler"})
             if (Reflect.exists(CONTROLLER + "ClusterControlManager$" + handler))
                 ofCluster.put("set" + handler, Reflect.proxy(Reflect.type(CONTROLLER + "ClusterControlManager$" + handler), this::shutDown));
@@ -199,6 +203,40 @@ final class Managers {
                 return Reflect.constant(BrokerRegistrationRequestData.class, "HIGHEST_SUPPORTED_VERSION");
             return type == long.class ? (Object) epoch : type == boolean.class ? (Object) true : type.isInstance(request) ? request : finalized;
         })));
+    }
+
+    /**
+     * The controller hears of a broker, and another incarnation asks to register: at once, and at the end of that session. Until 3.9 a fenced broker
+     * has no session. Afterwards it is over.
+     *
+     * @return the error that must come, and what comes
+     */
+    List<String> registerDuringSession(int broker) {
+        boolean fenced = (Boolean) Reflect.call(Reflect.call(cluster, "registration", broker), "fenced");
+        boolean tracked = Reflect.has(cluster.getClass(), "trackBrokerHeartbeat");
+        if (tracked)
+            Reflect.call(cluster, "trackBrokerHeartbeat", broker, epoch(broker));
+        else
+            Reflect.call(Reflect.call(cluster, "heartbeatManager"), "touch", broker, fenced, 0L);
+        String atOnce = errorOfRegistration(broker);
+        clock.advance(SESSION_MS);
+        String atTheEnd = errorOfRegistration(broker);
+        clock.advance(1);
+        return List.of((fenced && !tracked ? Errors.NONE : Errors.DUPLICATE_BROKER_REGISTRATION).name(), atOnce, atTheEnd);
+    }
+
+    private String errorOfRegistration(int broker) {
+        try {
+            register(broker, epoch(broker) + 1, true);
+            return Errors.NONE.name();
+        } catch (ApiException e) {
+            return Errors.forException(e).name();
+        }
+    }
+
+    /** Whether the controller changes the partition if another incarnation registers now, as one that has shut down cleanly. */
+    boolean leavesByRegistration(int broker) {
+        return register(broker, epoch(broker) + 1, true).stream().anyMatch(Managers::isOfPartition);
     }
 
     /**

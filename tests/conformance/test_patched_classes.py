@@ -29,6 +29,10 @@ PARTITION, REPLICA = "kafka.cluster.Partition", "org.apache.kafka.server.replica
 FETCHER, REPLICA_FETCHER = "kafka.server.AbstractFetcherThread", "kafka.server.ReplicaFetcherThread"
 BUILDER = "org.apache.kafka.controller.PartitionChangeBuilder"
 CONTROLLER = "org.apache.kafka.controller.ReplicationControlManager"
+CLUSTER, SESSIONS = (
+    "org.apache.kafka.controller.ClusterControlManager",
+    "org.apache.kafka.controller.BrokerHeartbeatTracker",
+)
 REASSIGNED = "org.apache.kafka.controller.PartitionReassignmentReplicas"
 RECOVERY = "org.apache.kafka.metadata.LeaderRecoveryState"
 OFFSET, FENCED = (
@@ -41,10 +45,7 @@ MOVES: dict[str, int] = {"leader_epoch_max": 2, "leader_moves": 2}
 CRASHES: dict[str, int] = {"process_crashes": 1, "initial_isr": 1}
 RECOVERS: dict[str, int] = {"process_crashes": 1, "initial_isr": 1, "leader_epoch_max": 2}
 REMOVES: dict[str, int] = {"removals": 1, "initial_isr": 1}
-BATCHES: dict[str, int] = {
-    "log_length_max": 2, "records_max": 2, "leader_epoch_max": 0, "initial_isr": 1, "retentions": 1, "batch_records": 2,
-    "fetch_records": 2,
-}  # fmt: skip
+DELETES: dict[str, int] = {"retentions": 1, "initial_isr": 1, "leader_epoch_max": 0}
 FENCES: dict[str, int] = {"spurious_fences": 1, "initial_isr": 1}
 
 
@@ -80,6 +81,19 @@ PATCHES = {
     ),
     "a broker that shut down uncleanly stays eligible": Patch(
         BUILDER, "lambda$maybePopulateTargetElr$1", "contains", "$_ = false;", MOVES, "move_leadership", "record for"
+    ),
+    "another incarnation registers while the session of a broker lasts": Patch(
+        CLUSTER, "registerBroker", "hasValidSession", "$_ = false;", CRASHES, "fence", "during its session"
+    ),
+    "a session never ends": Patch(
+        CLUSTER, "registerBroker", "hasValidSession", "$_ = true;", CRASHES, "fence", "result"
+    ),
+    "a session ends a nanosecond early": Patch(
+        SESSIONS, "hasValidSession", "isExpired", "$_ = $proceed($1 - 1L, $2);", CRASHES, "fence", "end of its session"
+    ),
+    "a broker that registers again is not fenced": Patch(
+        CONTROLLER, "handleBrokerShutdown", "generateLeaderAndIsrUpdates", ";", CRASHES, "fence",
+        "changes the partition",
     ),
     "the controller takes fenced brokers into the ISR": Patch(
         CONTROLLER, "ineligibleReplicasForIsr", "fenced", "$_ = false;", FENCES, "alter_partition", "ISR"
@@ -136,12 +150,12 @@ PATCHES = {
     "a follower begins anew that cannot look up where its leader's log begins": Patch(
         FETCHER, "fetchOffsetAndTruncate", "fetchEarliestOffset",
         f"try {{ $_ = $proceed($$); }} catch (RuntimeException e) {{ $_ = new {OFFSET}(logEndOffset($1) + 1L, $2); }}",
-        BATCHES, "handle_out_of_range", "result",
+        DELETES, "handle_out_of_range", "result",
     ),
     "a follower gives up that cannot look up where its leader's log begins": Patch(
         FETCHER, "fetchOffsetAndTruncate", "fetchEarliestOffset",
         f"try {{ $_ = $proceed($$); }} catch (RuntimeException e) {{ throw new {FENCED}(e.getMessage()); }}",
-        BATCHES, "handle_out_of_range", "result",
+        DELETES, "handle_out_of_range", "result",
     ),
     "a fetch of an earlier incarnation counts": Patch(
         REPLICA, "lambda$updateFetchStateOrThrow$0", "isPresent", "$_ = false;", CRASHES, "propose_expansion",
