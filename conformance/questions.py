@@ -168,6 +168,16 @@ def _read(asked: _Asked, follower: int, offset: int, current: int, last: int) ->
     return ["nothing new"] if found is None else ["record", replica.log[found].id, replica.log[found].leader_epoch]
 
 
+def _consumer_read(asked: _Asked, offset: int, current: int, of: str) -> Any:
+    if (error := asked.error(current, of)) is not None:
+        return error
+    replica = asked.replica
+    found = _record_from(replica, offset)
+    if found is None or found >= replica.high_watermark:
+        return ["nothing new"]
+    return ["record", replica.log[found].id, replica.log[found].leader_epoch]
+
+
 def _record_from(replica: Replica, offset: int) -> int | None:
     """The first offset from one on that has a record."""
     offsets = range(offset, replica.log_end_offset)
@@ -203,6 +213,7 @@ ANSWERS: Mapping[str, Callable[..., Any]] = {
     "earliest": _earliest,
     "first": _first,
     "read": _read,
+    "consumerRead": _consumer_read,
     "earlierIncarnation": lambda asked, follower: LATER_INCARNATION,
 }
 """By question, the model's answer; the arguments are those of the harness."""

@@ -27,7 +27,7 @@ final class Kafka {
     private static final Object NEWEST = newestVersion();
 
     /** Who may read from a follower, too: only leaders answer a consumer that does not say where it is (KIP-392). */
-    private static final ClientMetadata CONSUMER = new ClientMetadata.DefaultClientMetadata(
+    static final ClientMetadata CONSUMER = new ClientMetadata.DefaultClientMetadata(
         "", "consumer", InetAddress.getLoopbackAddress(), KafkaPrincipal.ANONYMOUS, "PLAINTEXT");
 
     private Kafka() { }

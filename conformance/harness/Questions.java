@@ -91,7 +91,10 @@ final class Questions {
             endOf(leaderEpoch, current, true);
             snapshot(current);
             offset("latest", ListOffsetsRequest.LATEST_TIMESTAMP, IsolationLevel.READ_UNCOMMITTED, current, true);
+            consumerRead(current, true);
+            consumerRead(current, false);
         }
+        consumerRead(NO_EPOCH, true);
         for (boolean ofLeader : new boolean[] {false, true}) {
             offset("latest", ListOffsetsRequest.LATEST_TIMESTAMP, IsolationLevel.READ_UNCOMMITTED, NO_EPOCH, ofLeader);
             offset("latest", ListOffsetsRequest.LATEST_TIMESTAMP, IsolationLevel.READ_COMMITTED, NO_EPOCH, ofLeader);
@@ -198,6 +201,21 @@ final class Questions {
             if (diverging != null)
                 return List.of("diverging", Reflect.call(diverging, "epoch"), Reflect.call(diverging, "endOffset"));
             for (long[] each : Kafka.read(Reflect.get(Reflect.get(found, "fetchedData"), "records")))
+                if (each[0] >= offset)
+                    return List.of("record", each[1], each[2]);
+            return List.of("nothing new");
+        });
+    }
+
+    /** What ReplicaManager#fetchMessages reads for a consumer at the start of the log: from the leader alone, or from any replica (KIP-392). */
+    private void consumerRead(int current, boolean ofLeader) {
+        long offset = (Long) Reflect.call(log, "logStartOffset");
+        ask("consumerRead", List.of(offset, current, ofLeader ? "leader" : "any"), () -> {
+            Object found = Requests.read(broker.replicaManager(), offset, optional(current, current >= 0), ofLeader);
+            Errors error = (Errors) Reflect.get(found, "error");
+            if (error != Errors.NONE)
+                return error.name();
+            for (long[] each : Kafka.read(Reflect.get(found, "records")))
                 if (each[0] >= offset)
                     return List.of("record", each[1], each[2]);
             return List.of("nothing new");

@@ -265,6 +265,12 @@ final class Requests {
         return read == null ? null : Arrays.asList(offset, read);
     }
 
+    /** What a consumer that waits for nothing reads at an offset, in the leader epoch that it names, if any. */
+    static Object read(Object replicaManager, long offset, Optional<Integer> leaderEpoch, boolean ofLeader) {
+        Object parameters = Kafka.fetchParams(-1, -1, 0, "HIGH_WATERMARK", 1, ofLeader ? Optional.empty() : Optional.of(Kafka.CONSUMER));
+        return fetched(replicaManager, PARTITION, parameters, new FetchRequest.PartitionData(Broker.TOPIC_ID, offset, 0, 1, leaderEpoch, Optional.empty()))[0];
+    }
+
     /** The answer to a fetch, once there is one. */
     private static Object[] fetched(Object replicaManager, int replica, long brokerEpoch, FetchRequest.PartitionData asked) {
         return fetched(replicaManager, PARTITION, Kafka.fetchParams(replica, brokerEpoch, SOME_MS), asked);

@@ -162,7 +162,7 @@ def test_a_record_that_the_controller_would_not_make_is_noticed(
     assert {each.field[:25] for one in found.divergences for each in one.differences} == {"controller.record for {'e"}
 
 
-@pytest.mark.parametrize("question", ["endOf", "read", "latest", "lowWatermark", "AtMinIsr"])
+@pytest.mark.parametrize("question", ["endOf", "read", "consumerRead", "latest", "lowWatermark", "AtMinIsr"])
 def test_an_answer_that_is_not_kafkas_is_noticed(
     claim: Claim, session: Session, question: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

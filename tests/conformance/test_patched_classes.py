@@ -27,6 +27,7 @@ JAVASSIST = "3.30.2-GA"
 MANIFEST = "Manifest-Version: 1.0\nPremain-Class: Patched\nCan-Redefine-Classes: true\n\n"
 PARTITION, REPLICA = "kafka.cluster.Partition", "org.apache.kafka.server.replica.Replica"
 FETCHER, REPLICA_FETCHER = "kafka.server.AbstractFetcherThread", "kafka.server.ReplicaFetcherThread"
+MANAGER = "kafka.server.ReplicaManager"
 BUILDER = "org.apache.kafka.controller.PartitionChangeBuilder"
 CONTROLLER = "org.apache.kafka.controller.ReplicationControlManager"
 CLUSTER, SESSIONS = (
@@ -40,6 +41,11 @@ OFFSET, FENCED = (
     "org.apache.kafka.common.errors.FencedLeaderEpochException",
 )
 EPOCHS = "org.apache.kafka.storage.internals.epoch.LeaderEpochFileCache"
+
+WITHOUT_EPOCH = (
+    "new org.apache.kafka.common.requests.FetchRequest.PartitionData("
+    "$2.topicId, $2.fetchOffset, $2.logStartOffset, $2.maxBytes, java.util.Optional.empty())"
+)
 
 MOVES: dict[str, int] = {"leader_epoch_max": 2, "leader_moves": 2}
 CRASHES: dict[str, int] = {"process_crashes": 1, "initial_isr": 1}
@@ -75,6 +81,11 @@ PATCHES = {
     "an equal leader epoch is refused": Patch(
         PARTITION, "checkCurrentLeaderEpoch", "leaderEpoch", "$_ = $proceed() + 1;", MOVES, "produce",
         "answer to endOf",
+    ),
+    "a consumer's leader epoch is passed over": Patch(
+        MANAGER, "$anonfun$readFromLog$7", "read$1",
+        f"$_ = $proceed($1, $6.isFromFollower() ? $2 : {WITHOUT_EPOCH}, $3, $4, $5, $6, $7, $8);",
+        MOVES, "produce", "answer to consumerRead",
     ),
     "an unclean election is not recorded as one": Patch(
         BUILDER, "tryElection", "setLeaderRecoveryState", "$_ = $0;", MOVES, "move_leadership", "record for"
