@@ -4,7 +4,7 @@ replica.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
@@ -115,9 +115,8 @@ def _of_consumer(replica: Replica, real: Mapping[str, Any]) -> Iterator[tuple[st
 
 
 def _heard(replica: Replica, real: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
-    """Whether the broker keeps to the newest metadata, what a listener of the partition has heard, and who waits until
-    records are deleted on all replicas: as long as the log of one that is alive begins below, as far as the leader
-    knows.
+    """Whether the broker keeps to the newest metadata, what a listener of the partition has heard, and what became of
+    those who wait until records are deleted on all replicas.
     """
     if not replica.is_up or not real["up"]:
         return
@@ -126,9 +125,26 @@ def _heard(replica: Replica, real: Mapping[str, Any]) -> Iterator[tuple[str, Any
     if real.get("heard") is not None:
         yield "high watermark of a listener", replica.high_watermark, real["heard"]
     if "followers" in real and replica.leadership is not None:
-        for offset, waits in real["deletions"].items():
-            if all(start >= int(offset) for *_, start in real["followers"].values()):
-                yield f"deletion below {offset} waits", False, waits
+        yield from _of_deletions(real)
+
+
+def _of_deletions(real: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
+    """Who asked a leader to delete records waits as long as the log of a follower that is alive begins below, as far as
+    the leader knows. A leader that hears of the death of the last such follower does not look at the wait, nor does a
+    later fetch unless it raises a watermark: so the wait may last.
+
+    Source: DelayedDeleteRecords#tryComplete, kafka.cluster.Partition#updateFollowerFetchState (3.5.1 to 4.4.0).
+    """
+    starts = [start for follower, (*_, start) in real["followers"].items() if follower not in real["dead"]]
+    for offset, answer in real["deletions"].items():
+        expected = deletion_of(int(offset), starts)
+        if answer != "waits" or not real["dead"]:
+            yield f"deletion below {offset}", expected, answer
+
+
+def deletion_of(offset: int, starts: Sequence[int]) -> str:
+    """What becomes of a request to delete the records below an offset, if followers' logs begin there."""
+    return "NONE" if all(start >= offset for start in starts) else "waits"
 
 
 def producer_of(clients: Clients, record: int) -> str:

@@ -105,10 +105,14 @@ def _delete_below(asked: _Asked, offset: int) -> str:
 
 
 def _low_watermark(asked: _Asked, copy_start: int) -> Any:
-    """Kafka's side alone knows where the followers' logs begin, if it leads, and the copy of a replica that moves."""
+    """Kafka's side alone knows where the followers' logs begin, if it leads, which of them are dead, and where the copy
+    of a replica that moves begins.
+    """
     if (error := asked.error(NO_EPOCH, LEADER)) is not None:
         return error
-    return min(asked.replica.log_start, copy_start, *(start for *_, start in asked.real.get("followers", {}).values()))
+    followers = asked.real.get("followers", {}).items()
+    starts = [start for follower, (*_, start) in followers if follower not in asked.real["dead"]]
+    return min(asked.replica.log_start, copy_start, *starts)
 
 
 def _end_of(asked: _Asked, epoch: int, current: int, of: str) -> Any:

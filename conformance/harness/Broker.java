@@ -728,16 +728,19 @@ final class Broker {
         seen.put("replicas", Scala.ids(Reflect.call(Reflect.call(partition, "assignmentState"), "replicas")));
         seen.put("epochStart", Scala.unwrap(Reflect.call(partition, "leaderEpochStartOffsetOpt")));
         Map<String, Object> followers = new LinkedHashMap<>();
+        List<Object> dead = new ArrayList<>();
         for (Object each : Scala.collection(Reflect.call(partition, "remoteReplicas"))) {
             Object known = Reflect.call(each, "stateSnapshot");
             Object brokerEpoch = Scala.unwrap(Reflect.call(known, "brokerEpoch"));
             boolean recent = clock.milliseconds() - (Long) Reflect.call(known, "lastCaughtUpTimeMs") <= Clock.LAG_MAX_MS;
             int follower = (Integer) Reflect.call(each, "brokerId");
-            long start = aliveEpoch(follower) == null ? Long.MAX_VALUE : (Long) Reflect.call(known, "logStartOffset");
+            if (aliveEpoch(follower) == null)
+                dead.add(String.valueOf(follower));
             followers.put(String.valueOf(follower),
-                List.of(Reflect.call(known, "logEndOffset"), recent, brokerEpoch == null ? -1 : brokerEpoch, start));
+                List.of(Reflect.call(known, "logEndOffset"), recent, brokerEpoch == null ? -1 : brokerEpoch, Reflect.call(known, "logStartOffset")));
         }
         seen.put("followers", followers);
+        seen.put("dead", dead);
         List<Object> requests = new ArrayList<>();
         for (Proposal each : proposals)
             requests.add(shown(each.leaderAndIsr));

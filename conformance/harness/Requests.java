@@ -190,11 +190,12 @@ final class Requests {
         Reflect.call(delayed, "run");
     }
 
-    /** Whether somebody waits for records to be deleted below an offset. */
-    Map<Long, Boolean> deletions() {
-        Map<Long, Boolean> waits = new LinkedHashMap<>();
-        deletions.forEach((offset, answer) -> waits.put(offset, answer[0] == null));
-        return waits;
+    /** What those are answered who wait for records to be deleted below an offset, by that offset: "waits", or an error's name, which is shown once. */
+    Map<Long, String> deletions() {
+        Map<Long, String> shown = new LinkedHashMap<>();
+        deletions.forEach((offset, answer) -> shown.put(offset, answer[0] == null ? "waits" : errorOf(answer).name()));
+        deletions.values().removeIf(answer -> answer[0] != null);
+        return shown;
     }
 
     /** DeleteRecords up to an offset, which it waits for until the followers have moved their log start, too. An error is thrown. */
@@ -216,7 +217,11 @@ final class Requests {
         Object offsets = CollectionConverters.asScala(Map.of(partition, offset));
         Reflect.invoke(replicaManager, delete, Reflect.supply(Reflect.types(delete), type ->
             type == long.class ? (Object) SOME_MS : type == boolean.class ? (Object) false : type == scala.Function1.class ? callback : offsets));
-        return answer[0] == null ? Errors.NONE : Errors.forCode((Short) Reflect.call(answer[0], "errorCode"));
+        return answer[0] == null ? Errors.NONE : errorOf(answer);
+    }
+
+    private static Errors errorOf(Object[] answerToDeletion) {
+        return Errors.forCode((Short) Reflect.call(answerToDeletion[0], "errorCode"));
     }
 
     /** The offset that ListOffsets finds for a follower by one of its special timestamps. An error is thrown. */

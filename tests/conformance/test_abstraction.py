@@ -21,8 +21,8 @@ Claim = Callable[..., Spec]
 LEADER: dict[str, Any] = {
     "up": True, "checkpoint": 0, "hw": 0, "leo": 0, "start": 0, "log": [], "epochs": [[0, 0]], "leader": 0,
     "leaderEpoch": 0, "partitionEpoch": 0, "isr": [0, 1], "maximalIsr": [0, 1], "proposed": None, "replicas": [0, 1],
-    "epochStart": 0, "followers": {"1": [-1, False, -1, 0]}, "requests": [], "fetch": None, "answers": {},
-    "consumer": None, "deletions": {},
+    "epochStart": 0, "followers": {"1": [-1, False, -1, 0]}, "dead": [], "requests": [], "fetch": None,
+    "answers": {}, "consumer": None, "deletions": {},
 }  # fmt: skip
 FOLLOWER: dict[str, Any] = {
     "up": True, "checkpoint": 0, "hw": 0, "leo": 0, "start": 0, "log": [], "epochs": [], "leader": 0, "leaderEpoch": 0,
@@ -66,7 +66,9 @@ def test_an_initial_state_equals_that_of_real_brokers(compared: Callable[[dict[s
         ("0", "answers", {"0": "UNKNOWN_SERVER_ERROR"}, "b0.producer of r0"),
         ("1", "consumer", [0, 0], "b1.record at 0 of a waiting consumer"),
         ("1", "heard", 1, "b1.high watermark of a listener"),
-        ("0", "deletions", {"0": True}, "b0.deletion below 0 waits"),
+        ("0", "deletions", {"0": "waits"}, "b0.deletion below 0"),
+        ("0", "deletions", {"1": "NONE"}, "b0.deletion below 1"),
+        ("0", "deletions", {"1": "NOT_LEADER_OR_FOLLOWER"}, "b0.deletion below 1"),
         ("0", "questions", [["AtMinIsr", [], 1]], "b0.answer to AtMinIsr()"),
     ],
 )

@@ -173,6 +173,22 @@ def test_an_answer_that_is_not_kafkas_is_noticed(
     assert all(f"answer to {question}(" in each for each in fields)
 
 
+def test_who_deletes_records_is_answered_once_every_replica_has_deleted_them(
+    claim: Claim, session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deletes = claim(retentions=1, deletions_answered=1, leader_moves=1)
+    found = session.conform(deletes, Wanted())
+    assert found.agrees and found.executed == found.reachable
+    assert "delete_old_records" in found.executed
+    for model, kafka in (("waits", "NONE"), ("NONE", "waits")):
+        monkeypatch.setattr(abstraction, "deletion_of", lambda offset, starts, said=model: said)
+        found = session.conform(deletes, Wanted())
+        said = {
+            (each.field.split(".")[1], each.model, each.kafka) for one in found.divergences for each in one.differences
+        }
+        assert said == {("deletion below 1", model, kafka)}
+
+
 def test_a_producer_that_gives_up_is_answered_that_its_request_timed_out(claim: Claim, session: Session) -> None:
     found = session.conform(claim(produce_timeouts=1), Wanted())
     assert found.agrees and found.executed == found.reachable

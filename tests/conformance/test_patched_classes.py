@@ -168,6 +168,14 @@ PATCHES = {
         f"try {{ $_ = $proceed($$); }} catch (RuntimeException e) {{ throw new {FENCED}(e.getMessage()); }}",
         DELETES, "handle_out_of_range", "result",
     ),
+    "nobody waits until records are deleted on all replicas": Patch(
+        MANAGER, "deleteRecords", "delayedDeleteRecordsRequired", "$_ = false;", DELETES, "delete_old_records",
+        "deletion below",
+    ),
+    "who waits until records are deleted on all replicas is forgotten": Patch(
+        PARTITION, "updateFollowerFetchState", "tryCompleteDelayedRequests", ";", DELETES, "fetch_at_once",
+        "deletion below",
+    ),
     "a fetch of an earlier incarnation counts": Patch(
         REPLICA, "lambda$updateFetchStateOrThrow$0", "isPresent", "$_ = false;", CRASHES, "propose_expansion",
         "earlierIncarnation",
