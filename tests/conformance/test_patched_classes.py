@@ -40,6 +40,7 @@ OFFSET, FENCED = (
     "org.apache.kafka.server.common.OffsetAndEpoch",
     "org.apache.kafka.common.errors.FencedLeaderEpochException",
 )
+LOG = "org.apache.kafka.storage.internals.log.UnifiedLog"
 EPOCHS = "org.apache.kafka.storage.internals.epoch.LeaderEpochFileCache"
 
 WITHOUT_EPOCH = (
@@ -240,6 +241,8 @@ THROWS = '$_ = $proceed($$); if ("patched".length() > 0) throw new IllegalStateE
         (PARTITION, "toString", "partitionState"),
         (PARTITION, "remoteReplicas", "values"),
         (CONTROLLER, "validateAlterPartitionData", "partitionEpoch"),
+        (LOG, "truncateTo", "maybeHandleIOException"),
+        (CONTROLLER, "replay", "topicId"),
     ],
 )
 def test_a_patched_class_that_throws_ends_conform_with_a_report(
