@@ -93,13 +93,15 @@ def _with_records(partition: Partition, count: int) -> Iterator[Operation]:
     """
     if not count:
         return
-    seen = view(partition)
+    seen, others = view(partition), sorted(partition.quorum.isr - {0})
     for record in range(count):
-        yield {"do": "append", "broker": 0, "records": [record], "acks": CODES[Acks.ALL], "see": []}
-    fetches_each = count + 2  # each response has one record at least; two more, until the high watermark is known
-    for _ in range(fetches_each):
-        for follower in sorted(partition.quorum.isr - {0}):
-            yield {"do": "fetch", "broker": follower, "leader": 0, "viewer": 0, "view": seen, "see": []}
+        yield {"do": "append", "broker": 0, "records": [record], "acks": CODES[Acks.ALL], "see": [] if others else [0]}
+    rounds = count + 2  # each response has one record at least; two more, until the high watermark is known
+    for number in range(rounds):
+        last = number == rounds - 1  # what consumers have got by then belongs to no step
+        for follower in others:
+            see = [follower, 0] if last else []
+            yield {"do": "fetch", "broker": follower, "leader": 0, "viewer": 0, "view": seen, "see": see}
 
 
 def ending(partition: Partition) -> list[Operation]:

@@ -4,7 +4,7 @@ changes anything.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from highwater.model.language.records import evolve, replaced
@@ -61,18 +61,27 @@ class _Asked:
         return None if error is None else error.value
 
 
-def _metric(of_leader: Callable[[_Asked, Leadership], int]) -> Callable[[_Asked], int]:
-    """A metric of leaders, which is 0 at other brokers."""
-    return lambda asked: 0 if asked.leadership is None else int(of_leader(asked, asked.leadership))
+def _metric(of_leader: Callable[[_Asked, Leadership, int], int]) -> Callable[[_Asked, Sequence[int]], int]:
+    """A metric of leaders, which is 0 at other brokers. Replicas that a reassignment adds do not count until it is
+    complete, which Kafka's side alone knows.
+
+    Source: kafka.cluster.OngoingReassignmentState (3.5.1 to 4.3.1).
+    """
+
+    def answer(asked: _Asked, adding: Sequence[int]) -> int:
+        of = asked.leadership
+        return 0 if of is None else int(of_leader(asked, of, len(of.assignment - {*adding})))
+
+    return answer
 
 
 METRICS: Mapping[str, Callable[..., Any]] = {
-    "UnderReplicated": _metric(lambda asked, of: len(of.isr) < len(of.assignment)),
-    "UnderMinIsr": _metric(lambda asked, of: len(of.isr) < asked.min_isr),
-    "AtMinIsr": _metric(lambda asked, of: len(of.isr) == asked.min_isr),
-    "InSyncReplicasCount": _metric(lambda asked, of: len(of.isr)),
-    "ReplicasCount": _metric(lambda asked, of: len(of.assignment)),
-    "LastStableOffsetLag": lambda asked: 0,  # behind the high watermark: by open transactions only
+    "UnderReplicated": _metric(lambda asked, of, replicas: len(of.isr) < replicas),
+    "UnderMinIsr": _metric(lambda asked, of, replicas: len(of.isr) < asked.min_isr),
+    "AtMinIsr": _metric(lambda asked, of, replicas: len(of.isr) == asked.min_isr),
+    "InSyncReplicasCount": _metric(lambda asked, of, replicas: len(of.isr)),
+    "ReplicasCount": _metric(lambda asked, of, replicas: replicas),
+    "LastStableOffsetLag": lambda asked, adding: 0,  # behind the high watermark: by open transactions only
 }
 
 

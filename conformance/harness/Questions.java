@@ -117,10 +117,12 @@ final class Questions {
     }
 
     private void askForMetrics() {
+        Object assignment = Reflect.call(partition, "assignmentState");
+        List<Integer> adding = Reflect.has(assignment.getClass(), "addingReplicas") ? Scala.ids(Reflect.call(assignment, "addingReplicas")) : List.of();
         Map<MetricName, Metric> all = KafkaYammerMetrics.defaultRegistry().allMetrics();
         for (Map.Entry<MetricName, Metric> each : all.entrySet())
             if (each.getKey().getType().equals("Partition") && Arrays.asList(METRICS).contains(each.getKey().getName()))
-                ask(each.getKey().getName(), List.of(), () -> ((Gauge<?>) each.getValue()).value());
+                ask(each.getKey().getName(), List.of(adding), () -> ((Gauge<?>) each.getValue()).value());
     }
 
     private boolean leads() {

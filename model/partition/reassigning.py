@@ -28,17 +28,19 @@ def remove_replica(
 
     Actor: the controller.
     Enabled: the replica is assigned and does not lead; the ISR has another member, or every other replica where the
-        protocol waits for these.
+        protocol waits for these; the record would leave leadership as it is.
     Effect: the replica leaves the assignment and the ISR in a new leader epoch. A reassignment in progress is replaced.
         The broker deletes its log once it learns of that. Below min.insync.replicas the replica is in the ELR all the
         same.
-    Abstracts: all but the last step of a reassignment.
+    Abstracts: all but the last step of a reassignment; a record that elects another leader in passing.
     Source: org.apache.kafka.controller.PartitionChangeBuilder#triggerLeaderEpochBumpForReplicaReassignmentIfNeeded
         (3.8), #maybePopulateTargetElr (3.8.0 to 4.3.1), PartitionReassignmentReplicas#maybeCompleteReassignment (3.5.1
         to 4.3.1), kafka.controller.KafkaController#isReassignmentComplete (2.4.0 to 3.9).
     """
     quorum = partition.quorum
     if broker not in quorum.assignment or quorum.leader == broker or not quorum.isr - {broker}:
+        return None
+    if not leads_on(quorum):
         return None
     if waits_for_all(protocol) and not quorum.assignment - {broker} <= quorum.isr:
         return None
@@ -56,8 +58,9 @@ def add_replica(
 
     Actor: the controller.
     Enabled: the replica is not assigned, and only `remove_replica` has taken replicas away: whether one that is added
-        is in sync yet, on which another reassignment depends, is not followed up. If it would be elected at once, the
-        request fails: the controller looks for its directory among those of the present replicas.
+        is in sync yet, on which another reassignment depends, is not followed up. With KRaft the record would leave
+        leadership as it is. If the replica would be elected at once, the request fails: the controller looks for its
+        directory among those of the present replicas.
     Effect: the replica is assigned again, in a new partition epoch. With ZooKeeper the leader epoch is new, too: the
         leader learns of the replica in no other way.
     Source: org.apache.kafka.controller.ReplicationControlManager#changePartitionReassignment (3.5), LeaderAcceptor#test
@@ -69,10 +72,10 @@ def add_replica(
     changed = evolve(
         with_elr(quorum, quorum.isr, frozenset(), protocol, bounds), assignment=quorum.assignment | {broker}
     )
-    if quorum.leader is None and may_lead(changed, broker):
-        return None
     if protocol.by_zookeeper:
         return published(partition, changed)
+    if not leads_on(quorum) or (quorum.leader is None and may_lead(changed, broker)):
+        return None
     return evolve(partition, quorum=evolve(changed, partition_epoch=quorum.partition_epoch + 1))
 
 

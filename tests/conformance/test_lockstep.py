@@ -51,6 +51,14 @@ def test_a_replica_that_leaves_the_assignment_and_comes_back_is_deleted_and_made
     assert {"remove_replica", "add_replica"} <= found.executed.keys()
 
 
+def test_a_reassignment_leaves_leadership_as_it_is_as_in_kafka(claim: Claim, kafka_of: KafkaOf) -> None:
+    """Until 4.0 a leader that registers again is fenced, and leads on until there is a record."""
+    bounds = {"brokers": 3, "reassignments": 1, "process_crashes": 1, "initial_records": 1}
+    found = Session(kafka_of("3.9.1")).conform(claim("kafka-3.9.1", **bounds), Wanted())
+    assert found.agrees and found.executed == found.reachable
+    assert {"remove_replica", "add_replica", "restart"} <= found.executed.keys()
+
+
 def test_a_leader_that_forgets_offsets_in_each_epoch_is_not_what_kafka_is(claim: Claim, session: Session) -> None:
     found = session.conform(claim("repaired", leader_epoch_max=2, leader_moves=2), Wanted())
     assert kinds(found) == {"learn_leadership"}
