@@ -92,6 +92,9 @@ class KraftProtocol:
     unknown_topics_asked_again: bool = toggle(
         "whether a leader asks again if a controller does not know its topic, as a repair would; in no release"
     )
+    older_metadata_skipped: bool = toggle(
+        "whether a leader leaves alone what metadata say of before an answer that it got; KAFKA-13790, 3.3"
+    )
     members_epochs_checked: bool = toggle(
         "whether AlterPartition refuses an ISR with an earlier incarnation of a broker; KIP-903, 3.5"
     )

@@ -27,9 +27,9 @@ def read_metadata(
     Actor: the broker.
     Enabled: it runs. There is an end that many committed batches back, and the broker has not read so far. At
         first it reads at least as far as the metadata log was committed when it started.
-    Effect: it knows leader, ISR and epochs of each partition, unless it has learned of newer ones by an answer. A
-        leader that waited for newer metadata may ask again. A broker that shuts down did not become a follower before
-        KAFKA-14296. If the topic is another one, the log of the former is
+    Effect: it knows leader, ISR and epochs of each partition, unless it has learned of newer ones by an answer, which
+        a leader forgot before KAFKA-13790. A leader that waited for newer metadata may ask again. A broker that shuts
+        down did not become a follower before KAFKA-14296. If the topic is another one, the log of the former is
         deleted.
         Before KAFKA-16234 a record of the partition made a broker create a new log in another directory, if that of its
         replica had failed.
@@ -59,7 +59,8 @@ def _with_news(cluster: Cluster, broker: int, partition: int, image: Image, prot
     """The cluster after a broker has read what the metadata log says of a partition."""
     replica, now = cluster.brokers[broker].replicas[partition], image.partitions[partition]
     proposal, view = replica.proposal, replica.view
-    if view is not None and now.topic_id == view.topic_id and now.partition_epoch < view.partition_epoch:
+    is_older = view is not None and now.topic_id == view.topic_id and now.partition_epoch < view.partition_epoch
+    if is_older and protocol.older_metadata_skipped:
         return cluster
     if _is_skipped(cluster.brokers[broker], view, now, broker, protocol):
         return cluster

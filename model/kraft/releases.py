@@ -28,6 +28,7 @@ fences_one_at_a_time True | ReplicationControlManager#maybeFenceOneStaleBroker
 members_must_be_active True | ReplicationControlManager#ineligibleReplicasForIsr
 ahead_of_controller_error not-controller | ReplicationControlManager#validateAlterPartitionData
 unknown_topics_asked_again False | Partition#handleAlterPartitionError
+older_metadata_skipped True | Partition#makeLeader
 members_epochs_checked False 3.5.0=True | ReplicationControlManager#ineligibleReplicasForIsr
 members_directories_checked False | ReplicationControlManager#ineligibleReplicasForIsr
 older_brokers none | AlterPartitionRequest

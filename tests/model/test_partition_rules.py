@@ -100,6 +100,7 @@ NOT_ONE_RULE = {
     "an_isr_that_grows_and_shrinks_again_loses_acknowledged_records",
     "a_replica_that_was_dead_brings_deleted_records_back",  # in every release
     "a_move_to_another_directory_leaves_the_checkpoint_behind",  # the same; nothing is lost by it
+    "a_leader_that_has_moved_to_another_directory_keeps_a_follower_out_of_the_isr",  # the same
 }
 
 
