@@ -212,17 +212,21 @@ def consume(partition: Partition, broker: int, offset: int, protocol: PartitionP
 def ask_end_offset(partition: Partition, leader: int, protocol: PartitionProtocol) -> Partition | None:
     """A client asks a presumed leader for the end offset of the partition.
 
-    Actor: the client, whose metadata never goes back to an older leader epoch.
-    Enabled: the broker presumes leadership, in an epoch that is not older than the one of the last answer. With the
-        guard of KIP-207 it answers only once its high watermark has reached the start of its epoch.
+    Actor: the client.
+    Enabled: the broker presumes leadership. With KIP-320 a client names the leader epoch of the last answer or a newer
+        one, and a leader of an older epoch refuses it; one of a newer epoch does, too, until the client has asked for
+        metadata. With the guard of KIP-207 it answers only once its high watermark has reached the start of its epoch.
     Effect: the broker answers with its high watermark.
-    Source: kafka.cluster.Partition#fetchOffsetForTimestamp (2.2); KIP-207.
+    Source: kafka.cluster.Partition#fetchOffsetForTimestamp (2.2), org.apache.kafka.clients.Metadata
+        #updateLastSeenEpochIfNewer (2.2 to 3.8), without which metadata may go back; KIP-207, KIP-320.
     """
     replica, clients = partition.presumed_leader(leader), partition.clients
     if replica is None:
         return None
-    if replica.leader_epoch < clients.end_offset_epoch:
-        return None
+    if protocol.clients_name_epochs:
+        error = epoch_error(replica, clients.end_offset_epoch, leads=True, of_leader=True)
+        if error is ClientError.UNKNOWN_LEADER_EPOCH:
+            return None
     if protocol.list_offsets_guard and replica.high_watermark < replica.leadership.start_offset:
         return None
     return evolve(

@@ -271,6 +271,9 @@ class PartitionProtocol:
         "which replicas outside the ISR it waits for: KAFKA-4485, KAFKA-15021"
     )
     list_offsets_guard: bool = toggle("no end offset before the high watermark is in the leader's epoch: KIP-207")
+    clients_name_epochs: bool = toggle(
+        "a client is refused by a leader of an older epoch than it has heard of: KIP-320"
+    )
 
     effective_min_isr: bool = toggle("min.insync.replicas is at most the number of replicas: KAFKA-15583")
     high_watermark_requires_min_isr: bool = toggle("no commit below min.insync.replicas: KAFKA-15583")

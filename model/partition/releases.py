@@ -78,6 +78,7 @@ high_watermark_recheck_on_isr_commit True 2.7.0=False 3.1.0=True | Partition#han
 high_watermark_recheck_on_every_fetch True 2.4.0=False | Partition#updateFollowerFetchState
 high_watermark_waits_for_non_isr no 0.10.2.0=any-recent 3.6.0=eligible-only | Partition#maybeIncrementLeaderHW
 list_offsets_guard False 2.2.0=True | Partition#fetchOffsetForTimestamp
+clients_name_epochs False 2.2.0=True | Metadata#updateLastSeenEpochIfNewer, Partition#checkCurrentLeaderEpoch
 effective_min_isr False 3.7.0=True | Partition#effectiveMinIsr
 high_watermark_requires_min_isr False 3.7.0=True | Partition#maybeIncrementLeaderHW
 elr False 4.1.0=True | EligibleLeaderReplicasVersion#bootstrapMetadataVersion
