@@ -69,7 +69,7 @@ def test_an_initial_state_equals_that_of_real_brokers(compared: Callable[[dict[s
         ("0", "deletions", {"0": "waits"}, "b0.deletion below 0"),
         ("0", "deletions", {"1": "NONE"}, "b0.deletion below 1"),
         ("0", "deletions", {"1": "NOT_LEADER_OR_FOLLOWER"}, "b0.deletion below 1"),
-        ("0", "questions", [["AtMinIsr", [], 1]], "b0.answer to AtMinIsr()"),
+        ("0", "questions", [["AtMinIsr", [[1]], 1]], "b0.answer to AtMinIsr([1])"),
     ],
 )
 def test_each_field_can_differ(
