@@ -97,10 +97,6 @@ LEFT_OUT = {
     "of the storage, and topics made again.",
 }
 """By class, what is never reached, and why."""
-JOINING = (
-    "Until 3.5 each shrink begins a leader epoch. So this takes two followers that join one after the other, which no "
-    "claim of these rows has. With three brokers, of which one is in the ISR at first, 3.5.1 contradicts it."
-)
 DROPPED = (
     "It decides only whether a follower with an empty log drops the answer to a fetch that was on its way "
     "(`AbstractFetcherThread#maybeTruncate`). That answer is of an older leader epoch, and is dropped for that."
@@ -109,6 +105,7 @@ NOT_CALLED = (
     "The harness elects uncleanly by `ReplicationControlManager#electLeaders`, which no setting forbids. What the "
     "setting decides, `#maybeTriggerUncleanLeaderElectionForLeaderlessPartitions`, is not called."
 )
+WITH_ELR = "Nobody is eligible, or noted as the last leader, without eligible leader replicas: by default from 4.1 on."
 TWO_LOOKS = "Both looks at a follower are inside one call of `Partition#maybeExpandIsr`: the harness has one thread."
 NOT_TOLD = {
     "leader_snapshot_atomic=false": TWO_LOOKS,
@@ -117,14 +114,27 @@ NOT_TOLD = {
         "Where a leader of a new epoch has a request of the one before on its way, the follower is fenced in these "
         "claims. So it proposes nothing either way."
     ),
-    "metadata_end_proposals=false": JOINING,
-    "repeated_change_succeeds=true": JOINING,
+    "ahead_of_controller_error=fenced": "The harness has one controller, which is the active one.",
+    "cas_conflict=skip": "It is a rule of leaders that write the ISR to ZooKeeper themselves.",
+    "duplicate_update_completes=false": (
+        "A leader gets such an answer only from a controller that grants the present ISR at any partition epoch, as "
+        "with ZooKeeper (KIP-497)."
+    ),
+    "fence_truncation=false": "From 2.7 on no follower asks where to truncate before it fetches.",
+    "flush=sync": "It is what a power failure takes, and the harness takes what the model says.",
+    "last_known_leader=active": WITH_ELR,
+    "list_offsets_guard=false": (
+        "No step of these claims asks for the end offset. Each leader is asked after each step, and has to answer by "
+        "this rule."
+    ),
+    "removed_leaves_elr=true": WITH_ELR,
+    "unclean_election_setting=ignored": NOT_CALLED,
     "truncation_skip=same-leader": DROPPED,
     "truncation_skip=same-leader-next-epoch": DROPPED,
     "unclean_election_setting=absent": NOT_CALLED,
     "unclean_election_setting=read": NOT_CALLED,
 }
-"""Changed rules that are not contradicted, and why no claim can tell."""
+"""Changed rules that no claim of a release contradicts, and why."""
 HEAD = """# What running Kafka says
 
 Written by `python docs/conformance_table.py`, which keeps in `conformance.json` what it found;
@@ -185,13 +195,25 @@ def contradicted(found: dict[str, Found]) -> str:
         lines.append(f"| {release} | {count[Judgement.CONTRADICTED]} | {score} | {others} | {tried} |")
     lines += ["", f"| changed rule | {' | '.join(of)} |", f"|---|{'---|' * len(of)}"]
     keys = sorted({key for judgements in of.values() for key in judgements})
-    agree = [key for key in keys if any(each.get(key, [""])[0] == Judgement.AGREES.value for each in of.values())]
     cells = {key: [_cell(found[release], key) for release in of] for key in keys}
-    shown = [key for key in keys if key in agree or Judgement.CONTRADICTED.value in cells[key]]
-    lines += [f"| `{key}` | {' | '.join(cells[key])} |" for key in shown]
-    why = [f"- `{key}`: {NOT_TOLD.get(key, 'not explained yet.')}" for key in agree]
+    lines += [f"| `{key}` | {' | '.join(cells[key])} |" for key in keys if key not in not_expressible(of)]
+    why = [f"- `{key}`: {NOT_TOLD.get(key, 'not explained yet.')}" for key in keys if key in unexplained(of)]
     listed = ["", "Why no claim contradicts some of them:", "", *(_filled(each) for each in why)] if why else []
     return "\n".join([*lines, *listed, ""])
+
+
+def not_expressible(of: dict[str, Found]) -> set[str]:
+    """The changed rules that no release with KRaft has."""
+    has = {key for each in of.values() for key, (said, _) in each.items() if said != Judgement.NOT_EXPRESSIBLE.value}
+    return {key for each in of.values() for key in each} - has
+
+
+def unexplained(of: dict[str, Found]) -> set[str]:
+    """The changed rules on which steps of some release depend without a contradiction, or which none contradicts."""
+    said = {(key, judgement) for each in of.values() for key, (judgement, _) in each.items()}
+    told = {key for key, judgement in said if judgement == Judgement.CONTRADICTED.value}
+    agree = {key for key, judgement in said if judgement == Judgement.AGREES.value}
+    return agree | {key for key, _ in said} - told - not_expressible(of)
 
 
 def _cell(found: Found, key: str) -> str:
