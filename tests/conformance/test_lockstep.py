@@ -96,6 +96,7 @@ def test_a_leader_that_was_elected_uncleanly_recovers_as_in_kafka(claim: Claim, 
 
 
 PRODUCERS = {"isr_shrinks": 1, "min_insync_replicas": 2, "refused_produces": 1, "partition_epoch_max": 3}
+THREE = {"brokers": 3, "min_insync_replicas": 3}  # the maximal ISR may be large enough where the committed one is not
 
 
 def test_a_record_is_refused_as_by_kafka_before_the_append(claim: Claim, session: Session) -> None:
@@ -110,6 +111,8 @@ def test_a_record_is_refused_as_by_kafka_after_the_append(
 ) -> None:
     session = Session(kafka_of("3.6.2"))
     found = session.conform(claim("kafka-3.6", **PRODUCERS), Wanted())
+    assert found.agrees and found.executed == found.reachable
+    found = session.conform(claim("kafka-3.6", **{**PRODUCERS, **THREE}), Wanted())
     assert found.agrees and found.executed == found.reachable
     monkeypatch.setitem(abstraction.ANSWERS, "NOT_ENOUGH_REPLICAS_AFTER_APPEND", "acknowledged")
     found = session.conform(claim("kafka-3.6", **PRODUCERS), Wanted())
