@@ -37,8 +37,8 @@ KNOWN = {
         "(`ReplicationControlManager#handleBrokerUnfenced`)."
     ),
     ("fetch_at_once", "follower log end offset"): (
-        "An abstraction of the model: from 4.1 on, if not earlier, a fetch from inside a batch counts from where the "
-        "batch begins: `LogSegment#read` answers with that offset, and `Partition#updateFollowerFetchState` notes it."
+        "An abstraction of the model: from 4.0 on a fetch from inside a batch counts from where the batch begins: "
+        "`LogSegment#read` answers with that offset, and `Partition#updateFollowerFetchState` notes it."
     ),
     ("restart", "ISR"): (
         "An abstraction of the model: if a member of the ELR registers after an unclean shutdown, and the last known "
@@ -115,6 +115,9 @@ NOT_TOLD = {
         "claims. So it proposes nothing either way."
     ),
     "ahead_of_controller_error=fenced": "The harness has one controller, which is the active one.",
+    "clients_name_epochs=false": (
+        "No step of these claims asks for an offset. Each broker is asked after each step, with older and newer epochs."
+    ),
     "cas_conflict=skip": "It is a rule of leaders that write the ISR to ZooKeeper themselves.",
     "duplicate_update_completes=false": (
         "A leader gets such an answer only from a controller that grants the present ISR at any partition epoch, as "
@@ -127,7 +130,6 @@ NOT_TOLD = {
         "No step of these claims asks for the end offset. Each leader is asked after each step, and has to answer by "
         "this rule."
     ),
-    "removed_leaves_elr=true": WITH_ELR,
     "unclean_election_setting=ignored": NOT_CALLED,
     "truncation_skip=same-leader": DROPPED,
     "truncation_skip=same-leader-next-epoch": DROPPED,
