@@ -105,7 +105,6 @@ NOT_CALLED = (
     "The harness elects uncleanly by `ReplicationControlManager#electLeaders`, which no setting forbids. What the "
     "setting decides, `#maybeTriggerUncleanLeaderElectionForLeaderlessPartitions`, is not called."
 )
-WITH_ELR = "Nobody is eligible, or noted as the last leader, without eligible leader replicas: by default from 4.1 on."
 TWO_LOOKS = "Both looks at a follower are inside one call of `Partition#maybeExpandIsr`: the harness has one thread."
 NOT_TOLD = {
     "leader_snapshot_atomic=false": TWO_LOOKS,
@@ -123,9 +122,11 @@ NOT_TOLD = {
         "A leader gets such an answer only from a controller that grants the present ISR at any partition epoch, as "
         "with ZooKeeper (KIP-497)."
     ),
-    "fence_truncation=false": "From 2.7 on no follower asks where to truncate before it fetches.",
+    "fence_truncation=false": "No release with KRaft asks where to truncate before it fetches.",
     "flush=sync": "It is what a power failure takes, and the harness takes what the model says.",
-    "last_known_leader=active": WITH_ELR,
+    "last_known_leader=active": (
+        "Nobody is noted as the last leader without eligible leader replicas, which are on by default from 4.1 on."
+    ),
     "list_offsets_guard=false": (
         "No step of these claims asks for the end offset. Each leader is asked after each step, and has to answer by "
         "this rule."
@@ -213,9 +214,9 @@ def not_expressible(of: dict[str, Found]) -> set[str]:
 def unexplained(of: dict[str, Found]) -> set[str]:
     """The changed rules on which steps of some release depend without a contradiction, or which none contradicts."""
     said = {(key, judgement) for each in of.values() for key, (judgement, _) in each.items()}
-    told = {key for key, judgement in said if judgement == Judgement.CONTRADICTED.value}
+    refuted = {key for key, judgement in said if judgement == Judgement.CONTRADICTED.value}
     agree = {key for key, judgement in said if judgement == Judgement.AGREES.value}
-    return agree | {key for key, _ in said} - told - not_expressible(of)
+    return agree | {key for key, _ in said} - refuted - not_expressible(of)
 
 
 def _cell(found: Found, key: str) -> str:

@@ -61,7 +61,7 @@ NEWEST_ONLY = (
     "releases/three_brokers_survive_a_power_failure_and_a_lost_session",
     "durability/a_removed_replica_is_elected_with_an_empty_log",
 )
-"""Claims beside these, of up to two minutes each, that are held against the newest release."""
+"""Claims beside these, the largest, that are held against the newest release alone."""
 
 
 def claimed(claim: str, preset: str) -> Spec:

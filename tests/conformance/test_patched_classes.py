@@ -204,14 +204,17 @@ class Patched(Harness):
         return [ours]
 
 
-@pytest.fixture(scope="module")
-def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Patched]:
-    distribution = harness_of(NEWEST).distribution
+def patched(release: str, folder: Path) -> Patched:
+    distribution = harness_of(release).distribution
     try:
-        made = Patched(distribution, tmp_path_factory.mktemp("patched"))
+        return Patched(distribution, folder)
     except KafkaError as error:
         pytest.skip(f"needs javassist: {error}")
-    with made as running:
+
+
+@pytest.fixture(scope="module")
+def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Patched]:
+    with patched(NEWEST, tmp_path_factory.mktemp("patched")) as running:
         yield running
 
 
@@ -254,6 +257,21 @@ def test_a_patched_class_that_throws_ends_conform_with_a_report(
     finally:
         kafka.run([{"do": "restore"}])
     assert any("patched" in each.kafka for one in found.divergences for each in one.differences)
+
+
+def test_a_leader_that_answers_by_the_committed_isr_in_place_of_the_maximal_one_is_seen(
+    claim: Callable[..., Spec], tmp_path: Path
+) -> None:
+    """Until 3.6 a producer gets an error if the maximal ISR is too small. Of three brokers it may be large enough where
+    the committed one is not.
+    """
+    three = claim("kafka-3.6", brokers=3, min_insync_replicas=3, isr_shrinks=1, partition_epoch_max=3)
+    with patched("3.6.2", tmp_path) as kafka:
+        assert Session(kafka).conform(three, Wanted()).agrees
+        call = {"inside": "checkEnoughReplicasReachOffset", "call": "maximalIsr", "instead": "$_ = $0.isr();"}
+        kafka.run([{"do": "patch", "class": PARTITION, **call}])
+        found = Session(kafka).conform(three, Wanted())
+    assert {each.field for one in found.divergences for each in one.differences} == {"b0.producer of r0"}
 
 
 def test_classes_that_are_put_right_again_agree(kafka: Patched, claim: Callable[..., Spec]) -> None:
