@@ -7,8 +7,8 @@ from collections.abc import Callable
 import attrs
 import pytest
 
+from highwater.claims.changed_rules import Change, changes_of
 from highwater.claims.conformance import Wanted, paths_of
-from highwater.claims.mutation import Change, changes_of
 from highwater.claims.spec import Spec
 from highwater.explorer.analysis.differing import Differing, settings_read
 from highwater.explorer.analysis.paths import Paths

@@ -13,9 +13,9 @@ import attrs
 import pytest
 
 from highwater.claims import contradicting
+from highwater.claims.changed_rules import Change, changes_of
 from highwater.claims.conformance import Session, Wanted
 from highwater.claims.contradicting import Contradiction, Judgement, judged, mutations
-from highwater.claims.mutation import Change, changes_of
 from highwater.claims.spec import Spec
 from highwater.conformance.lockstep import Findings
 from highwater.conformance.process import Harness

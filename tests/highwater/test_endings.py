@@ -98,7 +98,7 @@ def failing(
 COMMANDS = {
     "check": ("highwater.cli.run.check_spec", ["check", "SPEC"]),
     "list": ("highwater.reports.listing.show_models", ["list", "models"]),
-    "mutate": ("highwater.claims.mutation.mutate", ["mutate", "SPEC"]),
+    "mutate": ("highwater.claims.mutation.mutations_of", ["mutate", "SPEC"]),
     "follow": ("highwater.claims.spec.load_spec", ["follow", "SPEC", "SPEC"]),
     "graph": ("highwater.explorer.analysis.graph.shape", ["graph", "SPEC"]),
     "simulate": ("highwater.claims.simulation.simulate_spec", ["simulate", "SPEC"]),

@@ -12,7 +12,8 @@ import pytest
 from click.testing import Result
 
 from highwater import SpecError, Verdict, api
-from highwater.claims.mutation import Fate, Mutation, changed, changes_of, mutate, unjudged
+from highwater.claims.changed_rules import changed, changes_of, unjudged
+from highwater.claims.mutation import Fate, Mutation, mutate
 from highwater.claims.spec import load_spec
 from highwater.explorer.verdict import Budget
 from highwater.model.language.declarations import action, invariant
@@ -314,9 +315,9 @@ def test_a_spec_that_does_not_hold_is_refused(highwater: Run, write_spec: Write)
 def test_an_interrupt_keeps_the_results_so_far(
     highwater: Run, write_spec: Write, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    from highwater.claims import mutation
+    from highwater.claims import changed_rules
 
-    real, report, calls = mutation.check_spec, tmp_path / "mutations.json", []
+    real, report, calls = changed_rules.check_spec, tmp_path / "mutations.json", []
 
     def interrupted(*arguments: object, **options: object) -> object:
         result = real(*arguments, **options)
@@ -328,7 +329,7 @@ def test_an_interrupt_keeps_the_results_so_far(
             outcome=attrs.evolve(result.outcome, reason="interrupted", verdict=Verdict.UNKNOWN, violations=()),
         )
 
-    monkeypatch.setattr(mutation, "check_spec", interrupted)
+    monkeypatch.setattr(changed_rules, "check_spec", interrupted)
     result = highwater("mutate", write_spec(), "--json", report)
     assert (result.exit_code, result.stderr) == (130, "interrupted\n")
     assert "1 of 1 mutations caught; 4 not tried" in result.stdout

@@ -12,8 +12,8 @@ import pytest
 from click.testing import Result
 
 from highwater import SpecError, Verdict, api
-from highwater.claims import counterexamples, mutation
-from highwater.claims.mutation import changes_of
+from highwater.claims import changed_rules, counterexamples
+from highwater.claims.changed_rules import changed, changes_of, unjudged
 from highwater.claims.repairing import Attempt, Ending, repair
 from highwater.claims.spec import load_spec
 from highwater.explorer.verdict import Auditing, Budget
@@ -182,12 +182,12 @@ def test_a_counterexample_is_executed_again_only_where_a_rule_that_it_reads_is_a
 def test_a_rule_that_no_step_property_reads_changes_no_count(root: Path) -> None:
     spec = load_spec(root / "specs/partition/durability/a_refused_record_stays_hidden.toml")
     assert any(isinstance(each, StepProperty) for each in spec.properties)
-    base = mutation.unjudged(spec, audit=Auditing.NONE)
-    others = [(change, spec.under(mutation.changed(spec.protocol, [change]))) for change in changes_of(spec)]
+    base = unjudged(spec, audit=Auditing.NONE)
+    others = [(change, spec.under(changed(spec.protocol, [change]))) for change in changes_of(spec)]
     unread = [(change, other) for change, other in others if base.stands_for(other)]
     assert base.outcome.settings_read and len(others) / 4 < len(unread) < len(others)
     for change, other in unread[::4]:
-        found = mutation.unjudged(other, audit=Auditing.NONE)
+        found = unjudged(other, audit=Auditing.NONE)
         assert findings(found.outcome) == findings(base.outcome), change.key
 
 
@@ -451,7 +451,7 @@ def test_the_exit_code_distinguishes_why_there_is_no_repair(
 def test_an_interrupt_keeps_the_results_so_far(
     highwater: Run, root: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    real, report, calls = mutation.check_spec, tmp_path / "repairs.json", []
+    real, report, calls = changed_rules.check_spec, tmp_path / "repairs.json", []
 
     def interrupted(*arguments: object, **options: object) -> object:
         result = real(*arguments, **options)
@@ -463,7 +463,7 @@ def test_an_interrupt_keeps_the_results_so_far(
             outcome=attrs.evolve(result.outcome, reason="interrupted", verdict=Verdict.UNKNOWN, violations=()),
         )
 
-    monkeypatch.setattr(mutation, "check_spec", interrupted)
+    monkeypatch.setattr(changed_rules, "check_spec", interrupted)
     result = highwater("repair", root / TWO_BROKERS, "--json", report)
     assert (result.exit_code, result.stderr) == (130, "interrupted\n")
     assert "changing a rule: 1 ends in another counterexample, 1 repairs\nthe search ended early" in result.stdout

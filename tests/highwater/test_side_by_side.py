@@ -245,13 +245,13 @@ def begun(write_spec: Write, tmp_path: Path) -> Iterator[tuple[subprocess.Popen[
 def busy_children(pid: int) -> list[int]:
     """Its forks that have explored for some time, by the processor time that they took."""
     with_time = []
-    for each in _children(pid):
+    for each in children(pid):
         fields = Path(f"/proc/{each}/stat").read_text().rpartition(")")[2].split()
         with_time += [each] if (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK") > 1.0 else []
     return with_time
 
 
-def _children(pid: int) -> list[int]:
+def children(pid: int) -> list[int]:
     return [int(each) for each in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
@@ -267,7 +267,7 @@ def ended(pid: int) -> bool:
 @pytest.mark.parametrize("whom", ["the group, as a terminal does", "the first process alone"])
 def test_an_interrupt_reports_the_results_of_every_search(whom: str, begun: tuple[subprocess.Popen[str], Path]) -> None:
     process, report = begun
-    children = _children(process.pid)
+    forks = children(process.pid)
     (os.killpg if whom.startswith("the group") else os.kill)(process.pid, signal.SIGINT)
     stdout, stderr = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130
@@ -277,17 +277,17 @@ def test_an_interrupt_reports_the_results_of_every_search(whom: str, begun: tupl
         ("long_1", "long_2"), "interrupted"
     )
     assert "3 claims" in stdout or "2 claims" in stdout
-    assert all(map(ended, children))
+    assert all(map(ended, forks))
 
 
 def test_no_process_outlives_one_that_is_killed(begun: tuple[subprocess.Popen[str], Path]) -> None:
     process, _ = begun
-    children = _children(process.pid)
+    forks = children(process.pid)
     process.kill()
     process.wait()
     deadline = time.monotonic() + PATIENCE
-    while not all(map(ended, children)):
-        assert time.monotonic() < deadline, children
+    while not all(map(ended, forks)):
+        assert time.monotonic() < deadline, forks
         time.sleep(0.05)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from highwater.claims.mutation import Change, changes_of
+from highwater.claims.changed_rules import Change, changes_of
 from highwater.claims.repairing import Attempt, Ending, repair
 from highwater.claims.resolving import toggles_of
 from highwater.claims.spec import Spec, SpecError, load_spec

@@ -16,8 +16,8 @@ from typing import Any
 
 import attrs
 
+from highwater.claims.changed_rules import Change, changes_of
 from highwater.claims.conformance import Session, Wanted, paths_of
-from highwater.claims.mutation import Change, changes_of
 from highwater.claims.spec import Spec, SpecError
 from highwater.claims.tables import Wrong
 from highwater.conformance.lockstep import Divergence, Findings

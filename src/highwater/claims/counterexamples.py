@@ -39,18 +39,25 @@ class KnownCounterexamples:
         """The first of them that is a counterexample under the rules of a spec, too, in words, or nothing. It is tried
         first the next time.
         """
+        place = self._place_under(spec)
+        if place is None:
+            return ""
+        self._known.insert(0, self._known.pop(place))
+        return self._known[0].words
+
+    def any_under(self, spec: Spec) -> bool:
+        """Whether there is one. That was asked changes nothing of what is tried first."""
+        return self._place_under(spec) is not None
+
+    def _place_under(self, spec: Spec) -> int | None:
         try:
             made_of = _made_of(spec)
         except RAISED:
-            return ""  # a search says what is wrong
+            return None  # a search says what is wrong
         try:
-            for place, known in enumerate(self._known):
-                if known.is_one_under(spec, made_of):
-                    self._known.insert(0, self._known.pop(place))
-                    return known.words
+            return next((place for place, known in enumerate(self._known) if known.is_one_under(spec, made_of)), None)
         except ModelError:
-            pass  # the same
-        return ""
+            return None  # the same
 
 
 MOST_RUNS = 1 << 14  # of one execution, to be remembered: some MiB

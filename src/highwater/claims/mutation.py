@@ -9,20 +9,20 @@ may declare rules that it leaves undefended, under `[mutate]`.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Iterator
 from enum import Enum
 from typing import Any
 
 import attrs
 
-from highwater.claims.checking import Result, check_spec
-from highwater.claims.keys import Expectation
+from highwater.claims.changed_rules import ChangedRules, Places, unjudged
+from highwater.claims.checking import Result
 from highwater.claims.spec import AnotherModel, Spec, SpecError
-from highwater.claims.tables import Wrong, did_you_mean, shown
+from highwater.claims.tables import Wrong
 from highwater.explorer.analysis.differing import Differing
 from highwater.explorer.analysis.paths import Paths
 from highwater.explorer.blame import RAISED, ModelError
-from highwater.explorer.verdict import Auditing, Budget, Outcome, Progress, Verdict, Violation
+from highwater.explorer.verdict import Budget, Outcome, Verdict, Violation
 from highwater.visible import counted
 
 _COMPLETE = (Verdict.HOLDS, Verdict.HOLDS_TO_DEPTH)  # to the spec's own depth: nothing else gives one here
@@ -74,152 +74,85 @@ class Mutation:
         return not (self.declared if self.fate is Fate.CAUGHT else self.fate is Fate.UNDEFENDED and not self.declared)
 
 
-@attrs.frozen
-class Change:
-    """One toggle of a protocol set to another value.
-
-    Attributes:
-        rule, value: the toggle, and its other value.
-        before, after: both values as text.
-    """
-
-    rule: str
-    value: Any
-    before: str
-    after: str
-
-    @property
-    def key(self) -> str:
-        """How a spec declares it."""
-        return f"{self.rule}={self.after}"
-
-
-def changes_of(spec: Spec, rules: Collection[str] = ()) -> list[Change]:
-    """Each other value of each toggle of a spec's protocol, or of some of its toggles.
-
-    Raises:
-        SpecError: the protocol has no toggles, no such one, or the spec declares what is none.
-    """
-    cls = type(spec.protocol)
-    attrs.resolve_types(cls)
-    toggles = [(field.name, _values(field.type)) for field in attrs.fields(cls) if not _configures(field)]
-    every = [
-        Change(rule, value, _text(now), _text(value))
-        for rule, values in toggles
-        for now in (getattr(spec.protocol, rule),)
-        for value in values
-        if value != now
-    ]
-    if not every:
-        raise SpecError(
-            f"{spec.path}: the protocol of the model {spec.file.model} has no rule that could be switched off"
-        )
-    names = list(dict.fromkeys(change.rule for change in every))
-    for rule in rules:
-        if rule not in names:
-            raise SpecError(
-                f'{spec.path}: "{rule}" is no rule of this protocol{did_you_mean(rule, names)}; allowed are '
-                f"{', '.join(names)}"
-            )
-    keys = [change.key for change in every]
-    for each in spec.file.mutate.undefended:
-        if each not in keys:
-            raise SpecError(
-                f'{spec.path}: mutate.undefended: "{each}" is no mutation of this protocol; allowed are '
-                f"{', '.join(keys)}"
-            )
-    return [change for change in every if not rules or change.rule in rules]
-
-
-def changed(protocol: Any, changes: Collection[Change]) -> Any:
-    """A protocol with some rules changed."""
-    fields = attrs.fields_dict(type(protocol))
-    values = {str(fields[change.rule].alias): change.value for change in changes}
-    return attrs.evolve(protocol, **values)
-
-
 def mutate(
     spec: Spec,
     budget: Budget = Budget(),  # noqa: B008 - frozen
     *,
-    workers: int | None = None,
     every_property: bool = False,
-    rules: Collection[str] = (),
-    on_progress: Callable[[Progress], None] = lambda progress: None,
-    audit: Auditing | None = None,
+    **options: Any,
 ) -> tuple[Result, Iterator[Mutation]]:
     """Explore the spec as it is, and then under each mutation of its protocol.
 
     Args:
         spec: a claim that holds.
         budget: when to stop the search of each mutation early.
-        workers: threads.
+        every_property: see `mutations_of`.
+        options: those of `highwater.claims.changed_rules.ChangedRules`.
+
+    Returns:
+        As `mutations_of`.
+
+    Raises:
+        SpecError: the spec does not hold, or as `highwater.claims.changed_rules.changes_of` says.
+        KeyboardInterrupt: the user ended it, also while the mutations are asked for.
+    """
+    return mutations_of(ChangedRules(spec, unjudged, budget, **options), every_property=every_property)
+
+
+def mutations_of(rules: ChangedRules, *, every_property: bool = False) -> tuple[Result, Iterator[Mutation]]:
+    """The same for rules of a spec that may change.
+
+    Args:
         every_property: check all properties of the model that hold under the spec's own protocol, not only those that
             the spec names.
-        rules: the toggles to change; all if empty.
-        on_progress: called now and then during each search.
-        audit: how much of what each search has found to judge a second time; `QUICK` if None.
 
     Returns:
         What came out for the spec as it is, and the mutations, each explored when it is asked for; none if a budget ran
         out before.
 
     Raises:
-        SpecError: the spec does not hold, or as `changes_of` says.
+        SpecError: the spec does not hold.
         KeyboardInterrupt: the user ended it, also while the mutations are asked for.
     """
-    changes = changes_of(spec, rules)
-    search = functools.partial(unjudged, budget=budget, workers=workers, on_progress=on_progress, audit=audit)
     if every_property:
-        spec = _with_every_property(spec, search)
-    base = search(spec)
+        rules.spec = _with_every_property(rules)
+    base = rules.as_it_is()
     if base.verdict is Verdict.VIOLATED:
-        raise SpecError(f"{spec.path}: rules are switched off in a spec that holds; its verdict is violated")
+        raise SpecError(f"{rules.spec.path}: rules are switched off in a spec that holds; its verdict is violated")
     if base.verdict not in _COMPLETE:
         return base, iter(())
-    beside = _Beside(spec, workers)
-    return base, (_explored(spec, base, change, search, beside) for change in changes)
+    return base, _explored_each(rules, base)
 
 
-def unjudged(spec: Spec, **options: Any) -> Result:
-    """The result of a spec, without judging its claim."""
-    result = check_spec(
-        attrs.evolve(spec, file=attrs.evolve(spec.file, expect=Expectation())), keep_trees=True, **options
-    )
-    if result.outcome.reason == "interrupted":
-        raise KeyboardInterrupt
-    return result
-
-
-def _configures(field: Any) -> bool:
-    """Whether a toggle is a user's setting rather than a rule of the protocol."""
-    return str(field.metadata.get("meaning", "")).startswith("configuration:")
-
-
-def _values(kind: Any) -> tuple[Any, ...]:
-    if kind is bool:
-        return (True, False)
-    return tuple(kind) if isinstance(kind, type) and issubclass(kind, Enum) else ()
-
-
-def _text(value: Any) -> str:
-    return str(value.value) if isinstance(value, Enum) else shown(value)
-
-
-def _with_every_property(spec: Spec, search: Callable[..., Result]) -> Spec:
+def _with_every_property(rules: ChangedRules) -> Spec:
+    spec = rules.spec
     named = {each.name for each in spec.properties}  # some of one's own, or a refinement
     others = (each for each in spec.definition.known_properties if each.name not in named)
-    every = attrs.evolve(spec, properties=(*spec.properties, *others))
-    violated = {violation.property for violation in search(every, keep_going=True).outcome.violations}
+    rules.spec = every = attrs.evolve(spec, properties=(*spec.properties, *others))
+    violated = {violation.property for violation in rules.as_it_is(keep_going=True).outcome.violations}
     return attrs.evolve(spec, properties=tuple(of for of in every.properties if of.name not in violated))
 
 
-def _explored(spec: Spec, base: Result, change: Change, search: Callable[..., Result], beside: _Beside) -> Mutation:
+def _explored_each(rules: ChangedRules, base: Result) -> Iterator[Mutation]:
+    def is_explored(places: Places) -> bool:
+        try:
+            return not base.stands_for(rules.under(places))
+        except (Wrong, *RAISED):
+            return False
+
+    beside, every = _Beside(rules.spec, rules.workers), [(place,) for place in range(len(rules.changes))]
+    rules.coming(every, is_explored)
+    for places in every:
+        yield _explored(rules, base, places, beside)
+
+
+def _explored(rules: ChangedRules, base: Result, places: Places, beside: _Beside) -> Mutation:
+    spec, change = rules.spec, rules.changes[places[0]]
     became = functools.partial(
         Mutation, change.rule, change.before, change.after, declared=change.key in spec.file.mutate.undefended
     )
     try:
-        mutant = spec.under(changed(spec.protocol, [change]))
+        mutant = rules.under(places)
     except AnotherModel as other:
         return became(Fate.OTHER, str(other))
     except (Wrong, *RAISED) as error:
@@ -227,7 +160,7 @@ def _explored(spec: Spec, base: Result, change: Change, search: Callable[..., Re
     if base.stands_for(mutant):
         return became(Fate.NO_EFFECT, "nothing that runs within these bounds reads it", outcome=base.outcome)
     try:
-        result = search(mutant)
+        result = rules.result(places)
     except SpecError as error:
         return became(Fate.UNKNOWN, str(error).removeprefix(f"{spec.path}: ").splitlines()[0].partition("; ")[0])
     outcome = result.outcome

@@ -8,17 +8,17 @@ violation, its counterexample is known for the sets that follow.
 
 from __future__ import annotations
 
-import functools
 import itertools
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from enum import Enum
+from typing import Any
 
 import attrs
 import numpy as np
 
+from highwater.claims.changed_rules import Change, ChangedRules, Places, unjudged
 from highwater.claims.checking import Result
 from highwater.claims.counterexamples import KnownCounterexamples
-from highwater.claims.mutation import Change, changed, changes_of, unjudged
 from highwater.claims.spec import AnotherModel, Spec, SpecError
 from highwater.claims.tables import Wrong
 from highwater.explorer.analysis.causes import causes, instance_of
@@ -29,7 +29,7 @@ from highwater.explorer.search.levels import breadth_first
 from highwater.explorer.search.levels.difference import Difference, changing_fields, difference, field_of
 from highwater.explorer.search.states.store import Stopped
 from highwater.explorer.system import System
-from highwater.explorer.verdict import DEADLOCK, Auditing, Budget, Outcome, Progress, Verdict, Violation
+from highwater.explorer.verdict import DEADLOCK, Budget, Outcome, Verdict, Violation
 from highwater.model.language.declarations import Invariant, StepProperty
 from highwater.visible import counted
 
@@ -157,10 +157,7 @@ def repair(
     budget: Budget = Budget(),  # noqa: B008 - frozen
     *,
     most_rules: int = 2,
-    workers: int | None = None,
-    rules: Collection[str] = (),
-    on_progress: Callable[[Progress], None] = lambda progress: None,
-    audit: Auditing | None = None,
+    **options: Any,
 ) -> Repairing:
     """Explore the spec as it is, and then under sets of changed rules.
 
@@ -168,24 +165,32 @@ def repair(
         spec: a claim that is violated.
         budget: when to stop each search early.
         most_rules: how many rules to change at most.
-        workers: threads.
-        rules: the rules that may change; all but configuration if empty.
-        on_progress: called now and then during each search.
-        audit: how much of what each search has found to judge a second time; `QUICK` if None.
+        options: those of `highwater.claims.changed_rules.ChangedRules`.
 
     Raises:
-        SpecError: the spec is not violated, or as `highwater.claims.mutation.changes_of` says.
+        SpecError: the spec is not violated, or as `highwater.claims.changed_rules.changes_of` says.
         KeyboardInterrupt: the user ended it, also while attempts are asked for.
     """
-    changes = changes_of(spec, rules)
-    search = functools.partial(unjudged, budget=budget, workers=workers, on_progress=on_progress, audit=audit)
-    base = search(spec)
+    return repairs_among(rules_that_may_repair(spec, budget, **options), most_rules)
+
+
+def rules_that_may_repair(spec: Spec, budget: Budget, **options: Any) -> ChangedRules:
+    """The rules of a violated claim that may change, whose searches measure what a repair costs."""
+    return ChangedRules(spec, _Costs(spec).searched, budget, **options)
+
+
+def repairs_among(rules: ChangedRules, most_rules: int) -> Repairing:
+    """The search for repairs of a claim among sets of so many of its rules.
+
+    Raises:
+        SpecError: the spec is not violated.
+        KeyboardInterrupt: the user ended it, also while attempts are asked for.
+    """
+    base = rules.as_it_is()
     if base.verdict in _COMPLETE:
-        raise SpecError(f"{spec.path}: there is nothing to repair: every property holds within these bounds")
-    if base.verdict is not Verdict.VIOLATED:
-        return Repairing(base, changes, iter(()))
-    costs = _Costs(spec, budget, workers)
-    return Repairing(base, changes, _Search(spec, base, changes, search, costs).attempts(most_rules))
+        raise SpecError(f"{rules.spec.path}: there is nothing to repair: every property holds within these bounds")
+    attempts = _Search(rules, base).attempts(most_rules) if base.verdict is Verdict.VIOLATED else iter(())
+    return Repairing(base, rules.changes, attempts)
 
 
 class _Search:
@@ -193,45 +198,59 @@ class _Search:
     set comes out as a smaller one did, if nothing that ran reads the rest of it.
     """
 
-    def __init__(
-        self, spec: Spec, base: Result, changes: list[Change], search: Callable[[Spec], Result], costs: _Costs
-    ) -> None:
-        self._spec, self._changes, self._search, self._costs = spec, changes, search, costs
-        self._repairs: list[set[str]] = []
-        self._held: list[tuple[Result, Attempt]] = []
+    def __init__(self, rules: ChangedRules, base: Result) -> None:
+        self._rules, spec = rules, rules.spec
+        self._repairs: list[set[int]] = []
+        self._held: list[tuple[set[int], Result, Attempt]] = []
         self._known = KnownCounterexamples()
         self._known.add(spec, base.outcome.violations)
         self._needed = tuple(_needed_by(spec.system(), each) for each in base.outcome.violations)
 
     def attempts(self, most_rules: int) -> Iterator[Attempt]:
         """Try each set that is no superset of a repair, and changes no rule twice. A vacuous repair hides none."""
-        for size in range(1, min(most_rules, rules_of(self._changes)) + 1):
-            for chosen in itertools.combinations(self._changes, size):
-                keys = {change.key for change in chosen}
-                once = len({change.rule for change in chosen}) == size
-                if once and not any(repair <= keys for repair in self._repairs):
-                    attempt = self._try(chosen)
-                    if attempt.repairs:
-                        self._repairs.append(keys)
-                    yield attempt
+        for size in range(1, min(most_rules, rules_of(self._rules.changes)) + 1):
+            self._rules.coming(self._sets_of(size), self._is_to_be_searched)
+            for places in self._sets_of(size):
+                attempt = self._try(places)
+                if attempt.repairs:
+                    self._repairs.append({*places})
+                yield attempt
 
-    def _try(self, chosen: tuple[Change, ...]) -> Attempt:
-        spec = self._spec
+    def _sets_of(self, size: int) -> Iterator[Places]:
+        changes = self._rules.changes
+        for places in itertools.combinations(range(len(changes)), size):
+            once = rules_of([changes[place] for place in places]) == size
+            if once and not any(repair <= {*places} for repair in self._repairs):
+                yield places
+
+    def _is_to_be_searched(self, places: Places) -> bool:
+        """Whether nothing that is known by now answers for a set."""
         try:
-            candidate = spec.under(changed(spec.protocol, chosen))
+            candidate = self._rules.under(places)
+            return not self._known.any_under(candidate) and self._as_a_smaller_one(places, candidate) is None
+        except (Wrong, *RAISED):
+            return False
+
+    def _as_a_smaller_one(self, places: Places, candidate: Spec) -> Attempt | None:
+        held = (found for less, result, found in self._held if less < {*places} and result.stands_for(candidate))
+        return next(held, None)
+
+    def _try(self, places: Places) -> Attempt:
+        chosen = tuple(self._rules.changes[place] for place in places)
+        try:
+            candidate = self._rules.under(places)
             if known := self._known.first_under(candidate):
                 return Attempt(chosen, Ending.REJECTED, known)
         except AnotherModel as other:
             return Attempt(chosen, Ending.REFUSED, str(other))
         except (Wrong, *RAISED) as error:
             return Attempt(chosen, Ending.REFUSED, f"the model refuses it: {error}".splitlines()[0])
-        for result, held in self._held:
-            if {*held.changes} < {*chosen} and result.stands_for(candidate):
-                return attrs.evolve(held, changes=chosen)
+        if (held := self._as_a_smaller_one(places, candidate)) is not None:
+            return attrs.evolve(held, changes=chosen)
         try:
-            result = self._search(candidate)
+            result = self._rules.result(places)
         except SpecError as error:
-            why = str(error).removeprefix(f"{spec.path}: ").splitlines()[0].partition("; ")[0]
+            why = str(error).removeprefix(f"{candidate.path}: ").splitlines()[0].partition("; ")[0]
             return Attempt(chosen, Ending.UNKNOWN, why)
         outcome = result.outcome
         if outcome.violations:
@@ -239,12 +258,12 @@ class _Search:
             first = outcome.violations[0]
             why = f"{first.property} after {first.length_in_words}"
             return Attempt(chosen, Ending.VIOLATED, why, first, outcome)
-        if outcome.verdict not in _COMPLETE:
+        if not isinstance(result, _Costed):
             return Attempt(chosen, Ending.UNKNOWN, f"ran out of {outcome.reason}", outcome=outcome)
-        cost, no_cost = self._costs.of(candidate)
         why = f"holds within these bounds, {counted(outcome.distinct_states, 'state')}"
-        found = Attempt(chosen, Ending.REPAIRED, why, outcome=outcome, cost=cost, no_cost=no_cost, needed=self._needed)
-        self._held.append((result, found))
+        cost, no_cost, needed = result.cost, result.no_cost, self._needed
+        found = Attempt(chosen, Ending.REPAIRED, why, None, outcome, cost, no_cost, needed)
+        self._held.append(({*places}, result, found))
         return found
 
 
@@ -271,40 +290,60 @@ def _needed_by(system: System, violation: Violation) -> Needed:
     return Needed(changed_by, everything & {field_of(path) for path in why.relied_on}, forbidden)
 
 
+@attrs.frozen
+class _Costed(Result):
+    """What came out for a claim that holds.
+
+    Attributes:
+        cost: what that does to states and steps; None where it could not be compared.
+        no_cost: why not.
+    """
+
+    cost: Difference | None = None
+    no_cost: str = ""
+
+
 class _Costs:
     """What repairs cost, against all states of the spec as it is; these are found once, for the first repair."""
 
-    def __init__(self, spec: Spec, budget: Budget, workers: int | None) -> None:
-        self._spec, self._workers = spec, workers
-        self._budget = attrs.evolve(budget, max_depth=spec.file.max_depth)
+    def __init__(self, spec: Spec) -> None:
+        self._spec = spec
+        self._base: tuple[Engine | None, str] | None = None
 
-    def of(self, repaired: Spec) -> tuple[Difference | None, str]:
+    def searched(self, spec: Spec, *, budget: Budget, workers: int | None, **options: Any) -> Result:
+        """What comes out for a spec, without judging its claim; with the cost if it holds."""
+        result = unjudged(spec, budget=budget, workers=workers, **options)
+        if result.verdict not in _COMPLETE or spec is self._spec:
+            return result
+        budget = attrs.evolve(budget, max_depth=self._spec.file.max_depth)
+        cost, why = self._of(spec.system(), budget, workers)
+        parts = {field.name: getattr(result, field.name) for field in attrs.fields(Result)}
+        return _Costed(**parts, cost=cost, no_cost=why)
+
+    def _of(self, repaired: System, budget: Budget, workers: int | None) -> tuple[Difference | None, str]:
         """The difference, or why there is none."""
+        if self._base is None:
+            self._base = _reach(self._spec.system(), budget, workers)
         before, why = self._base
         if before is None:
             return None, f"not compared: the spec as it is {why}"
-        after, why = self._reach(repaired.system())
+        after, why = _reach(repaired, budget, workers)
         if after is None:
             return None, f"not compared: without symmetry it {why}"
         try:
-            return difference(before, after, self._budget.max_depth), ""
+            return difference(before, after, budget.max_depth), ""
         except Stopped as stopped:
             return None, f"not compared: the steps ran out of {stopped}"
         except ModelError as error:
             return None, f"not compared: {error}".splitlines()[0]
 
-    @functools.cached_property
-    def _base(self) -> tuple[Engine | None, str]:
-        return self._reach(self._spec.system())
 
-    def _reach(self, system: System) -> tuple[Engine | None, str]:
-        """All states, or what it ran out of."""
-        try:
-            with blaming_the_model():
-                engine, outcome = breadth_first.reach(
-                    system, self._budget, self._workers, symmetry=False, keep_trees=True
-                )
-        except ModelError as error:
-            return None, f"cannot be explored further: {error}".splitlines()[0]
-        to_its_end = outcome.reason in ("", f"depth {self._budget.max_depth}")
-        return (engine, "") if to_its_end else (None, f"ran out of {outcome.reason}")
+def _reach(system: System, budget: Budget, workers: int | None) -> tuple[Engine | None, str]:
+    """All states, or what it ran out of."""
+    try:
+        with blaming_the_model():
+            engine, outcome = breadth_first.reach(system, budget, workers, symmetry=False, keep_trees=True)
+    except ModelError as error:
+        return None, f"cannot be explored further: {error}".splitlines()[0]
+    to_its_end = outcome.reason in ("", f"depth {budget.max_depth}")
+    return (engine, "") if to_its_end else (None, f"ran out of {outcome.reason}")

@@ -1,4 +1,4 @@
-"""Claims checked side by side, each in a process of its own, and answered in their order.
+"""Claims checked side by side, each in a process of its own.
 
 The processes are forks of this one, so that they share what it has read. What they find travels back without traces:
 an answer names the actions, and plain Python executes them here again.
@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from multiprocessing.connection import Connection, wait
 from multiprocessing.reduction import ForkingPickler
-from typing import Any
+from typing import Any, Self, cast
 
 import attrs
 
@@ -39,7 +39,108 @@ def can_fork() -> bool:
     return "fork" in multiprocessing.get_all_start_methods()
 
 
-class SideBySide:
+class Forks:
+    """Processes that check claims, one each at a time. A claim is asked for by a key, whatever that is."""
+
+    def __init__(
+        self,
+        spec_of: Callable[[Any], Spec],
+        jobs: int,
+        check: Check,
+        check_alone: Check,
+        on_progress: Callable[[Spec, Progress | None], None],
+        following: Callable[[], Any],
+    ) -> None:
+        """
+        Args:
+            spec_of: the claim of a key, here and in the forks.
+            check: checks one claim in a fork of this process.
+            check_alone: checks one here, after a fork has failed or has found too little memory.
+            on_progress: called with the progress of a claim that is being checked, and with None at its end.
+            following: the key of the claim to begin next, or None if there is none now.
+        """
+        self._spec_of = spec_of
+        self._check, self._check_alone = check, check_alone
+        self._on_progress, self._following = on_progress, following
+        self._answers: dict[Any, Answer | None] = {}
+        self.interrupted = False
+        for stream in filter(None, (sys.stdout, sys.stderr)):
+            stream.flush()  # or the forks would write it again
+        self._workers = {worker.pipe: worker for worker in (_start(spec_of, check) for _ in range(jobs))}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        for worker in self._workers.values():
+            worker.end(at_once=self.interrupted)
+
+    def answer(self, key: Any) -> Answer:
+        """What came out for a claim, once that is known; the answer is given once.
+
+        Raises:
+            KeyboardInterrupt: the user ended it; what has begun is not waited for.
+        """
+        try:
+            self._go_on(seconds=0)
+            while key not in self._answers:
+                self._go_on()
+        except BaseException:
+            self.interrupted = True
+            raise
+        return self._answered(key)
+
+    def _answered(self, key: Any) -> Answer:
+        answer = self._answers.pop(key)
+        if answer is not None:
+            return answer
+        spec = self._spec_of(key)
+        try:
+            return self._check_alone(spec, lambda progress: self._on_progress(spec, progress))
+        except SpecError as error:
+            return error
+
+    def _go_on(self, seconds: float | None = None) -> None:
+        """Take what comes, within so many seconds if any are given, and give claims to those who wait."""
+        if busy := [worker.pipe for worker in self._workers.values() if worker.busy is not None]:
+            for pipe in wait(busy, seconds):
+                self._take(self._workers[pipe])  # type: ignore[index]
+        for worker in self._workers.values():
+            if worker.busy is None and (key := self._following()) is not None:
+                worker.begin(key)
+
+    def _take(self, worker: _Worker) -> None:
+        key = worker.busy
+        assert key is not None
+        spec = self._spec_of(key)
+        try:
+            kind, what = worker.pipe.recv()
+        except (EOFError, OSError):
+            del self._workers[worker.pipe]
+            worker.process.join()
+            ended = worker.process.exitcode or 0
+            why = f"signal {-ended}" if ended < 0 else f"exit code {ended}"
+            kind, what = REFUSED, f"{spec.path}: the process that checked it has ended with {why}; try --jobs 1"
+            if not self._workers:
+                pipe = (another := _start(self._spec_of, self._check)).pipe
+                self._workers[pipe] = another
+        except Exception:  # what a model's own classes raise where they are made again of what was sent
+            kind, what = AGAIN, None
+        if kind == PROGRESS:
+            self._on_progress(spec, what)
+            return
+        worker.busy = None
+        self._on_progress(spec, None)
+        if kind == CONTESTED:
+            shown, function, path, mine, its = what
+            raise JudgedOtherwise(shown, function, path, mine, its, str(spec.path))
+        if kind == FOUND:
+            self._answers[key] = _received(spec, *what)
+        else:
+            self._answers[key] = SpecError(what) if kind == REFUSED else None
+
+
+class SideBySide(Forks):
     """Some claims, and the processes that check them.
 
     Attributes:
@@ -54,30 +155,11 @@ class SideBySide:
         check_alone: Check,
         on_progress: Callable[[Spec, Progress | None], None],
     ) -> None:
-        """
-        Args:
-            check: checks one claim in a fork of this process.
-            check_alone: checks one here, after a fork has failed or has found too little memory.
-            on_progress: called with the progress of a claim that is being checked, and with None at its end.
-        """
+        """Begin with the largest, so that none is left alone at the end."""
         self._specs = specs
-        self._check, self._check_alone = check, check_alone
-        self._on_progress = on_progress
-        # the largest first, so that none is left alone at the end
         size = [spec.file.expect.distinct_states or 0 for spec in specs]
-        self._left = sorted(range(len(specs)), key=lambda number: size[number])
-        self._answers: dict[int, Answer | None] = {}
-        self.interrupted = False
-        for stream in filter(None, (sys.stdout, sys.stderr)):
-            stream.flush()  # or the forks would write it again
-        self._workers = {worker.pipe: worker for worker in (_start(specs, check) for _ in range(jobs))}
-
-    def __enter__(self) -> SideBySide:
-        return self
-
-    def __exit__(self, *exception: Any) -> None:
-        for worker in self._workers.values():
-            worker.end(at_once=self.interrupted)
+        largest = iter(sorted(range(len(specs)), key=lambda number: -size[number]))
+        super().__init__(specs.__getitem__, jobs, check, check_alone, on_progress, lambda: next(largest, None))
 
     def __iter__(self) -> Iterator[tuple[Spec, Answer]]:
         """The claims and their answers, in the order of the claims."""
@@ -89,54 +171,6 @@ class SideBySide:
                 self._interrupt()
             if self._answers.get(number) or (number in self._answers and not self.interrupted):
                 yield self._specs[number], self._answered(number)
-
-    def _answered(self, number: int) -> Answer:
-        answer = self._answers.pop(number)
-        if answer is not None:
-            return answer
-        spec = self._specs[number]
-        try:
-            return self._check_alone(spec, lambda progress: self._on_progress(spec, progress))
-        except SpecError as error:
-            return error
-
-    def _go_on(self) -> None:
-        """Give claims to those who wait, and take what comes."""
-        for worker in self._workers.values():
-            if worker.busy is None and self._left:
-                worker.begin(self._left.pop())
-        for pipe in wait([worker.pipe for worker in self._workers.values() if worker.busy is not None]):
-            self._take(self._workers[pipe])  # type: ignore[index]
-
-    def _take(self, worker: _Worker) -> None:
-        number = worker.busy
-        assert number is not None
-        spec = self._specs[number]
-        try:
-            kind, what = worker.pipe.recv()
-        except (EOFError, OSError):
-            del self._workers[worker.pipe]
-            worker.process.join()
-            ended = worker.process.exitcode or 0
-            why = f"signal {-ended}" if ended < 0 else f"exit code {ended}"
-            kind, what = REFUSED, f"{spec.path}: the process that checked it has ended with {why}; try --jobs 1"
-            if not self._workers:
-                pipe = (another := _start(self._specs, self._check)).pipe
-                self._workers[pipe] = another
-        except Exception:  # what a model's own classes raise where they are made again of what was sent
-            kind, what = AGAIN, None
-        if kind == PROGRESS:
-            self._on_progress(spec, what)
-            return
-        worker.busy = None
-        self._on_progress(spec, None)
-        if kind == CONTESTED:
-            shown, function, path, mine, its = what
-            raise JudgedOtherwise(shown, function, path, mine, its, str(spec.path))
-        if kind == FOUND:
-            self._answers[number] = _received(spec, what)
-        else:
-            self._answers[number] = SpecError(what) if kind == REFUSED else None
 
     def _interrupt(self) -> None:
         """End what has begun, and take what it has found."""
@@ -154,16 +188,16 @@ class _Worker:
     """A fork of this process.
 
     Attributes:
-        busy: the number of the claim that it checks.
+        busy: the key of the claim that it checks.
     """
 
     process: Any
     pipe: Connection
-    busy: int | None = None
+    busy: Any = None
 
-    def begin(self, number: int) -> None:
-        self.busy = number
-        self.pipe.send(number)
+    def begin(self, key: Any) -> None:
+        self.busy = key
+        self.pipe.send(key)
 
     def interrupt(self) -> None:
         with suppress(ProcessLookupError):
@@ -179,10 +213,10 @@ class _Worker:
         self.pipe.close()
 
 
-def _start(specs: Sequence[Spec], check: Check) -> _Worker:
+def _start(spec_of: Callable[[Any], Spec], check: Check) -> _Worker:
     context = multiprocessing.get_context("fork")
     here, there = context.Pipe()
-    process = context.Process(target=_serve, args=(there, here, specs, check, os.getpid()), daemon=True)
+    process = context.Process(target=_serve, args=(there, here, spec_of, check, os.getpid()), daemon=True)
     process.start()
     there.close()
     return _Worker(process, here)
@@ -197,15 +231,15 @@ def die_with_parent() -> None:
 # In a fork
 
 
-def _serve(pipe: Connection, others: Connection, specs: Sequence[Spec], check: Check, parent: int) -> None:
+def _serve(pipe: Connection, others: Connection, spec_of: Callable[[Any], Spec], check: Check, parent: int) -> None:
     """Check what is asked for, until nobody asks any more."""
     others.close()
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     die_with_parent()
     with suppress(EOFError, OSError):
-        while os.getppid() == parent and (number := pipe.recv()) is not None:
-            pipe.send_bytes(_pickled(_checked(specs[number], check, pipe)))
+        while os.getppid() == parent and (key := pipe.recv()) is not None:
+            pipe.send_bytes(_pickled(_checked(spec_of(key), check, pipe)))
 
 
 def _pickled(answer: tuple[int, Any]) -> Any:
@@ -250,28 +284,26 @@ def _now_and_then(tell: Callable[[Progress], None]) -> Callable[[Progress], None
     return tell_seldom
 
 
-def _sent(spec: Spec, result: Result) -> tuple[Any, ...]:
-    """A result without its traces, and these as the number of an initial state and the names of actions."""
+def _sent(spec: Spec, result: Result) -> tuple[Result, list[tuple[int, list[str]]]]:
+    """A result without its spec and traces, and these as the number of an initial state and the names of actions."""
     initial = spec.system().initial
     traces = [
         (initial.index(first.state), [str(step.action) for step in rest])
         for first, *rest in (violation.trace for violation in result.outcome.violations)
     ]
     bare = tuple(attrs.evolve(violation, trace=()) for violation in result.outcome.violations)
-    outcome = attrs.evolve(result.outcome, violations=bare)
-    return outcome, traces, result.status, result.mismatches, result.comparable
+    return attrs.evolve(result, spec=cast("Spec", None), outcome=attrs.evolve(result.outcome, violations=bare)), traces
 
 
 # Here again
 
 
-def _received(spec: Spec, what: tuple[Any, ...]) -> Result:
-    outcome, traces, status, mismatches, comparable = what
+def _received(spec: Spec, result: Result, traces: Sequence[tuple[int, Sequence[str]]]) -> Result:
     violations = tuple(
         _with_trace(spec.system(), violation, *trace)
-        for violation, trace in zip(outcome.violations, traces, strict=True)
+        for violation, trace in zip(result.outcome.violations, traces, strict=True)
     )
-    return Result(spec, attrs.evolve(outcome, violations=violations), status, mismatches, comparable)
+    return attrs.evolve(result, spec=spec, outcome=attrs.evolve(result.outcome, violations=violations))
 
 
 def _with_trace(system: System, violation: Violation, initial: int, names: Sequence[str]) -> Violation:

@@ -9,8 +9,7 @@ from typing import Any
 
 import click
 
-from highwater.cli.options import PATH, USAGE, Count, Place, audit, budgets, complain, model_path
-from highwater.limits import MOST_WORKERS
+from highwater.cli.options import PATH, USAGE, Count, Place, audit, budgets, complain, jobs, model_path
 
 
 @click.command()
@@ -28,14 +27,7 @@ from highwater.limits import MOST_WORKERS
     show_default=True,
     help="Keep one state for all that differ by broker names only.",
 )
-@click.option(
-    "--jobs",
-    type=Count(1, MOST_WORKERS),
-    envvar="HIGHWATER_JOBS",
-    show_envvar=True,
-    metavar="N",
-    help="Claims to check at the same time, each in a process of its own.  [default: one per processor]",
-)
+@jobs("Claims to check at the same time")
 @click.option(
     "--preset",
     "presets",

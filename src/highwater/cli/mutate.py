@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import click
 
-from highwater.cli.options import MET, PATH, UNKNOWN, UNMET, audit, budgets, model_path, refusing
+from highwater.cli.options import MET, PATH, UNKNOWN, UNMET, audit, budgets, jobs, model_path, refusing
 
 
 @click.command()
@@ -21,6 +23,7 @@ from highwater.cli.options import MET, PATH, UNKNOWN, UNMET, audit, budgets, mod
     "--every-property", is_flag=True, help="Check all properties that hold as it is, not only those that SPEC names."
 )
 @click.option("--json", "json_path", type=PATH, metavar="FILE", help="Write the table as JSON.")
+@jobs("Rules to switch off at the same time")
 @audit
 @budgets
 @model_path
@@ -30,6 +33,7 @@ def mutate(
     *,
     every_property: bool,
     json_path: Path | None,
+    jobs: int | None,
     workers: int | None,
     max_states: int | None,
     memory: int | None,
@@ -41,8 +45,8 @@ def mutate(
     otherwise; 2 the spec or the usage is wrong, or the model takes no other protocol; 3 a search, of SPEC as it is or
     of a mutation, did not come to an end; 70 a defect of Highwater; 130 interrupted.
     """
-    from highwater.claims.mutation import changes_of
-    from highwater.claims.mutation import mutate as switch_off
+    from highwater.claims.changed_rules import ChangedRules, unjudged
+    from highwater.claims.mutation import mutations_of
     from highwater.claims.spec import SpecError, load_spec
     from highwater.cli.outputs import try_out
     from highwater.explorer.verdict import Budget
@@ -51,20 +55,19 @@ def mutate(
     from highwater.reports.progress import Live, make_console
 
     errors = make_console(stderr=True)
-    with refusing(SpecError, ReportError):
-        spec = load_spec(path)
+    options: dict[str, Any] = {"workers": workers, "rules": rules, "audit": audit, "jobs": jobs or os.cpu_count() or 1}
+    with ExitStack() as ends, refusing(SpecError, ReportError):
+        spec, budget = load_spec(path), Budget(None, max_states, memory)
         try_out({"json": json_path}, [path])
-        changes = changes_of(spec, rules)
-        table = Mutations(make_console(), spec, changes)
+        live = Live(errors, spec.name)
+        may_change = ChangedRules(spec, unjudged, budget, **options, on_progress=lambda progress: live(progress))
+        ends.enter_context(may_change)
+        table = Mutations(make_console(), spec, may_change.changes)
         try:
-            with Live(errors, spec.name) as live:
-                budget, options = (
-                    Budget(None, max_states, memory),
-                    {"workers": workers, "every_property": every_property, "rules": rules, "audit": audit},
-                )
-                base, mutations = switch_off(spec, budget, **options, on_progress=lambda progress: live(progress))
+            with live:
+                base, mutations = mutations_of(may_change, every_property=every_property)
             table.begin(base)
-            for change in changes if table.base_holds else ():
+            for change in may_change.changes if table.base_holds else ():
                 with Live(errors, f"{spec.name} with {change.key}") as live:
                     mutation = next(mutations)
                 table.add(mutation)

@@ -122,6 +122,18 @@ def budgets(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
+def jobs(what: str) -> Callable[..., Any]:
+    """The option that says how many processes search at the same time."""
+    return click.option(
+        "--jobs",
+        type=Count(1, MOST_WORKERS),
+        envvar="HIGHWATER_JOBS",
+        show_envvar=True,
+        metavar="N",
+        help=f"{what}, each in a process of its own.  [default: one per processor]",
+    )
+
+
 def audit(command: Callable[..., Any]) -> Callable[..., Any]:
     """The option that says how much of what was found is judged a second time."""
 

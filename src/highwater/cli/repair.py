@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,7 @@ from highwater.cli.options import (
     Count,
     audit,
     budgets,
+    jobs,
     model_path,
     refusing,
 )
@@ -36,6 +39,7 @@ from highwater.cli.options import (
     "--rule", "rules", multiple=True, metavar="NAME", help="Change this toggle only; may be given several times."
 )
 @click.option("--json", "json_path", type=PATH, metavar="FILE", help="Write every set that was tried as JSON.")
+@jobs("Sets of rules to try at the same time")
 @audit
 @budgets
 @model_path
@@ -44,6 +48,7 @@ def repair(
     max_rules: int,
     rules: tuple[str, ...],
     json_path: Path | None,
+    jobs: int | None,
     workers: int | None,
     max_states: int | None,
     memory: int | None,
@@ -57,8 +62,7 @@ def repair(
     SPEC as it is or of a set, did not come to an end; 70 a defect of Highwater; 130 interrupted, with what was found so
     far.
     """
-    from highwater.claims.mutation import changes_of
-    from highwater.claims.repairing import repair as search_repairs
+    from highwater.claims.repairing import repairs_among, rules_that_may_repair
     from highwater.claims.spec import SpecError, load_spec
     from highwater.cli.outputs import try_out
     from highwater.explorer.verdict import Budget
@@ -67,21 +71,17 @@ def repair(
     from highwater.reports.repairs import Repairs, as_data
 
     errors = make_console(stderr=True)
-    with refusing(SpecError, ReportError):
-        spec = load_spec(path)
+    options: dict[str, Any] = {"workers": workers, "rules": rules, "audit": audit, "jobs": jobs or os.cpu_count() or 1}
+    with ExitStack() as ends, refusing(SpecError, ReportError):
+        spec, budget = load_spec(path), Budget(None, max_states, memory)
         try_out({"json": json_path}, [path])
-        table, done = Repairs(make_console(), changes_of(spec, rules), max_rules), False
+        live = Live(errors, spec.name)
+        may_change = rules_that_may_repair(spec, budget, **options, on_progress=lambda progress: live(progress))
+        ends.enter_context(may_change)
+        table, done = Repairs(make_console(), may_change.changes, max_rules), False
         try:
-            with Live(errors, spec.name) as live:
-                found = search_repairs(
-                    spec,
-                    Budget(None, max_states, memory),
-                    most_rules=max_rules,
-                    workers=workers,
-                    rules=rules,
-                    audit=audit,
-                    on_progress=lambda progress: live(progress),
-                )
+            with live:
+                found = repairs_among(may_change, max_rules)
             table.begin(found.base)
             while True:
                 with Live(errors, f"{spec.name}, {len(table.attempts):,} sets of rules tried") as live:

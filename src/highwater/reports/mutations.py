@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.text import Text
 
+from highwater.claims.changed_rules import Change
 from highwater.claims.checking import Result
-from highwater.claims.mutation import Change, Fate, Mutation
+from highwater.claims.mutation import Fate, Mutation
 from highwater.claims.spec import Spec
 from highwater.explorer.verdict import Verdict
 from highwater.visible import visible

@@ -9,8 +9,8 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
+from highwater.claims.changed_rules import Change
 from highwater.claims.checking import Result
-from highwater.claims.mutation import Change
 from highwater.claims.repairing import Attempt, Ending, rules_of
 from highwater.explorer.search.levels.difference import Difference
 from highwater.explorer.verdict import Verdict
