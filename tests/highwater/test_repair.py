@@ -159,8 +159,16 @@ def test_repairs_do_not_depend_on_known_counterexamples(monkeypatch: pytest.Monk
     assert {keys: each.ending is Ending.REPAIRED for keys, each in tried(most_rules=3).items()} == by_replay
 
 
+def in_ranks(root: Path) -> dict[tuple[str, ...], Attempt]:
+    spec = load_spec(root / "specs/partition/liveness/a_slow_follower_joins_a_small_isr_and_leaves_it_for_ever.toml")
+    assert spec.system().ranks is not None
+    found = repair(spec, workers=1, most_rules=1).attempts
+    return {tuple(change.key for change in each.changes): each for each in found}
+
+
+@pytest.mark.parametrize("of", [lambda root: tried(most_rules=3), in_ranks], ids=["numbers", "ranks"])
 def test_a_counterexample_is_executed_again_only_where_a_rule_that_it_reads_is_another(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, root: Path, of: Callable[[Path], dict[tuple[str, ...], Attempt]]
 ) -> None:
     executed: list[Any] = []
     execute, is_the_same = counterexamples._Known._is_one_of, counterexamples._Executed.is_the_same_under
@@ -168,7 +176,7 @@ def test_a_counterexample_is_executed_again_only_where_a_rule_that_it_reads_is_a
     def endings(same: Callable[..., bool]) -> dict[tuple[str, ...], tuple[Ending, str]]:
         executed.clear()
         monkeypatch.setattr(counterexamples._Executed, "is_the_same_under", same)
-        return {keys: (each.ending, each.why) for keys, each in tried(most_rules=3).items()}
+        return {keys: (each.ending, each.why) for keys, each in of(root).items()}
 
     monkeypatch.setattr(
         counterexamples._Known, "_is_one_of", lambda self, *given: executed.append(self) or execute(self, *given)
