@@ -20,12 +20,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from on_spark import SMALL, load, recipe
 from usage import processor_seconds_by_kind
 
+from highwater.claims.on_spark import session
 from highwater.explorer.verdict import Budget, Progress, SearchOptions
-from highwater.spark.driver.explore import explore
-from highwater.spark.driver.session import session
 
 BENCH = Path(__file__).parent
 AIMS = {"local[2]": 2.0, "a standalone cluster of two": 2.5}
@@ -60,8 +58,13 @@ def start_up() -> None:
                 f"start-up to the first level: {age():.1f} s, aim 8 s; {sum(used.values()):.1f} processor s ({parts})"
             )
 
+    spark = session("local[2]")  # imports the search while Java starts, as the command does
+    from on_spark import SMALL, recipe
+
+    from highwater.spark.driver.explore import explore
+
     options = SearchOptions(keep_trees=True, on_progress=note)
-    explore(recipe(SMALL), Budget(max_depth=1), options, spark=session("local[2]"), rows_worth_a_job=0)
+    explore(recipe(SMALL), Budget(max_depth=1), options, spark=spark, rows_worth_a_job=0)
 
 
 def age() -> float:
@@ -78,6 +81,8 @@ def main() -> None:
     if arguments.start_up:
         start_up()
         return
+    from on_spark import load
+
     print(f"begins {load()}", flush=True)
     for _ in range(3):
         subprocess.run([sys.executable, __file__, "--start-up"], check=True)

@@ -13,6 +13,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, cast
 
@@ -86,6 +87,7 @@ def session(
     name: str = "highwater",
     *,
     on_waiting: Callable[[str], None] = lambda what: None,
+    meanwhile: Callable[[], None] = lambda: None,
     **more: str,
 ) -> SparkSession:
     """The running Spark session or a new one, with its own settings, so that other sessions keep theirs.
@@ -94,6 +96,7 @@ def session(
         master: such as `local[2]` or `spark://host:7077`. If None, the one of spark-submit or spark-defaults.conf, or
             else `local[*]`.
         on_waiting: called with what is awaited before a new application starts.
+        meanwhile: called while Java starts, if it does.
         more: settings for a new application.
 
     Raises:
@@ -104,7 +107,7 @@ def session(
         raise ClusterError(f"SPARK_REMOTE is {remote}, a Spark Connect server, {WITHOUT_RDDS}: unset it")
     found = SparkSession.getActiveSession()
     if found is None:
-        found = _start(master, name, more, on_waiting)
+        found = _start(master, name, more, on_waiting, meanwhile)
     elif master is not None and found.sparkContext.master not in (master, with_attempts(master)):
         raise ClusterError(
             f"a Spark session runs on {found.sparkContext.master} already; stop it, or leave --master {master} out"
@@ -134,7 +137,13 @@ def with_attempts(master: str) -> str:
     return f"local[{local[1] or 1},{ATTEMPTS}]" if local else master
 
 
-def _start(master: str | None, name: str, more: dict[str, str], on_waiting: Callable[[str], None]) -> SparkSession:
+def _start(
+    master: str | None,
+    name: str,
+    more: dict[str, str],
+    on_waiting: Callable[[str], None],
+    meanwhile: Callable[[], None],
+) -> SparkSession:
     # spark-submit has started a Java machine already, and knows the master
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ
     settings = ALWAYS | more
@@ -163,7 +172,10 @@ def _start(master: str | None, name: str, more: dict[str, str], on_waiting: Call
         if submitted or SparkContext._gateway is not None:  # this process has had a Java machine before
             return _with_wheels(SparkSession.builder.config(map={**settings}).getOrCreate())
         conf = SparkConf().setAll(list(settings.items()))
-        SparkContext(conf=conf, gateway=_launch(conf))
+        with ThreadPoolExecutor(1) as pool:
+            done = pool.submit(meanwhile)
+            SparkContext(conf=conf, gateway=_launch(conf))
+        done.result()
         return SparkSession.builder.getOrCreate()
     except (PySparkException, PySparkRuntimeError) as error:
         raise ClusterError(f"Spark does not start: {reason_of(error)}") from error

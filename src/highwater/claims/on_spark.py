@@ -245,8 +245,14 @@ def session(master: str | None, on_waiting: Callable[[str], None] = lambda what:
         from highwater.spark.driver.session import ClusterError
         from highwater.spark.driver.session import session as start
     try:
-        found = start(master, on_waiting=on_waiting)
+        found = start(master, on_waiting=on_waiting, meanwhile=_import_the_search)
     except ClusterError as error:
         raise SpecError(str(error)) from error
     atexit.register(found.stop)
     return found
+
+
+def _import_the_search() -> None:
+    """Import what takes a second, pyarrow and pandas among it, while this process has nothing else to do."""
+    with needing_spark():
+        from highwater.spark.driver import explore  # noqa: F401
