@@ -1366,7 +1366,7 @@ DEFECTS: tuple[Defect, ...] = (
     ),
     Defect(
         "a repair is compared beyond the depth of its claim",
-        "claims/repairing.py",
+        "claims/costs.py",
         "attrs.evolve(budget, max_depth=self._spec.file.max_depth)",
         "budget",
         (f"{REPAIR}::test_actions_beyond_the_depth_of_a_claim_are_not_missing",),

@@ -17,7 +17,10 @@ from highwater.claims.keys import Expectation
 from highwater.claims.side_by_side import Forks, can_fork
 from highwater.claims.spec import Spec, SpecError
 from highwater.claims.tables import did_you_mean, shown
-from highwater.explorer.verdict import Auditing, Budget, Progress
+from highwater.explorer.verdict import Auditing, Budget, Progress, Verdict
+
+COMPLETE = (Verdict.HOLDS, Verdict.HOLDS_TO_DEPTH)
+"""Verdicts of searches that came to their end: to the spec's own depth, as nothing else gives one here."""
 
 AHEAD = 2
 """So many searches for each process may have begun before they are asked for. Some are in vain: a counterexample that

@@ -15,7 +15,7 @@ from typing import Any
 
 import attrs
 
-from highwater.claims.changed_rules import ChangedRules, Places, unjudged
+from highwater.claims.changed_rules import COMPLETE, ChangedRules, Places, unjudged
 from highwater.claims.checking import Result
 from highwater.claims.spec import AnotherModel, Spec, SpecError
 from highwater.claims.tables import Wrong
@@ -24,8 +24,6 @@ from highwater.explorer.analysis.paths import Paths
 from highwater.explorer.blame import RAISED, ModelError
 from highwater.explorer.verdict import Budget, Outcome, Verdict, Violation
 from highwater.visible import counted
-
-_COMPLETE = (Verdict.HOLDS, Verdict.HOLDS_TO_DEPTH)  # to the spec's own depth: nothing else gives one here
 
 
 class Fate(Enum):
@@ -119,7 +117,7 @@ def mutations_of(rules: ChangedRules, *, every_property: bool = False) -> tuple[
     base = rules.as_it_is()
     if base.verdict is Verdict.VIOLATED:
         raise SpecError(f"{rules.spec.path}: rules are switched off in a spec that holds; its verdict is violated")
-    if base.verdict not in _COMPLETE:
+    if base.verdict not in COMPLETE:
         return base, iter(())
     return base, _explored_each(rules, base)
 
@@ -167,7 +165,7 @@ def _explored(rules: ChangedRules, base: Result, places: Places, beside: _Beside
     if (violation := result.violation) is not None:
         why = f"{violation.property} after {counted(violation.trace_length, 'step')}"
         return became(Fate.CAUGHT, why, violation=violation, outcome=outcome)
-    if outcome.verdict not in _COMPLETE:
+    if outcome.verdict not in COMPLETE:
         return became(Fate.UNKNOWN, f"ran out of {outcome.reason}", outcome=outcome)
     if _same(base.outcome, outcome):
         if beside.steps_alike(mutant):

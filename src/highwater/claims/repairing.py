@@ -16,24 +16,20 @@ from typing import Any
 import attrs
 import numpy as np
 
-from highwater.claims.changed_rules import Change, ChangedRules, Places, unjudged
+from highwater.claims.changed_rules import COMPLETE, Change, ChangedRules, Places
 from highwater.claims.checking import Result
+from highwater.claims.costs import Costed, Costs
 from highwater.claims.counterexamples import KnownCounterexamples
 from highwater.claims.spec import AnotherModel, Spec, SpecError
 from highwater.claims.tables import Wrong
 from highwater.explorer.analysis.causes import causes, instance_of
-from highwater.explorer.blame import RAISED, ModelError, blaming_the_model
+from highwater.explorer.blame import RAISED, ModelError
 from highwater.explorer.compiler.layout import Layout
-from highwater.explorer.search.engine.engine import Engine
-from highwater.explorer.search.levels import breadth_first
-from highwater.explorer.search.levels.difference import Difference, changing_fields, difference, field_of
-from highwater.explorer.search.states.store import Stopped
+from highwater.explorer.search.levels.difference import Difference, changing_fields, field_of
 from highwater.explorer.system import System
 from highwater.explorer.verdict import DEADLOCK, Budget, Outcome, Verdict, Violation
 from highwater.model.language.declarations import Invariant, StepProperty
 from highwater.visible import counted
-
-_COMPLETE = (Verdict.HOLDS, Verdict.HOLDS_TO_DEPTH)  # to the spec's own depth: nothing else gives one here
 
 
 class Ending(Enum):
@@ -176,7 +172,7 @@ def repair(
 
 def rules_that_may_repair(spec: Spec, budget: Budget, **options: Any) -> ChangedRules:
     """The rules of a violated claim that may change, whose searches measure what a repair costs."""
-    return ChangedRules(spec, _Costs(spec).searched, budget, **options)
+    return ChangedRules(spec, Costs(spec).searched, budget, **options)
 
 
 def repairs_among(rules: ChangedRules, most_rules: int) -> Repairing:
@@ -187,7 +183,7 @@ def repairs_among(rules: ChangedRules, most_rules: int) -> Repairing:
         KeyboardInterrupt: the user ended it, also while attempts are asked for.
     """
     base = rules.as_it_is()
-    if base.verdict in _COMPLETE:
+    if base.verdict in COMPLETE:
         raise SpecError(f"{rules.spec.path}: there is nothing to repair: every property holds within these bounds")
     attempts = _Search(rules, base).attempts(most_rules) if base.verdict is Verdict.VIOLATED else iter(())
     return Repairing(base, rules.changes, attempts)
@@ -258,7 +254,7 @@ class _Search:
             first = outcome.violations[0]
             why = f"{first.property} after {first.length_in_words}"
             return Attempt(chosen, Ending.VIOLATED, why, first, outcome)
-        if not isinstance(result, _Costed):
+        if not isinstance(result, Costed):
             return Attempt(chosen, Ending.UNKNOWN, f"ran out of {outcome.reason}", outcome=outcome)
         why = f"holds within these bounds, {counted(outcome.distinct_states, 'state')}"
         cost, no_cost, needed = result.cost, result.no_cost, self._needed
@@ -288,62 +284,3 @@ def _needed_by(system: System, violation: Violation) -> Needed:
     is_at_the_end = violated is not None and isinstance(violated.of, Invariant | StepProperty)
     forbidden = everything & looked_at - before if is_at_the_end and len(looked_at) == 1 else frozenset()
     return Needed(changed_by, everything & {field_of(path) for path in why.relied_on}, forbidden)
-
-
-@attrs.frozen
-class _Costed(Result):
-    """What came out for a claim that holds.
-
-    Attributes:
-        cost: what that does to states and steps; None where it could not be compared.
-        no_cost: why not.
-    """
-
-    cost: Difference | None = None
-    no_cost: str = ""
-
-
-class _Costs:
-    """What repairs cost, against all states of the spec as it is; these are found once, for the first repair."""
-
-    def __init__(self, spec: Spec) -> None:
-        self._spec = spec
-        self._base: tuple[Engine | None, str] | None = None
-
-    def searched(self, spec: Spec, *, budget: Budget, workers: int | None, **options: Any) -> Result:
-        """What comes out for a spec, without judging its claim; with the cost if it holds."""
-        result = unjudged(spec, budget=budget, workers=workers, **options)
-        if result.verdict not in _COMPLETE or spec is self._spec:
-            return result
-        budget = attrs.evolve(budget, max_depth=self._spec.file.max_depth)
-        cost, why = self._of(spec.system(), budget, workers)
-        parts = {field.name: getattr(result, field.name) for field in attrs.fields(Result)}
-        return _Costed(**parts, cost=cost, no_cost=why)
-
-    def _of(self, repaired: System, budget: Budget, workers: int | None) -> tuple[Difference | None, str]:
-        """The difference, or why there is none."""
-        if self._base is None:
-            self._base = _reach(self._spec.system(), budget, workers)
-        before, why = self._base
-        if before is None:
-            return None, f"not compared: the spec as it is {why}"
-        after, why = _reach(repaired, budget, workers)
-        if after is None:
-            return None, f"not compared: without symmetry it {why}"
-        try:
-            return difference(before, after, budget.max_depth), ""
-        except Stopped as stopped:
-            return None, f"not compared: the steps ran out of {stopped}"
-        except ModelError as error:
-            return None, f"not compared: {error}".splitlines()[0]
-
-
-def _reach(system: System, budget: Budget, workers: int | None) -> tuple[Engine | None, str]:
-    """All states, or what it ran out of."""
-    try:
-        with blaming_the_model():
-            engine, outcome = breadth_first.reach(system, budget, workers, symmetry=False, keep_trees=True)
-    except ModelError as error:
-        return None, f"cannot be explored further: {error}".splitlines()[0]
-    to_its_end = outcome.reason in ("", f"depth {budget.max_depth}")
-    return (engine, "") if to_its_end else (None, f"ran out of {outcome.reason}")
