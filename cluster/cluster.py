@@ -24,7 +24,14 @@ from highwater.cluster import watchdog, wire
 from highwater.cluster.clients import Client
 from highwater.cluster.nodes import Node
 from highwater.cluster.replica_logs import Stored, stored
-from highwater.cluster.settings import CONTROLLER, Settings, as_properties, keys_of_node, keys_of_zookeeper
+from highwater.cluster.settings import (
+    CONTROLLER,
+    Settings,
+    as_properties,
+    keys_of_node,
+    keys_of_zookeeper,
+    log_directories,
+)
 from highwater.conformance.distribution import Distribution, KafkaError, java
 from highwater.conformance.jvm import ALIKE
 from highwater.conformance.programs import compiled
@@ -229,10 +236,11 @@ class Cluster:
         """
         left = ("__*", ".lock") if number < CONTROLLER else (".lock",)
         shutil.copytree(of.folder / "data", node.folder / "data", ignore=shutil.ignore_patterns(*left))
-        properties = node.folder / "data" / "meta.properties"
-        text = re.sub(r"node\.id=\d+", f"node.id={number}", properties.read_text())
-        own = _text(directory_id(number))
-        properties.write_text(re.sub(r"directory\.id=.*", f"directory.id={own}", text))
+        text = re.sub(r"node\.id=\d+", f"node.id={number}", (of.folder / "data" / "meta.properties").read_text())
+        for place, directory in enumerate(log_directories(self.settings, number, node.folder)):
+            directory.mkdir(exist_ok=True)
+            own = re.sub(r"directory\.id=.*", f"directory.id={_text(directory_id(number, place))}", text)
+            (directory / "meta.properties").write_text(own)
 
     def address(self, broker: int) -> str:
         """Where a broker listens in its present life."""
@@ -286,8 +294,24 @@ class Cluster:
         return stored(self.partition_folder(broker, topic, partition))
 
     def partition_folder(self, broker: int, topic: str = TOPIC, partition: int = 0) -> Path:
-        """Where a broker keeps its replica."""
-        return self.brokers[broker].folder / "data" / f"{topic}-{partition}"
+        """Where a broker keeps its replica, or would if it had one."""
+        name = f"{topic}-{partition}"
+        places = [place / name for place in log_directories(self.settings, broker, self.brokers[broker].folder)]
+        return next(filter(Path.exists, places), places[0])
+
+    def move(self, broker: int, directory: int, topic: str = TOPIC, partition: int = 0) -> Path:
+        """Ask a broker to move its replica to another of its log directories, which count from 0.
+
+        Returns:
+            Where the replica will be.
+
+        Raises:
+            ClientError: the broker does not do it.
+        """
+        where = log_directories(self.settings, broker, self.brokers[broker].folder)[directory]
+        of = {"topic": topic, "partition": partition, "broker": broker, "directory": str(where)}
+        self.ask("move", at=self.address(broker), **of)
+        return where / f"{topic}-{partition}"
 
     def elect(self, candidate: int, topic: str = TOPIC, partition: int = 0, *, uncleanly: bool = False) -> None:
         """Make a broker the preferred leader, and elect it.
@@ -321,9 +345,9 @@ class Cluster:
         return self._client.ask({"op": operation, **arguments})
 
 
-def directory_id(number: int) -> bytes:
-    """The id of a node's log directory. Kafka chooses that of a controller that it formats alone by itself."""
-    return b"highwaterbroker" + bytes([number])
+def directory_id(number: int, place: int = 0) -> bytes:
+    """The id of one of a node's log directories. Kafka chooses that of a controller that it formats alone by itself."""
+    return b"highwaterbroke" + bytes([ord("r") + place, number])
 
 
 def _text(directory: bytes) -> str:

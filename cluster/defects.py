@@ -9,6 +9,7 @@ about ZooKeeper by `controller`. docs/findings.md has the stories.
 from __future__ import annotations
 
 from highwater.cluster.controller_defects import deposed, healed_by_a_snapshot, restarted
+from highwater.cluster.directory_defects import moved_while_empty
 from highwater.cluster.partition_defects import (
     added_in_place_of_the_dead,
     ahead,
@@ -175,6 +176,25 @@ DEFECTS = {
                 _cluster(2, eligible_replicas=None, others=LATE),
                 0,
                 lambda stage: ahead(stage, min_isr=1),
+                control=True,
+            ),
+        },
+    ),
+    "keeps-a-follower-out-of-the-isr": Defect(
+        "A follower stays out of the ISR of an empty partition, and producers with acks=all are refused.",
+        {
+            "moved": Way(
+                "a leader that has written nothing moves its replica to another log directory, and its follower leaves",
+                _cluster(2, eligible_replicas=None, directories=2),
+                0,
+                lambda stage: moved_while_empty(stage, moved=True),
+                since=(3, 7),
+            ),
+            "not-moved": Way(
+                "the same without the move",
+                _cluster(2, eligible_replicas=None, directories=2),
+                0,
+                lambda stage: moved_while_empty(stage, moved=False),
                 control=True,
             ),
         },

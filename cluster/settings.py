@@ -27,6 +27,7 @@ class Settings:
         heartbeat_ms: how often it says that it is there.
         start_seconds, step_seconds: limits for a process to come up, and for one step to show its effect.
         heap: of a Java process.
+        directories: how many log directories a broker has.
         others: more keys of `server.properties`.
     """
 
@@ -43,7 +44,14 @@ class Settings:
     start_seconds: float = 180
     step_seconds: float = 60
     heap: str = "320m"
+    directories: int = 1
     others: Mapping[str, str] = attrs.field(factory=dict)
+
+
+def log_directories(settings: Settings, number: int, folder: Path) -> list[Path]:
+    """Where a node keeps its logs; the first has the metadata, too."""
+    more = range(2, settings.directories + 1) if number < CONTROLLER else ()
+    return [folder / "data", *(folder / f"data-{each}" for each in more)]
 
 
 def keys_of_node(settings: Settings, controller_ports: Sequence[int], number: int, folder: Path) -> dict[str, object]:
@@ -54,7 +62,7 @@ def keys_of_node(settings: Settings, controller_ports: Sequence[int], number: in
     return {
         **own(settings, controller_ports, number),
         "listeners": f"{'CONTROLLER' if is_controller else 'PLAINTEXT'}://127.0.0.1:{own_port}",
-        "log.dirs": folder / "data",
+        "log.dirs": ",".join(map(str, log_directories(settings, number, folder))),
         "replica.lag.time.max.ms": settings.lag_ms,
         "auto.leader.rebalance.enable": "false",
         "auto.create.topics.enable": "false",

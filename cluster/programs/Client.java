@@ -27,6 +27,7 @@ import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.clients.producer.RecordMetadata;
 import org.apache.kafka.common.KafkaException;
 import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.TopicPartitionReplica;
 import org.apache.kafka.common.config.ConfigResource;
 import org.apache.kafka.common.header.Header;
 import org.apache.kafka.common.header.internals.RecordHeader;
@@ -72,6 +73,7 @@ public final class Client {
             case "delete" -> delete(at, operation, limit);
             case "describe" -> describe(at, operation, limit);
             case "unregister" -> unregister(at, operation, limit);
+            case "move" -> move(at, operation, limit);
             case "send" -> send(at, operation);
             case "outcome" -> outcome(operation.get("id").asText(), operation.path("wait").asInt(0));
             case "read" -> read(at, operation, limit);
@@ -136,6 +138,16 @@ public final class Client {
     private Object unregister(String at, JsonNode operation, int limit) throws Exception {
         try (Admin admin = admin(at, limit)) {
             admin.unregisterBroker(operation.get("broker").asInt()).all().get();
+        }
+        return true;
+    }
+
+    /** Have a broker move its replica to another log directory. */
+    private Object move(String at, JsonNode operation, int limit) throws Exception {
+        TopicPartitionReplica replica = new TopicPartitionReplica(operation.get("topic").asText(),
+            operation.get("partition").asInt(), operation.get("broker").asInt());
+        try (Admin admin = admin(at, limit)) {
+            admin.alterReplicaLogDirs(Map.of(replica, operation.get("directory").asText())).all().get();
         }
         return true;
     }

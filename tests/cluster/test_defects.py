@@ -12,7 +12,13 @@ import pytest
 from click.testing import CliRunner
 
 from highwater.cli.main import main
-from highwater.cluster import controller_defects, partition_defects, quorum_defects, zookeeper_defects
+from highwater.cluster import (
+    controller_defects,
+    directory_defects,
+    partition_defects,
+    quorum_defects,
+    zookeeper_defects,
+)
 from highwater.cluster.defects import DEFECTS, way_of
 from highwater.cluster.nodes import TimeoutExceeded
 from highwater.cluster.observing import Control
@@ -213,6 +219,20 @@ def test_the_newest_release_keeps_consumers_fetching(
     assert code == 0 and run["reproduced"], run["verdict"]
     assert any("high watermark 2, ISR [0]" in line for line in run["deeds"][3]["lines"]), "b0 has heard of two records"
     assert "at offset 3" in run["deeds"][4]["lines"][-1], "the consumer has read three"
+
+
+@pytest.mark.xdist_group("kafka")  # with others that resolve a release
+@pytest.mark.slow
+def test_the_newest_release_keeps_a_follower_out_of_the_isr(
+    newest: Distribution, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A follower fetches once a second where it meets errors."""
+    monkeypatch.setattr(directory_defects, "JOINING_SECONDS", 5.0)
+    code, found = bring_about(tmp_path, "keeps-a-follower-out-of-the-isr", newest)
+    (run,) = found["runs"]
+    assert code == 0 and run["reproduced"], run["verdict"]
+    assert "a record is refused: NotEnoughReplicasException" in run["verdict"]
+    assert run["verdict"].endswith("once there is a record b1 joins")
 
 
 @pytest.mark.xdist_group("kafka")  # with others that resolve a release
