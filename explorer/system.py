@@ -284,7 +284,19 @@ def look_alike(first: System, second: System, read: Iterable[str]) -> bool:
     Args:
         read: the settings that any path reads in the first one, as `Outcome.settings_read` has them.
     """
-    return _shape(first) == _shape(second) and all(of(first) == of(second) for of in map(operator.attrgetter, read))
+    return _shape(first) == _shape(second) and are_set_alike(first, second, read)
+
+
+def are_set_alike(first: Any, second: Any, read: Iterable[str]) -> bool:
+    """Whether some settings, such as protocol.acks, or protocol if all of them count, are the same in both."""
+    return all(_are_equal(of(first), of(second)) for of in map(operator.attrgetter, read))
+
+
+def _are_equal(one: Any, other: Any) -> bool:
+    """Whether two settings are equal, or two objects in all their fields, whatever their class says of equality."""
+    if type(one) is not type(other) or not attrs.has(type(one)):
+        return bool(one == other)
+    return all(_are_equal(getattr(one, field.name), getattr(other, field.name)) for field in attrs.fields(type(one)))
 
 
 def _shape(system: System) -> list[Any]:

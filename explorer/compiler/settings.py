@@ -15,6 +15,8 @@ from typing import Any, cast
 
 import attrs
 
+from highwater.explorer.blame import RAISED
+from highwater.explorer.code_objects import inside
 from highwater.explorer.compiler.kinds import GIVEN
 from highwater.explorer.compiler.questions import asks_for_an_object
 from highwater.model.language.declarations import Instance
@@ -63,7 +65,7 @@ class Settings:
             return functools.partial(self._applied_unseen, plain)
         given = {name: value for name, value in instance.given.items() if name in GIVEN}
         with _changing:
-            watched = {name: value for name, value in given.items() if _can_be_watched(cast("Any", type(value)))}
+            watched = {name: value for name, value in given.items() if _can_be_watched(value)}
         noting = Noting(watched, self._read.add)
         return functools.partial(self._applied_watched, plain, noting, given.keys() - watched) if given else plain
 
@@ -79,10 +81,42 @@ class Settings:
             return plain(state)
 
 
-@functools.cache
-def _can_be_watched(cls: Any) -> bool:
-    """Whether all that is read of a class's objects goes by the `__getattribute__` that every object has."""
-    return attrs.has(cls) and type(cls) is type and cls.__getattribute__ is object.__getattribute__
+_watchable: dict[type, bool] = {}
+
+
+def _can_be_watched(value: Any) -> bool:
+    """Whether all that is read of a class's objects goes by the `__getattribute__` that every object has, also what
+    was remembered for one of them.
+    """
+    cls = cast("Any", type(value))
+    if cls not in _watchable:
+        plain = attrs.has(cls) and type(cls) is type and cls.__getattribute__ is object.__getattribute__
+        _watchable[cls] = plain and not _reads_fields_above(cls) and _is_looked_up_by_all_fields(value)
+    return _watchable[cls]
+
+
+def _reads_fields_above(cls: Any) -> bool:
+    """Whether a method may take a field from a class above, as in `super().acks`: no attribute of the object is read
+    then.
+    """
+    fields = {field.name for field in attrs.fields(cls)}
+    found = (each for of in cls.__mro__ for each in vars(of).values())
+    functions = (getattr(each, "fget", None) or getattr(each, "__func__", each) for each in found)
+    names = (set(code.co_names) for each in functions for code in inside([getattr(each, "__code__", None)]))
+    return any(each >= {"object", "__getattribute__"} or ("super" in each and each & fields) for each in names)
+
+
+def _is_looked_up_by_all_fields(value: Any) -> bool:
+    """Whether nothing can be remembered for an object, as in `functools.cache`, unless all its fields are read when it
+    is looked up.
+    """
+    read: set[str] = set()
+    try:
+        with Noting({"all": value}, read.add):
+            hash(value)
+    except RAISED:
+        return True  # there is no looking up
+    return "all" in read or read >= {f"all.{field.name}" for field in attrs.fields(type(value))}
 
 
 class Noting:

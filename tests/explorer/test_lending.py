@@ -27,7 +27,7 @@ from highwater.explorer.search.engine.symmetry import permutations_of
 from highwater.explorer.search.keeping import kept_trees
 from highwater.explorer.search.levels import breadth_first
 from highwater.explorer.search.plain import plain_python
-from highwater.explorer.system import System
+from highwater.explorer.system import System, look_alike
 from highwater.explorer.verdict import Outcome, SearchOptions
 from highwater.model.language.declarations import action
 from highwater.model.language.domain import BOOLEAN, ArrayOf, Integers
@@ -144,6 +144,16 @@ def darken(room: Room, protocol: Rules) -> Room | None:
     if room.closed or not room.light:
         return None
     return None if protocol.only_forward else evolve(room, light=0)
+
+
+@action(actor="somebody")
+def brighten_by_one(room: Room) -> Room | None:
+    return evolve(room, light=room.light + 1) if room.light < 5 else None
+
+
+@action(actor="somebody")
+def close_late(room: Room) -> Room | None:
+    return evolve(room, closed=True) if room.light == 4 else None
 
 
 @action(actor="somebody")
@@ -374,3 +384,92 @@ def test_a_question_about_the_protocol_is_answered_as_plain_python_answers_it() 
     ours, theirs = breadth_first.explore(system), plain_python.explore(system)
     assert (ours.verdict, ours.levels, ours.enabled) == (theirs.verdict, theirs.levels, theirs.enabled)
     assert theirs.enabled["harm_by_this_kind"] == 1
+
+
+# What is remembered of a protocol
+
+
+@attrs.frozen(eq=False)
+class KnownByIdentity:
+    at_once: int
+
+
+@attrs.frozen
+class NotAllCompared:
+    at_once: int = attrs.field(eq=False)
+
+
+@attrs.frozen
+class Above:
+    at_once: int
+
+
+@attrs.frozen
+class Below(Above):
+    unread: int = 0
+
+    @property
+    def step(self) -> int:
+        return super().at_once
+
+
+@attrs.frozen
+class Noted:
+    at_once: int
+    noted: int | None = attrs.field(default=None, init=False)
+
+    @property
+    def step(self) -> int:
+        if self.noted is None:
+            object.__setattr__(self, "noted", self.at_once)
+        return self.noted or 0
+
+
+NOTED: list[int] = []
+
+
+def noted_elsewhere(rules: Rules) -> int:
+    if not NOTED:
+        NOTED.append(rules.at_once)
+    return NOTED[0]
+
+
+@functools.cache
+def cached(rules: Any) -> int:
+    return int(rules.at_once)
+
+
+@pytest.mark.parametrize(
+    ("rules", "remembered"),
+    [
+        (KnownByIdentity, cached),
+        (Below, lambda rules: rules.step),
+        (Noted, lambda rules: rules.step),
+        (Rules, noted_elsewhere),
+    ],
+)
+def test_a_path_is_not_lent_where_a_function_remembers_what_it_would_have_read(
+    rules: Any, remembered: Callable[[Any], int]
+) -> None:
+    """All paths but the first take the number from there, and where it is 1 they look no further."""
+
+    @action(actor="somebody")
+    def dim(room: Room, protocol: Any) -> Room | None:
+        if room.light < 2 or remembered(protocol) == 1:
+            return None
+        return evolve(room, light=0) if room.closed else None
+
+    actions, found = (brighten_by_one, dim, close_late), {}
+    for number in (1, 2):
+        NOTED.clear()
+        found[number] = explored(room(rules(number), actions=actions))
+    assert [each.distinct_states for each in found.values()] == [8, 12]
+    one, other = (room(rules(number), actions=actions) for number in (1, 2))
+    assert not look_alike(one, other, found[1].settings_read or ())
+
+
+def test_settings_that_are_all_read_are_alike_only_if_all_their_fields_are() -> None:
+    one, other = (room(NotAllCompared(number), actions=()) for number in (1, 2))
+    assert one.protocol == other.protocol
+    assert look_alike(one, one, {"protocol"})
+    assert not look_alike(one, other, {"protocol"})

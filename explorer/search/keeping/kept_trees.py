@@ -124,7 +124,7 @@ class KeptTrees:
             self._files.forget(name)
 
     def _signature(self, which: str) -> dict[str, np.ndarray]:
-        if which != ACTIONS or self._known is None:
+        if which != ACTIONS or self._known is None or not self._known.are_as_they_were():
             return {}
         found = signed(self._known.instances, self._known.settings)
         return {f"0.{name}": array for name, array in found.items()}

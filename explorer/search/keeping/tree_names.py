@@ -13,7 +13,7 @@ from typing import Any
 import attrs
 
 from highwater.explorer.blame import ModelError
-from highwater.explorer.descriptions import Descriptions
+from highwater.explorer.descriptions import Descriptions, Indescribable
 from highwater.explorer.search.engine.engine import Engine
 from highwater.explorer.search.keeping.fingerprint import applied, code_of, fingerprint, instances_by_name, settings_of
 from highwater.explorer.sources import digest, is_as_imported, versions_of
@@ -43,13 +43,27 @@ class Names:
     @functools.cached_property
     def instances(self) -> tuple[str, ...]:
         """What each instance of an action does, as a hash: two that do the same lend to each other."""
-        given = (self._system.protocol, self._system.bounds)
-        return tuple(applied(each, self._descriptions, given) for each in self._system.actions)
+        return _instances(self._system, self._descriptions)
 
     @functools.cached_property
     def settings(self) -> dict[str, str]:
         """What each toggle and bound is, as a hash."""
         return settings_of(self._system, self._descriptions)
+
+    def are_as_they_were(self) -> bool:
+        """Whether actions and settings are still described as when the search began: what a function has remembered of
+        a toggle, it need not read again.
+        """
+        try:
+            now = Descriptions()
+            return self.instances == _instances(self._system, now) and self.settings == settings_of(self._system, now)
+        except Indescribable:
+            return False
+
+
+def _instances(system: System, descriptions: Descriptions) -> tuple[str, ...]:
+    given = (system.protocol, system.bounds)
+    return tuple(applied(each, descriptions, given) for each in system.actions)
 
 
 def names_of(engine: Engine[Any], audit: int) -> Names | None:

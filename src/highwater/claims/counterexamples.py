@@ -10,7 +10,6 @@ from __future__ import annotations
 import itertools
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from operator import attrgetter
 from typing import Any
 
 import attrs
@@ -20,7 +19,7 @@ from highwater.explorer.analysis.causes import instance_of
 from highwater.explorer.blame import RAISED, ModelError
 from highwater.explorer.compiler.settings import Settings
 from highwater.explorer.outlook import is_deadlock
-from highwater.explorer.system import System, taken
+from highwater.explorer.system import System, are_set_alike, taken
 from highwater.explorer.verdict import DEADLOCK, Step, Violation
 from highwater.model.language.declarations import Instance
 
@@ -75,7 +74,7 @@ class _Alike:
     holds: bool
 
     def is_of(self, spec: Spec) -> bool:
-        return all(of(self.spec) == of(spec) for of in map(attrgetter, self.read))
+        return are_set_alike(self.spec, spec, self.read)
 
 
 @attrs.frozen
