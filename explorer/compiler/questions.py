@@ -140,11 +140,12 @@ def _example(kind: Any) -> Any:
 
 
 @functools.lru_cache(maxsize=4096)
-def asks_for_an_object(of: Quantified) -> bool:
-    """Whether a function, or one that it names, may ask which object, or of which exact type, its protocol or bounds
-    are.
+def asks_for_an_object(of: Quantified | type) -> bool:
+    """Whether a function, a method of a class, or one that it names, may ask which object, or of which exact type, its
+    protocol or bounds are.
     """
-    readers = (Reader(function, None, None) for function, _ in functions_behind([of]))
+    begin = of.__mro__ if isinstance(of, type) else [of]
+    readers = (Reader(function, None, None) for function, _ in functions_behind(begin))
     return any(_asks(reader, node) for reader in readers for node in reader.text.nodes)
 
 

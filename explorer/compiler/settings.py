@@ -91,7 +91,8 @@ def _can_be_watched(value: Any) -> bool:
     cls = cast("Any", type(value))
     if cls not in _watchable:
         plain = attrs.has(cls) and type(cls) is type and cls.__getattribute__ is object.__getattribute__
-        _watchable[cls] = plain and not _reads_fields_above(cls) and _is_looked_up_by_all_fields(value)
+        seen = plain and not (asks_for_an_object(cls) or _reads_fields_above(cls))
+        _watchable[cls] = seen and _is_looked_up_by_all_fields(value)
     return _watchable[cls]
 
 

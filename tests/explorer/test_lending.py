@@ -357,6 +357,29 @@ def brighten_by_the_number_of_an_object(room: Room, protocol: Rules) -> Room | N
     return evolve(room, light=1) if id(protocol) == id(RULES) else None
 
 
+@attrs.frozen
+class KnowsItself(Rules):
+    @property
+    def is_the_first(self) -> bool:
+        return self is FIRST
+
+
+FIRST = KnowsItself()
+
+
+@action(actor="somebody")
+def brighten_by_the_first_rules(room: Room, protocol: KnowsItself) -> Room | None:
+    return evolve(room, light=1) if protocol.is_the_first else None
+
+
+def test_a_protocol_may_ask_which_object_it_is_and_then_all_of_it_is_read(lent: list[str]) -> None:
+    first, other = (room(rules, actions=(brighten_by_the_first_rules,)) for rules in (FIRST, KnowsItself(unread=1)))
+    found = explored(first)
+    assert (found.distinct_states, explored(other).distinct_states) == (2, 1)
+    assert lent == []
+    assert not look_alike(first, other, found.settings_read or ())
+
+
 @pytest.mark.parametrize(
     "step",
     [
