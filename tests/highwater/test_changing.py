@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from enum import Enum
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -14,7 +15,7 @@ import jsonschema
 import pytest
 from click.testing import Result
 
-from highwater import notebooks
+from highwater import api, notebooks
 from highwater.claims import checking
 from highwater.claims.changing import changes_of
 from highwater.claims.checking import Status
@@ -22,6 +23,10 @@ from highwater.claims.resolving import preset_named
 from highwater.claims.spec import SpecError, find_specs, load_spec
 from highwater.claims.tables import Wrong
 from highwater.model.catalogue import MODELS
+from highwater.model.language.declarations import action
+from highwater.model.language.definition import Definition, Model
+from highwater.model.language.domain import Integers
+from highwater.model.language.records import evolve, within
 from highwater.model.partition.protocol import Acks
 from highwater.reports import github, terminal
 
@@ -229,3 +234,38 @@ def test_a_claim_is_shown_and_copied_whole(highwater: Run, tmp_path: Path) -> No
     assert "there already; nothing was written" in again.stderr
     assert highwater("init", tmp_path, "--from", "gallery:nope").exit_code == 2
     assert highwater("list", "models", "--show").exit_code == 2
+
+
+class Count(Enum):
+    ONE = 1
+    MANY = "many"
+
+
+@attrs.frozen
+class Numbered:
+    count: Count = Count.ONE
+
+
+@attrs.frozen
+class Sizes:
+    """Nothing is bounded."""
+
+
+@attrs.frozen
+class Room:
+    light: int = within(Integers(0, 2))
+
+
+@action(actor="somebody")
+def brighten(room: Room) -> Room | None:
+    return evolve(room, light=room.light + 1) if room.light < 2 else None
+
+
+def test_a_toggle_of_ones_own_may_be_a_number() -> None:
+    made = Definition(Sizes, Room, lambda bounds: [Room(0)], (brighten,))
+    claim = {"model": Model("room", "A lamp.", Numbered, lambda protocol: made), "bounds": {}, "check": ["no_deadlock"]}
+    assert api.claim(**claim, protocol={"count": 1}).protocol.count is Count.ONE
+    assert api.claim(**claim, protocol={"count": "many"}).protocol.count is Count.MANY
+    for wrong in (2, True, "one"):
+        with pytest.raises(SpecError, match=r"protocol\.count: .* is not allowed; allowed are 1, many"):
+            api.claim(**claim, protocol={"count": wrong})

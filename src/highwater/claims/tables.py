@@ -99,11 +99,11 @@ def shown_key(key: str) -> str:
 
 
 def _enum(value: Any, kind: type[Enum]) -> Enum:
-    given = str(value) if type(value) is int else value  # acks = 1, as in Kafka's own files
+    given = [value, str(value)] if type(value) is int else [value]  # acks = 1, as in Kafka's own files
     for member in kind:
-        if given == member.value:
+        if any(type(each) is type(member.value) and each == member.value for each in given):
             return member
-    allowed = [member.value for member in kind if member.value != "unknown"]  # an answer, never a question
+    allowed = [str(member.value) for member in kind if member.value != "unknown"]  # an answer, never a question
     hint = did_you_mean(value, allowed) if isinstance(value, str) else ""
     raise ValueError(f"{shown(value)} is not allowed{hint}; allowed are {', '.join(allowed)}")
 
@@ -208,7 +208,7 @@ def _allowed(field: Any, kind: Any) -> str:
     if "choices" in field.metadata:
         return f"; allowed are {', '.join(field.metadata['choices'])}"
     if isinstance(kind, type) and issubclass(kind, Enum):
-        return f"; allowed are {', '.join(member.value for member in kind)}"
+        return f"; allowed are {', '.join(str(member.value) for member in kind)}"
     return ""
 
 
