@@ -18,12 +18,14 @@ T = TypeVar("T")
 @attrs.frozen
 class Uses:
     """What code reaches by name: globals, with the attributes that are taken of them one after the other; what it
-    imports, from how many packages above, and which names it takes from there; and the globals that it sets.
+    imports, from how many packages above, and which names it takes from there; the globals that it sets; and whether it
+    asks for subclasses, which are not part of a class.
     """
 
     names: tuple[tuple[str, tuple[str, ...]], ...]
     imports: tuple[tuple[str, int, tuple[str, ...]], ...]
     sets: tuple[str, ...]
+    subclasses: bool
 
 
 def once_for_code(of: Callable[[CodeType], T]) -> Callable[[CodeType], T]:
@@ -42,13 +44,14 @@ def once_for_code(of: Callable[[CodeType], T]) -> Callable[[CodeType], T]:
 @once_for_code
 def uses_of(code: CodeType) -> Uses:
     """What code, and the code inside it, reaches by name."""
-    names, imports, sets = set(), set(), set()
+    names, imports, sets, subclasses = set(), set(), set(), False
     for each in inside([code]):
         found = _uses_in(each)
         names |= set(found.names)
         imports |= set(found.imports)
         sets |= set(found.sets)
-    return Uses(tuple(sorted(names)), tuple(sorted(imports)), tuple(sorted(sets)))
+        subclasses |= found.subclasses
+    return Uses(tuple(sorted(names)), tuple(sorted(imports)), tuple(sorted(sets)), subclasses)
 
 
 def _uses_in(code: CodeType) -> Uses:
@@ -73,7 +76,7 @@ def _uses_in(code: CodeType) -> Uses:
             loaded = [loaded[-1], code.co_consts[argument] if operation == "LOAD_CONST" else argument]
         elif operation == "IMPORT_NAME":
             imports.append((code.co_names[argument], loaded[0] or 0, tuple(loaded[1] or ())))
-    return Uses(tuple(names), tuple(imports), tuple(sets))
+    return Uses(tuple(names), tuple(imports), tuple(sets), "__subclasses__" in code.co_names)
 
 
 def _operations(code: CodeType) -> Iterator[tuple[str, int]]:

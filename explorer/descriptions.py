@@ -376,6 +376,8 @@ class Descriptions:
         uses = uses_of(code)
         if uses.sets:
             return Refused(f"a function that sets the global `{uses.sets[0]}`")
+        if uses.subclasses:
+            return Refused("a function that asks a class for its subclasses")
         for name, chain in uses.names:
             parts += self._global(function, name, chain)
         for name, level, names in uses.imports:
@@ -456,8 +458,11 @@ class Descriptions:
 
     def _attributes_in(self, found: Mapping[str, Any], without: Iterable[str] = ()) -> Iterator[str | Part]:
         for name in sorted(found.keys() - set(without)):
-            yield ascii(name)
-            yield self._part(found[name], f"has `{name}`, {{}}")
+            yield from self._attribute(name, found[name])
+
+    def _attribute(self, name: str, value: Any) -> Iterator[str | Part]:
+        yield ascii(name)
+        yield self._part(value, f"has `{name}`, {{}}")
 
     # Classes
 
@@ -555,7 +560,8 @@ class Descriptions:
             return Refused(_kind(value))
         what = SET if base in UNORDERED else "object"
         of = self._part(cls, "is of the class {}")
-        return (what, of, *self._content(base, value), *self._attributes_in(attributes))
+        in_order = (part for name, each in attributes.items() for part in self._attribute(name, each))
+        return (what, of, *self._content(base, value), *in_order)
 
     def _content(self, base: Any, value: Any) -> Iterator[str | Part]:
         """What an object has of a built-in type."""

@@ -117,6 +117,7 @@ MAKERS: list[Callable[[], Any]] = [
     lambda: DerivedRecord(1), lambda: Record(1, [Record(1)]), lambda: Record(1, (Record(1),)), lambda: Slotted(1),
     lambda: Slotted(2),
     lambda: Slotted(1, 1), lambda: Plain(a=1), lambda: Plain(a=2), lambda: Plain(b=1), lambda: Plain(),
+    lambda: Plain(a=1, b=2), lambda: Plain(b=2, a=1),
     lambda: collections.deque([1]), lambda: collections.deque([1], 3), lambda: collections.Counter("a"),
     lambda: collections.OrderedDict(a=1), lambda: collections.defaultdict(int), lambda: collections.defaultdict(list),
     lambda: fractions.Fraction(1, 2), lambda: fractions.Fraction(1, 3), lambda: types.SimpleNamespace(a=1),
@@ -329,6 +330,7 @@ GENERATOR = (each for each in ())
             "`f` imports the module nowhere_to_be_found, which cannot be imported",
         ),
         ("def f(s):\n global X\n X = 1", "`f` is a function that sets the global `X`"),
+        ("def f(s): return len(int.__subclasses__())", "`f` is a function that asks a class for its subclasses"),
     ],
 )
 def test_the_sentence_names_the_indescribable_value_and_its_holder(text: str, said: str) -> None:
