@@ -6,11 +6,16 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+import attrs
 import pytest
 from click.testing import Result
 
 from highwater import api
 from highwater.claims import advice, raising
+from highwater.model.language.declarations import action, invariant
+from highwater.model.language.definition import Definition, Model, NoToggles
+from highwater.model.language.domain import Integers
+from highwater.model.language.records import bound, evolve, within
 
 Run = Callable[..., Result]
 Write = Callable[..., Path]
@@ -149,3 +154,38 @@ def test_a_claim_that_holds_names_the_bound_to_raise_first(highwater: Run, write
 def plain(output: str) -> str:
     """What was printed, lines that were wrapped put together."""
     return " ".join(output.split()).replace("raised ", "raised  ")
+
+
+@attrs.frozen
+class Sizes:
+    lamps: int = bound(1, 5, "how many lamps there are")
+
+    @property
+    def most(self) -> int:
+        return 2 * self.lamps
+
+
+@attrs.frozen
+class Room:
+    light: int = within(lambda sizes: Integers(0, sizes.most))
+
+
+@action(actor="somebody")
+def brighten(room: Room) -> Room:
+    return evolve(room, light=room.light + 1)
+
+
+@invariant()
+def is_not_bright(room: Room) -> bool:
+    return room.light < 20
+
+
+def test_a_bound_that_is_computed_of_others_cuts_and_is_not_raised() -> None:
+    made = Definition(Sizes, Room, lambda sizes: [Room(0)], (brighten,), properties=(is_not_bright,))
+    model = Model("room", "A lamp.", NoToggles, lambda protocol: made)
+    spec = api.claim(model=model, bounds={"lamps": 2}, check=["is_not_bright"])
+    outcome = api.check(spec).outcome
+    assert outcome.bounds_cut == {"most": 1}
+    assert raising.may_hide(spec, outcome) == []
+    assert raising.unproven(spec, outcome) is None
+    assert list(raising.with_bounds_raised(spec, outcome)) == []

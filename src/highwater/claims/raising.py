@@ -42,13 +42,14 @@ def is_size(spec: Spec, bound: str) -> bool:
 
 
 def may_hide(spec: Spec, outcome: Outcome) -> list[str]:
-    """The bounds that cut steps and can be raised, the one to raise first at the front."""
+    """The bounds that cut steps and can be raised, the one to raise first at the front. One that is computed of others
+    cannot.
+    """
     fields = attrs.fields_dict(type(spec.bounds))
-    cutting = [
-        key
-        for key, count in outcome.bounds_cut.items()
-        if count and "high" in fields[key].metadata and getattr(spec.bounds, key) < fields[key].metadata["high"]
-    ]
+    highest = {
+        key: fields[key].metadata.get("high") for key, count in outcome.bounds_cut.items() if count and key in fields
+    }
+    cutting = [key for key, high in highest.items() if high is not None and getattr(spec.bounds, key) < high]
     return sorted(
         cutting, key=lambda key: (not is_size(spec, key), -outcome.cut_alone.get(key, 0), -outcome.bounds_cut[key])
     )
