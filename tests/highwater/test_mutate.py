@@ -14,6 +14,7 @@ from click.testing import Result
 from highwater import SpecError, Verdict, api
 from highwater.claims.changed_rules import changed, changes_of, unjudged
 from highwater.claims.mutation import Fate, Mutation, mutate
+from highwater.claims.repairing import repair
 from highwater.claims.spec import load_spec
 from highwater.explorer.verdict import Budget
 from highwater.model.language.declarations import action, invariant
@@ -334,3 +335,28 @@ def test_an_interrupt_keeps_the_results_so_far(
     assert (result.exit_code, result.stderr) == (130, "interrupted\n")
     assert "1 of 1 mutations caught; 4 not tried" in result.stdout
     assert len(json.loads(report.read_text(encoding="utf-8"))) == 1
+
+
+STEP = [1]
+
+
+@action(actor="counter")
+def step_by_a_global(state: Count) -> Count | None:
+    return evolve(state, value=state.value + STEP[0]) if state.value < 4 else None
+
+
+def define_by_a_global(protocol: Rules) -> Definition:
+    if not (protocol.stops or protocol.even):
+        raise ValueError("too loose")
+    STEP[0] = 1 if protocol.even else 3
+    return attrs.evolve(define(Rules()), actions=(step_by_a_global,))
+
+
+def test_a_model_whose_definition_sets_what_functions_read_is_refused() -> None:
+    """Nothing reads the rule, so that switching it off would be without effect."""
+    claim = {"model": Model("global", "Counts.", Rules, define_by_a_global), "bounds": {}, "check": ["stays_small"]}
+    holds, violated = api.claim(**claim), api.claim(**claim, protocol={"even": False})
+    for start, spec in ((mutate, holds), (repair, violated)):
+        with pytest.raises(SpecError, match="step_by_a_global reaches something that defining the model sets"):
+            start(spec, workers=1)
+    assert STEP == [3]

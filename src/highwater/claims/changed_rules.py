@@ -7,6 +7,7 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import suppress
 from enum import Enum
 from typing import Any, Self
 
@@ -16,7 +17,9 @@ from highwater.claims.checking import Result, check_spec
 from highwater.claims.keys import Expectation
 from highwater.claims.side_by_side import Forks, can_fork
 from highwater.claims.spec import Spec, SpecError
-from highwater.claims.tables import did_you_mean, shown
+from highwater.claims.tables import Wrong, did_you_mean, shown
+from highwater.explorer.blame import RAISED
+from highwater.explorer.descriptions import Descriptions, Indescribable
 from highwater.explorer.verdict import Auditing, Budget, Progress, Verdict
 
 COMPLETE = (Verdict.HOLDS, Verdict.HOLDS_TO_DEPTH)
@@ -88,6 +91,43 @@ def changes_of(spec: Spec, rules: Collection[str] = ()) -> list[Change]:
     return [change for change in every if not rules or change.rule in rules]
 
 
+def refuse_what_definitions_leave_behind(spec: Spec, changes: Collection[Change]) -> None:
+    """Refuse a model whose functions reach something that its definition under another protocol has set. They read no
+    toggle then, and what was defined before is not what it was.
+
+    Raises:
+        SpecError: there is such a function.
+    """
+    with suppress(Wrong, *RAISED):
+        spec.under(spec.protocol)
+    before, left = _described(spec), ""
+    all_at_once = list({change.rule: change for change in changes}.values())
+    for chosen in (all_at_once, *([change] for change in changes)):
+        with suppress(Wrong, *RAISED):
+            spec.under(changed(spec.protocol, chosen))
+            left = next((name for name, text in _described(spec).items() if text != before[name]), "")
+            if left or chosen is all_at_once:
+                break
+    with suppress(Wrong, *RAISED):
+        spec.under(spec.protocol)
+    if left:
+        raise SpecError(
+            f"{spec.path}: {left} reaches something that defining the model sets, such as a global: rules cannot be "
+            "changed one by one; read the protocol in its functions, or make them anew in `define`"
+        )
+
+
+def _described(spec: Spec) -> dict[str, str | None]:
+    """What each action and property is, by name; None where that cannot be described."""
+    descriptions, found = Descriptions(), dict[str, str | None]()
+    for each in (*spec.definition.actions, *spec.properties):
+        found[each.name] = None
+        with suppress(Indescribable):
+            premise = getattr(each, "premise", None)
+            found[each.name] = descriptions.of(each.function) + (descriptions.of(premise) if premise else "")
+    return found
+
+
 def changed(protocol: Any, changes: Collection[Change]) -> Any:
     """A protocol with some rules changed."""
     fields = attrs.fields_dict(type(protocol))
@@ -152,9 +192,10 @@ class ChangedRules:
             jobs: how many processes search. Several begin here, so that nothing is shown and no thread runs yet.
 
         Raises:
-            SpecError: as `changes_of` says.
+            SpecError: as `changes_of` and `refuse_what_definitions_leave_behind` say.
         """
         self.spec, self.changes = spec, changes_of(spec, rules)
+        refuse_what_definitions_leave_behind(spec, self.changes)
         self.budget, self.workers = budget, workers
         self._search = functools.partial(search, budget=budget, workers=workers, on_progress=on_progress, audit=audit)
         self._coming: Iterator[Places] = iter(())
