@@ -914,9 +914,30 @@ DEFECTS: tuple[Defect, ...] = (
     Defect(
         "actions of one name lend to each other",
         "search/keeping/tree_names.py",
-        "return tuple(applied(each, self._descriptions, given) for each in self._system.actions)",
-        "return tuple(str(each) for each in self._system.actions)",
+        "return tuple(applied(each, descriptions, given) for each in system.actions)",
+        "return tuple(str(each) for each in system.actions)",
         (f"{SHARED}::test_tree_names_identify_actions_by_content",),
+    ),
+    Defect(
+        "a path is lent whose function remembered what it would have read",
+        "search/keeping/kept_trees.py",
+        " or not self._known.are_as_they_were()",
+        "",
+        (f"{LENDING}::test_a_path_is_not_lent_where_a_function_remembers_what_it_would_have_read",),
+    ),
+    Defect(
+        "a protocol is watched by whatever it is looked up",
+        "compiler/settings.py",
+        "seen and _is_looked_up_by_all_fields(value)",
+        "seen",
+        (f"{LENDING}::test_a_path_is_not_lent_where_a_function_remembers_what_it_would_have_read",),
+    ),
+    Defect(
+        "a protocol is watched that may ask which object it is",
+        "compiler/settings.py",
+        "plain and not (asks_for_an_object(cls) or _reads_fields_above(cls))",
+        "plain and not _reads_fields_above(cls)",
+        (f"{LENDING}::test_a_protocol_may_ask_which_object_it_is_and_then_all_of_it_is_read",),
     ),
     Defect(
         "a search that kept trees have misled does not begin anew",
