@@ -43,6 +43,7 @@ INSTANCE = "write isinstance(...)"
 TYPE = f"{INSTANCE}, or type(...) =="
 EQUALITY = "write =="
 OF_OBJECTS = (id, type, operator.is_, operator.is_not)
+READ_UNSEEN = ("__getattribute__", "__get__")  # a field of an object
 
 
 def refuse_questions(system: System, *, of_views: bool = True, trusting: bool = True) -> None:
@@ -142,7 +143,7 @@ def _example(kind: Any) -> Any:
 @functools.lru_cache(maxsize=4096)
 def asks_for_an_object(of: Quantified | type) -> bool:
     """Whether a function, a method of a class, or one that it names, may ask which object, or of which exact type, its
-    protocol or bounds are.
+    protocol or bounds are, or take a field of them past the object.
     """
     begin = of.__mro__ if isinstance(of, type) else [of]
     readers = (Reader(function, None, None) for function, _ in functions_behind(begin))
@@ -154,7 +155,7 @@ def _asks(reader: Reader, node: ast.AST) -> bool:
         case ast.Name(id=name):
             return name not in GIVEN and stands_for(reader.kind(node), *OF_OBJECTS)
         case ast.Attribute(attr=name):
-            return name == "__getattribute__" or stands_for(reader.kind(node), *OF_OBJECTS)
+            return name in READ_UNSEEN or stands_for(reader.kind(node), *OF_OBJECTS)
         case ast.Compare():
             return any(_may_be_given(reader, sides) for sides in identities(node))
     return False

@@ -357,6 +357,11 @@ def brighten_by_the_number_of_an_object(room: Room, protocol: Rules) -> Room | N
     return evolve(room, light=1) if id(protocol) == id(RULES) else None
 
 
+@action(actor="somebody")
+def brighten_by_a_field_of_the_class(room: Room, protocol: Rules) -> Room | None:
+    return evolve(room, light=1) if Rules.unread.__get__(protocol) == 0 else None  # type: ignore[attr-defined]
+
+
 @attrs.frozen
 class KnowsItself(Rules):
     @property
@@ -387,10 +392,12 @@ def test_a_protocol_may_ask_which_object_it_is_and_then_all_of_it_is_read(lent: 
         brighten_by_this_kind,
         brighten_by_the_same_rules,
         brighten_by_the_number_of_an_object,
+        brighten_by_a_field_of_the_class,
     ],
 )
 def test_a_function_may_ask_which_object_its_protocol_is_and_then_lends_nothing(step: Any, lent: list[str]) -> None:
-    assert explored(room(RULES, actions=(step,))).distinct_states == 2
+    found = explored(room(RULES, actions=(step,)))
+    assert (found.distinct_states, found.settings_read) == (2, None)
     assert explored(room(Rules(unread=1), actions=(step,))).distinct_states == 1 + (step is brighten_by_this_kind)
     assert lent == []
 
