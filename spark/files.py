@@ -25,6 +25,10 @@ from highwater.explorer.search.keeping.durable import (
 count_as_ours("pandas", "py4j", "pyarrow", "pyspark")  # executors have no front door that does
 
 
+class Damaged(CheckpointError):
+    """What was written is missing or has changed, so that no search goes on from it."""
+
+
 class Folder:
     """A folder by its path or URI.
 
@@ -75,7 +79,7 @@ class Folder:
             with self._files.open_input_stream(self._path(name), compression=None) as stream:
                 return bytes(stream.read())
         except FileNotFoundError:
-            raise CheckpointError(f"{self.uri}/{name}: is missing from the checkpoint") from None
+            raise Damaged(f"{self.uri}/{name}: is missing from the checkpoint") from None
         except OSError as error:
             raise CheckpointError(f"{self.uri}/{name}: cannot be read: {_first_line(error)}") from None
 

@@ -30,7 +30,7 @@ import pyarrow.parquet as pq
 from highwater.explorer.search.keeping.durable import CheckpointError, Lock, seal, unseal
 from highwater.explorer.search.keeping.fingerprint import Fingerprint, differences, in_one_line
 from highwater.explorer.search.states.counts import Counts
-from highwater.spark.files import Folder, RemoteLock, for_spark
+from highwater.spark.files import Damaged, Folder, RemoteLock, for_spark
 
 FORMAT, VERSION = "highwater-levels", 5
 MANIFEST = "manifest.json"
@@ -304,7 +304,7 @@ class Levels:
         """
         data = self._folder.read(f"levels/{file.name}")
         if hashlib.sha256(data).hexdigest() != file.sha256:
-            raise CheckpointError(f"{self.uri}/levels/{file.name}: is damaged: its checksum does not match")
+            raise Damaged(f"{self.uri}/levels/{file.name}: is damaged: its checksum does not match")
         return data
 
     def words_of(self, file: LevelFile, words: int) -> list[np.ndarray]:
@@ -351,7 +351,11 @@ class Levels:
 
     def _sealed(self, name: str) -> tuple[dict[str, Any], str]:
         """A manifest, and its hash."""
-        return unseal(self._folder.read(name), f"{self.uri}/{name}", "a search with --engine spark")
+        sealed = self._folder.read(name)
+        try:
+            return unseal(sealed, f"{self.uri}/{name}", "a search with --engine spark")
+        except CheckpointError as fault:
+            raise Damaged(str(fault)) from None
 
 
 def _as_parquet(columns: dict[str, np.ndarray], words: int) -> memoryview:

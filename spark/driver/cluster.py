@@ -25,6 +25,7 @@ from highwater.spark.driver.session import SPARK_ERRORS, ClusterError, reason_wi
 from highwater.spark.driver.small_levels import expand_level
 from highwater.spark.driver.windows import windows_before, windows_for
 from highwater.spark.driver.work import Moved
+from highwater.spark.files import Damaged
 from highwater.spark.levels import Level, Levels
 from highwater.spark.worker.graph import (
     STEPS_IN_SPARK,
@@ -334,7 +335,16 @@ class Cluster:
         return numbers.mapPartitionsWithIndex(admit_here_task(blocks, admit)).collect()
 
     def _reason_of(self, error: Exception) -> str:
-        return reason_with_setting(error, self._spark.sparkContext.getConf())
+        """Why Spark gave up.
+
+        Raises:
+            Damaged: a task has raised it each time. Nothing goes on from there.
+        """
+        reason = reason_with_setting(error, self._spark.sparkContext.getConf())
+        kind, _, fault = reason.partition(": ")
+        if kind == f"{Damaged.__module__}.{Damaged.__name__}":
+            raise Damaged(fault) from None
+        return reason
 
     def _advice(self, what_is: str) -> str:
         """How to go on after Spark gave up."""

@@ -69,6 +69,7 @@ ALWAYS = {
     "spark.shuffle.sort.bypassMergeThreshold": "1",
 }
 WITHOUT_RDDS = "whose clients have no RDDs, by which the search sends states to the partition that owns them"
+TRACEBACK = "Traceback (most recent call last):"
 CHAFF = "WARNING: Using incubator modules"  # what Java says of options that Spark always gives it
 SPARK_ERRORS = (PySparkException, Py4JError)  # what a query raises that is wrong, or meets files that are
 SHORT_OF_MEMORY = "|".join(
@@ -294,11 +295,12 @@ def refuse_unless_reached(master: str) -> None:
 
 
 def reason_of(error: Exception) -> str:
-    """The line of a long error that gives the reason: the first, or the last of a Python error on an executor."""
+    """The line of a long error that gives the reason: the first, or what was raised last in Python on an executor."""
     java: Any = getattr(error, "java_exception", None)
     lines = [line for line in (str(java.getMessage()) if java is not None else str(error)).splitlines() if line.strip()]
-    python = [line for line in lines if re.match(r"[\w.]+(Error|Exception)(: |$)", line)]
-    reason = (python[-1] if python else lines[0] if lines else type(error).__name__).strip()
+    traced = max((at for at, line in enumerate(lines, 1) if line.endswith(TRACEBACK)), default=len(lines))
+    raised = [line for line in lines[traced:] if re.match(r"[\w.]+(: |$)", line)]
+    reason = [*raised, *lines, type(error).__name__][0].strip()
     reason = re.sub(r"^Job aborted due to stage failure: .*?\(TID \d+\) \(.*?\): ", "", reason)
     return re.sub(r"^\S+ (Python worker exited unexpectedly).*", r"\1", reason)  # and Spark's advice for a traceback
 

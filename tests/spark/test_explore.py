@@ -137,6 +137,18 @@ def test_a_visited_set_without_room_is_one_line_that_names_what_to_raise(
     assert comparable(found) == comparable(breadth_first.explore(toys.last_corner()))
 
 
+def test_a_damaged_file_that_an_executor_reads_is_named_without_advice_to_go_on(
+    spark: Any, all_on_the_cluster: None, tmp_path: Path
+) -> None:
+    options = SearchOptions(checkpoint=str(tmp_path))
+    explore(toys.last_corner, Budget(max_depth=2), options, spark=spark, partitions=1)
+    (file,) = (tmp_path / "levels" / "00001").iterdir()
+    file.write_bytes(file.read_bytes().replace(b"PAR1", b"PAR2", 1))
+    with pytest.raises(CheckpointError) as raised:
+        explore(toys.last_corner, options=attrs.evolve(options, resume=True), spark=spark, partitions=1)
+    assert str(raised.value) == f"{file}: is damaged: its checksum does not match"
+
+
 def test_windows_are_as_many_as_the_visited_set_needs_and_never_fewer() -> None:
     def levels(*visited: int, partitions: int = 1) -> list[Level]:
         files = (LevelFile("", 0, 10, 0, ""),)

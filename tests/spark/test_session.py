@@ -126,11 +126,14 @@ def test_a_collector_that_the_user_has_chosen_is_the_only_one(variable: str, mon
 def test_a_long_error_is_cut_to_the_line_with_its_cause() -> None:
     text = """Job aborted
 An exception was thrown from the Python worker:
-Traceback:
+Traceback (most recent call last):
   File x
 ModuleNotFoundError: No module named 'highwater.spark'
 """
     assert reason_of(RuntimeError(text)) == "ModuleNotFoundError: No module named 'highwater.spark'"
+    text += "\nDuring handling of the above exception, another exception occurred:\n\n" + text.partition("\n")[2]
+    text = text.removesuffix("ModuleNotFoundError: No module named 'highwater.spark'\n")
+    assert reason_of(RuntimeError(f"{text}package.Damaged: a file\nError: no")) == "package.Damaged: a file"
     assert reason_of(RuntimeError("first\nsecond")) == "first"
     assert reason_of(RuntimeError()) == "RuntimeError"
     aborted = (
