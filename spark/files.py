@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import uuid
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import pyarrow as pa
 from pyarrow import fs
@@ -172,7 +174,11 @@ def for_spark(uri: str) -> str:
     """A path or URI as Spark takes it: a path begins where Python is, which may not be where Java is, and nothing in it
     is quoted.
     """
-    return uri if "://" in uri else f"file://{Path(uri).absolute()}"
+    if "://" not in uri:
+        return f"file://{Path(uri).absolute()}"
+    scheme, _, rest = uri.partition("://")
+    authority, slash, path = re.split("[?#]", rest, maxsplit=1)[0].partition("/")
+    return f"{scheme}://{authority}{slash}{unquote(path)}"
 
 
 def _file_system(uri: str) -> tuple[fs.FileSystem, str]:

@@ -30,6 +30,7 @@ from highwater.model.language.records import domain_of, within
 from highwater.spaces import column_schema
 from highwater.spark.driver.explore import explore
 from highwater.spark.driver.states import columns, quoted, states
+from highwater.spark.files import for_spark
 from highwater.spark.levels import Levels
 from tests.multiset import BagOf
 
@@ -185,6 +186,30 @@ def test_a_file_that_another_of_its_size_has_replaced_is_refused(spark: Any, tmp
     os.replace(tmp_path / "levels" / other.name, tmp_path / "levels" / replaced.name)
     with pytest.raises(CheckpointError, match=rf"{replaced.name}: is damaged: its checksum does not match"):
         states(spark, store, layout)
+
+
+def test_a_folder_may_be_named_by_a_uri_in_which_letters_are_quoted(spark: Any, tmp_path: Path) -> None:
+    """Arrow takes them as they are meant. Spark takes nothing for quoted."""
+    uri = (tmp_path / "levels of 100% {all} [ä] #1?").as_uri()
+    assert "%20" in uri
+    make = functools.partial(toys.reference, "kip-320", "strong_isr")
+    explore(make, Budget(max_depth=1), SearchOptions(checkpoint=uri), spark=None)
+    store = Levels(uri)
+    found = states(spark, store, Layout(make().domain))
+    assert found.count() == sum(level.rows for level in store.read())
+
+
+@pytest.mark.parametrize(
+    ("uri", "as_spark_takes_it"),
+    [
+        ("s3a://bucket/a%20folder/of%252F?region=eu-west-1", "s3a://bucket/a folder/of%2F"),
+        ("hdfs://host:8020/levels", "hdfs://host:8020/levels"),
+        ("file:///of 100%", "file:///of 100%"),
+        ("/of%20", "file:///of%20"),
+    ],
+)
+def test_spark_gets_what_a_uri_means(uri: str, as_spark_takes_it: str) -> None:
+    assert for_spark(uri) == as_spark_takes_it
 
 
 def test_a_field_with_the_name_of_a_column_of_its_own_is_refused(tmp_path: Path) -> None:
