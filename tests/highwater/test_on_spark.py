@@ -46,6 +46,7 @@ ROOT = Path(__file__).parents[2]
         (["--partitions", "2", "--engine", "python"], "--partitions has no meaning with --engine python"),
         (["--rows-worth-a-job", "2"], "--rows-worth-a-job has no meaning with --engine local; add --engine spark"),
         (["--engine", "spark", "--resume"], "--resume needs --checkpoint"),
+        (["--engine", "spark", "--checkpoint", "hdfs:/a"], "hdfs:/a is no URI, which has more slashes: hdfs:///a"),
     ],
 )
 def test_an_option_of_another_engine_is_refused(

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from highwater.cli.options import PATH, USAGE, Count, Place, audit, budgets, complain, jobs, model_path
+from highwater.cli.options import PATH, USAGE, Count, Location, audit, budgets, complain, jobs, model_path
 
 
 @click.command()
@@ -47,7 +47,7 @@ from highwater.cli.options import PATH, USAGE, Count, Place, audit, budgets, com
 @budgets
 @click.option(
     "--checkpoint",
-    type=Place(),
+    type=Location(),
     metavar="DIR",
     help="Keep one spec's search in DIR, to go on from with --resume; for Spark any URI.",
 )

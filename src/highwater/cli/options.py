@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -23,6 +24,15 @@ class Place(click.Path):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if value == "":
             self.fail("the name is empty", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+class Location(Place):
+    """A path or a URI. Hadoop takes `hdfs:/folder` for a URI, which would be a folder `hdfs:` here."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if re.match(r"[a-z][a-z0-9+.-]+:/(?!/)", str(value)):
+            self.fail(f"{value} is no URI, which has more slashes: {value.replace(':/', ':///', 1)}", param, ctx)
         return super().convert(value, param, ctx)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from highwater.cli.options import PATH, Count, Place, model_path, refusing
+from highwater.cli.options import PATH, Count, Location, model_path, refusing
 
 MOST_SHOWN = 50
 
@@ -19,13 +19,13 @@ MOST_SHOWN = 50
 @click.argument("spec", metavar="SPEC", type=PATH)
 @click.option(
     "--checkpoint",
-    type=Place(),
+    type=Location(),
     metavar="URI",
     help="The folder that check --engine spark wrote; by default the states are explored now.",
 )
 @click.option("--sql", metavar="QUERY", help="A query over the table `states`.")
 @click.option(
-    "--parquet", type=Place(), metavar="DIR", help="Write all states, or the query's result, into DIR as Parquet."
+    "--parquet", type=Location(), metavar="DIR", help="Write all states, or the query's result, into DIR as Parquet."
 )
 @click.option(
     "--columns", is_flag=True, help="Show the table's columns and their types.  [default without --sql and --parquet]"
