@@ -120,6 +120,7 @@ class PartitionWorker:
         """Begin with what earlier searches have kept; returns what keeps for later ones what is known then."""
         kept = KeptTrees(self.search, self._audit)
         kept.load()
+        self.new_examples()
         return kept
 
     def learn_again(self, examples: Iterable[Example]) -> None:

@@ -300,6 +300,13 @@ def test_paths_learned_on_any_machine_are_kept_and_shipped(
     assert comparable(breadth_first.explore(KIP_101(), options=SearchOptions(keep_trees=True))) == comparable(first)
 
 
+def test_paths_that_were_kept_count_once_where_the_driver_explores(tmp_path: Path) -> None:
+    options = SearchOptions(keep_trees=True, checkpoint=str(tmp_path / "first"))
+    first = explore(KIP_101, options=options, spark=None)
+    second = explore(KIP_101, options=attrs.evolve(options, checkpoint=str(tmp_path / "second")), spark=None)
+    assert second.compiled_paths == first.compiled_paths == breadth_first.explore(KIP_101()).compiled_paths
+
+
 def test_progress_is_reported_by_level_and_phase(
     spark: Any, all_on_the_cluster: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
