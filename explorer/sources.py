@@ -118,6 +118,33 @@ def sources_of(modules: Iterable[str]) -> Sources:
     return found
 
 
+def hidden_beside(module: str) -> tuple[str, str] | None:
+    """Of what a module imports, and what that imports and so on, a file that Python takes in place of one that is
+    beside the importing file, and the latter; None if there is none. A library hides what it hides for every model, and
+    is not looked into; nor is an archive.
+
+    Raises:
+        OSError, SyntaxError: a file cannot be read, or is no Python.
+    """
+    todo, seen = [module], set[str]()
+    while todo:
+        name = todo.pop()
+        spec = None if name in seen else spec_of(name)
+        seen.add(name)
+        file = Path(str(spec.origin)) if spec is not None and spec.has_location else Path()
+        if spec is None or file.suffix != ".py" or is_library(file) or not file.is_file():
+            continue
+        imported = sorted(_imported_by(_read(spec), _package_of(spec)))
+        folder = file.parents[name.count(".") + (spec.submodule_search_locations is not None)]
+        for top in sorted(set(map(_top, imported))):
+            found = spec_of(top), PathFinder.find_spec(top, [str(folder)])
+            theirs, ours = (Path(str(each.origin)) if each and each.has_location else None for each in found)
+            if theirs and ours and theirs.resolve() != ours.resolve() and not is_library(theirs):
+                return str(theirs), str(ours)
+        todo += imported
+    return None
+
+
 def texts_of(modules: Iterable[str]) -> dict[str, bytes]:
     """The code of some modules, and of all that they import and so on, but what is installed: by the path at which
     Python finds each below a folder.

@@ -131,6 +131,28 @@ def test_a_model_beside_one_spec_does_not_serve_another(highwater: Run, lock: Pa
     assert f"Python imports lock_service from {theirs}, which hides {ours}; rename the latter" in result.stderr
 
 
+def test_what_a_model_imports_from_beside_it_is_not_replaced_by_that_of_another(
+    highwater: Run, lock: Path, tmp_path: Path
+) -> None:
+    """Each of two models has a module `sizes`. The second claim was judged by the sizes of the first."""
+    spec = next(lock.glob("specs/fencing*")).read_text(encoding="utf-8")
+    model = (lock / "lock_service.py").read_text(encoding="utf-8")
+    claims = []
+    for name, most in (("here", 1), ("there", 2)):
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / "sizes.py").write_text(f"MOST = {most}\n", encoding="utf-8")
+        (folder / f"helper_{name}.py").write_text("from sizes import MOST\n", encoding="utf-8")
+        (folder / f"lock_{name}.py").write_text(f"{model}\nfrom helper_{name} import MOST\n", encoding="utf-8")
+        claims.append(folder / "claim.toml")
+        claims[-1].write_text(spec.replace("lock_service:", f"lock_{name}:"), encoding="utf-8")
+    assert highwater("check", claims[0]).exit_code == 0
+    result = highwater("check", *claims)
+    theirs, ours = (claim.with_name("sizes.py") for claim in claims)
+    assert result.exit_code == 2
+    assert f"model: Python imports sizes from {theirs}, which hides {ours}; rename the latter" in result.stderr
+
+
 def test_a_model_beside_a_spec_is_not_replaced_by_one_of_a_folder(
     highwater: Run, lock: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

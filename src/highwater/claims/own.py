@@ -14,7 +14,7 @@ import re
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from importlib.machinery import (
     BYTECODE_SUFFIXES,
@@ -37,6 +37,7 @@ from highwater.explorer.sources import (
     Stamp,
     digest,
     forget_models,
+    hidden_beside,
     is_library,
     noted,
     spec_of,
@@ -271,7 +272,9 @@ def _import(name: str, key: str) -> Any:
         _look_beside(name.partition(".")[0])
         if not _trusted.get():
             _refuse_unless_offered(name, key)
-        return _imported(name, key)
+        module = _imported(name, key)
+        _refuse_what_is_hidden(name, key)
+        return module
 
 
 def _imported(name: str, key: str) -> Any:
@@ -345,7 +348,7 @@ def _refuse_unless_offered(name: str, key: str) -> None:
     same = PathFinder.find_spec(parts[0], [str(here)]) if here is not None else None
     theirs = executed[0].origin if executed else None
     if theirs and same is not None and same.origin and Path(same.origin).resolve() != Path(theirs).resolve():
-        raise Wrong(f"{key}: Python imports {parts[0]} from {theirs}, which hides {same.origin}; rename the latter")
+        raise _hidden(key, theirs, same.origin)
     if not outside:
         return
     how = (
@@ -355,6 +358,22 @@ def _refuse_unless_offered(name: str, key: str) -> None:
     raise Wrong(
         f"{key}: {name} ({outside[0]}) is neither beside the spec nor below a --model-path, and is not imported; {how}"
     )
+
+
+def _refuse_what_is_hidden(name: str, key: str) -> None:
+    """Refuse a module that has imported another one than lies beside it, such as that of an earlier spec.
+
+    Raises:
+        Wrong: it has.
+    """
+    with suppress(OSError, SyntaxError):  # which whoever asks for its code is told
+        if found := hidden_beside(name):
+            raise _hidden(key, *found)
+
+
+def _hidden(key: str, theirs: str, ours: str) -> Wrong:
+    module = Path(ours).parent.name if Path(ours).stem == "__init__" else Path(ours).stem
+    return Wrong(f"{key}: Python imports {module} from {theirs}, which hides {ours}; rename the latter")
 
 
 def _is_in(file: str, folders: Iterable[Path], top: str) -> bool:
