@@ -21,6 +21,8 @@ from highwater.claims import on_spark, own
 from highwater.claims.spec import SpecError, load_spec
 from highwater.explorer.blame import ModelError
 from highwater.explorer.sources import forget_models, texts_of
+from highwater.explorer.verdict import LevelWork
+from highwater.reports.terminal import work_line
 from highwater.spaces import table_of
 from highwater.viewer.pages import search_page
 
@@ -30,6 +32,7 @@ from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
 from highwater.spark.driver import session
+from highwater.spark.levels import Levels
 
 ROOT = Path(__file__).parents[2]
 
@@ -335,6 +338,42 @@ def test_a_session_by_spark_connect_is_refused(
     result = highwater("check", write_spec(), "--engine", "spark")
     assert result.exit_code == 2
     assert "SPARK_REMOTE is sc://host, a Spark Connect server, whose clients have no RDDs" in result.stderr
+
+
+def work_of(*levels: tuple[int, int, int]) -> list[LevelWork]:
+    """Levels with their rows and tasks."""
+    return [
+        LevelWork(level=level, expanded=1, rows=rows, seconds=0.1, tasks=tasks, executors=min(tasks, 1))
+        for level, rows, tasks in levels
+    ]
+
+
+@pytest.mark.parametrize(
+    ("work", "line"),
+    [
+        (
+            work_of((1, 2, 0), (2, 0, 0)),
+            "explored by the driver up to level 1; no level was large enough for executors",
+        ),
+        (work_of((3, 2, 0), (4, 5, 0)), "explored by the driver from level 3 up to level 4; no level was large enough"),
+        (
+            work_of((3, 2, 0), (4, 5, 3)),
+            "explored by the driver from level 3 up to level 3; 5 rows by 3 tasks on 1 exec",
+        ),
+        (work_of((8, 0, 0)), "no level after level 7"),
+        (work_of((8, 0, 2)), "0 rows by 2 tasks on 1 executor"),
+    ],
+)
+def test_a_line_says_which_levels_were_explored_where(work: list[LevelWork], line: str) -> None:
+    """A last one without rows is none, and those before `--resume` were explored before."""
+    assert work_line(work).startswith(f"spark  {line}")
+
+
+def test_levels_that_are_not_there_yet_have_no_depth(tmp_path: Path) -> None:
+    levels = Levels(str(tmp_path))
+    levels.begin({})
+    levels.release()
+    assert on_spark.extent(str(tmp_path)) == "the search has not seen every state: there is no level yet"
 
 
 @pytest.mark.slow

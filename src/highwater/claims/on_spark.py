@@ -179,9 +179,10 @@ def extent(checkpoint: str) -> str:
 
     levels = Levels(checkpoint)
     whole = levels.read()
-    return (
-        "" if levels.ended() else f"the search has not seen every state: there are levels up to depth {len(whole) - 1}"
-    )
+    if levels.ended():
+        return ""
+    far = f"there are levels up to depth {len(whole) - 1}" if whole else "there is no level yet"
+    return f"the search has not seen every state: {far}"
 
 
 def states(spec: Spec, checkpoint: str, with_spark: Any = None) -> Any:

@@ -242,12 +242,14 @@ def counts_line(outcome: Outcome) -> str:
 
 
 def work_line(work: Sequence[LevelWork]) -> str:
-    """Where a search on Spark was done, in one line."""
+    """Where a search on Spark was done, in one line. After `--resume` these are the later levels only."""
     jobs = [each for each in work if each.tasks]
-    alone = [each.level for each in work if not each.tasks]
-    driver = f"explored by the driver up to level {alone[-1]}" if alone else ""
+    alone = [each.level for each in work if each.rows and not each.tasks]
+    since = f"from level {alone[0]} " if alone and alone[0] > 1 else ""
+    driver = f"explored by the driver {since}up to level {alone[-1]}" if alone else ""
     if not jobs:
-        return f"spark  {driver}; no level was large enough for executors, see --rows-worth-a-job"
+        why = "no level was large enough for executors, see --rows-worth-a-job"
+        return f"spark  {driver}; {why}" if alone else f"spark  no level after level {work[0].level - 1}"
     rows, tasks = sum(each.rows for each in jobs), sum(each.tasks for each in jobs)
     on = counted(max(each.executors for each in jobs), "executor")
     return f"spark  {driver}{'; ' if driver else ''}{counted(rows, 'row')} by {counted(tasks, 'task')} on {on}"
