@@ -10,7 +10,7 @@ import numpy as np
 from highwater.explorer.blame import Contradiction
 from highwater.explorer.partitioned.worker import PartitionWorker
 from highwater.explorer.search.keeping.durable import CheckpointError
-from highwater.explorer.system import judge, successor
+from highwater.explorer.system import judge, taken
 from highwater.explorer.trace import broken_step, order_of, violation_at
 from highwater.explorer.verdict import DEADLOCK, Step, Violation
 from highwater.spark.levels import Found, Level, Levels
@@ -77,7 +77,7 @@ class Traces:
         for words in chain[1:]:
             if steps[-1] is None:
                 break
-            after = ((action, successor(action, steps[-1].state, system.domain)) for action in system.actions)
+            after = ((action, taken(system, action, steps[-1].state)) for action in system.actions)
             leads_on = (
                 Step(each, s) for each, s in after if isinstance(s, system.domain.cls) and representative(s) in words
             )

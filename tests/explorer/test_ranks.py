@@ -725,13 +725,18 @@ def the_older_is_the_newer(pair: Pair) -> bool:
     return pair.older == pair.newer
 
 
-@pytest.mark.parametrize("of", [there_is_no_third_turn, there_is_no_third_step, the_older_is_the_newer])
-def test_a_trace_takes_no_step_that_a_bound_cuts_in_its_class(of: Any, explore: Callable[..., Outcome]) -> None:
-    """Where another action leads to the same class, and is the later one in the model's order."""
+def pair(of: Any) -> System:
+    """The two epochs in classes, with one property."""
     actions = tuple(each.instances(None)[0] for each in (renew, exchange, begin_again))
     made = System(domain_of(Pair, Sizes(1)), (Pair(0, 1, 0),), actions)
     kind = {Invariant: "invariants", StepProperty: "step_properties", Liveness: "liveness"}[type(of)]
-    system = abstracted(attrs.evolve(made, **{kind: tuple(of.instances(None))}), ["epochs"])
+    return abstracted(attrs.evolve(made, **{kind: tuple(of.instances(None))}), ["epochs"])
+
+
+@pytest.mark.parametrize("of", [there_is_no_third_turn, there_is_no_third_step, the_older_is_the_newer])
+def test_a_trace_takes_no_step_that_a_bound_cuts_in_its_class(of: Any, explore: Callable[..., Outcome]) -> None:
+    """Where another action leads to the same class, and is the later one in the model's order."""
+    system = pair(of)
     (violation,) = explore(system).violations
     assert len(violation.trace) > 3
     for before, after in itertools.pairwise(violation.trace):

@@ -40,6 +40,7 @@ from highwater.spark.driver.windows import windows_for
 from highwater.spark.levels import Level, LevelFile, Levels
 from highwater.spark.worker import inbox, tasks
 from highwater.spark.worker.tasks import DamagedBlock, admit_task, expand_task, received, sent
+from tests.explorer import test_ranks
 from tests.multiset import cloakroom
 from tests.outcomes import findings
 
@@ -147,6 +148,20 @@ def test_a_damaged_file_that_an_executor_reads_is_named_without_advice_to_go_on(
     with pytest.raises(CheckpointError) as raised:
         explore(toys.last_corner, options=attrs.evolve(options, resume=True), spark=spark, partitions=1)
     assert str(raised.value) == f"{file}: is damaged: its checksum does not match"
+
+
+@pytest.mark.parametrize(
+    "of", [test_ranks.there_is_no_third_turn, test_ranks.there_is_no_third_step, test_ranks.the_older_is_the_newer]
+)
+def test_a_trace_takes_no_step_that_a_bound_cuts_in_its_class(of: Any, tmp_path: Path) -> None:
+    """As on one machine: another action leads to the same class, and comes first."""
+    make = functools.partial(test_ranks.pair, of)
+    found = explore(make, options=SearchOptions(checkpoint=str(tmp_path)), spark=None)
+    shown = [
+        [(str(step.action), step.state) for step in outcome.violations[0].trace]
+        for outcome in (found, breadth_first.explore(make()))
+    ]
+    assert shown[0] == shown[1]
 
 
 def test_windows_are_as_many_as_the_visited_set_needs_and_never_fewer() -> None:
