@@ -350,7 +350,7 @@ class _Search:
         if not self.options.coverage or self.options.resume:
             return ()
         every = self.worker.search.programs
-        if not is_judged_by_executors(self.levels):
+        if not (self.system.prospects or self.system.liveness) or not is_judged_by_executors(self.levels):
             return every
         self.warnings += ("coverage is without prospects and liveness, which executors have judged",)
         return every[:JUDGED_BY_LEVELS]

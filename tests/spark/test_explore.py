@@ -315,6 +315,18 @@ def test_paths_learned_on_any_machine_are_kept_and_shipped(
     assert comparable(breadth_first.explore(KIP_101(), options=SearchOptions(keep_trees=True))) == comparable(first)
 
 
+def test_coverage_lacks_nothing_where_there_are_no_properties_for_executors(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("highwater.spark.driver.liveness.ROWS_IN_THE_DRIVER", 0)
+    options = SearchOptions(coverage=True, checkpoint=str(tmp_path))
+    found = explore(toys.grid, options=options, spark=None)
+    assert (found.warnings, found.functions) == (
+        (),
+        breadth_first.explore(toys.grid(), options=SearchOptions(coverage=True)).functions,
+    )
+
+
 def test_paths_that_were_kept_count_once_where_the_driver_explores(tmp_path: Path) -> None:
     options = SearchOptions(keep_trees=True, checkpoint=str(tmp_path / "first"))
     first = explore(KIP_101, options=options, spark=None)
