@@ -107,7 +107,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m highwater.spark.standalone", description=__doc__)
     parser.add_argument("--workers", type=_count, default=2, help="how many; 2 by default")
     parser.add_argument("--cores", type=_count, default=1, help="of each worker; 1 by default")
-    parser.add_argument("--memory", type=_size, default="1g", help="of each worker's executors; 1g by default")
+    parser.add_argument(
+        "--memory", type=_size, default="1g", help="of each worker; 1g by default, which executors ask for"
+    )
     asked = parser.parse_args()
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with tempfile.TemporaryDirectory(prefix="highwater-cluster-") as folder:
