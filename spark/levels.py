@@ -147,14 +147,15 @@ class Levels:
         """Refuse now what a search would refuse after Spark has started.
 
         Raises:
-            CheckpointError: the folder cannot be used, or holds a search, or, to resume one, holds none.
+            CheckpointError: the folder cannot be used, another search writes there, or it holds one, or, to resume one,
+                none.
         """
         if resume:
             self.header()
-            return
         self.lock()
         try:
-            self._refuse_held()
+            if not resume:
+                self._refuse_held()
         finally:
             self.release()
 

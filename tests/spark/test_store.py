@@ -307,6 +307,14 @@ def test_a_second_search_is_refused_with_who_writes_there(folder: Path, holder: 
         explore(KIP_320, options=SearchOptions(checkpoint=str(folder)), spark=None)
 
 
+@pytest.mark.parametrize("resume", [True, False])
+def test_a_folder_that_is_in_use_is_refused_before_spark_starts(
+    folder: Path, holder: subprocess.Popen[str], resume: bool
+) -> None:
+    with pytest.raises(CheckpointError, match=f"in use by process {holder.pid}"):
+        Levels(str(folder)).try_out(resume=resume)
+
+
 def test_the_lock_of_a_process_that_was_killed_is_taken_over(folder: Path, holder: subprocess.Popen[str]) -> None:
     holder.kill()
     holder.wait()
