@@ -188,7 +188,7 @@ DEFECTS = {
                 _cluster(2, eligible_replicas=None, directories=2),
                 0,
                 lambda stage: moved_while_empty(stage, moved=True),
-                since=(3, 7),
+                since=(3, 6),
             ),
             "not-moved": Way(
                 "the same without the move",

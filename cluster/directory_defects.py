@@ -26,7 +26,8 @@ def moved_while_empty(stage: Stage, *, moved: bool) -> Verdict:
         stage.await_leader(0, 1)
     if moved:
         with stage.deed("move b0's replica to its other log directory"):
-            there, former = cluster.move(0, 1), cluster.partition_folder(0)
+            former = cluster.partition_folder(0)
+            there = cluster.move(0, 1)
             moves = "b0's replica is in its other log directory"
             until(lambda: there.exists() and not former.exists(), cluster.settings.step_seconds, moves)
     with stage.deed("pause b1 until it has left the ISR, and resume it"):

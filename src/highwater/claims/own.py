@@ -366,7 +366,7 @@ def _refuse_what_is_hidden(name: str, key: str) -> None:
     Raises:
         Wrong: it has.
     """
-    with suppress(OSError, SyntaxError):  # which whoever asks for its code is told
+    with suppress(OSError, SyntaxError):  # whoever asks for its code reports that
         if found := hidden_beside(name):
             raise _hidden(key, *found)
 
