@@ -5,6 +5,7 @@ changed.
 from __future__ import annotations
 
 import functools
+import importlib
 import os
 import subprocess
 import sys
@@ -165,7 +166,7 @@ def test_every_module_that_a_model_loads_is_part_of_a_search(
     assert system.invariants[0].of.function.__module__ in known
     read = Path.read_bytes
     for name in sorted(known):
-        file = Path(sys.modules[name].__file__)
+        file = Path(str(importlib.import_module(name).__file__))
         monkeypatch.setattr(Path, "read_bytes", lambda path, file=file: read(path) + (b"\n#" if path == file else b""))
         sources._known.clear()  # by size and time no file has changed
         assert refusal(system) == f"the module {name} differs"
