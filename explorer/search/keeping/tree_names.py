@@ -31,12 +31,14 @@ class Names:
         actions, properties: of a search's own trees.
         family: how the names begin of all trees of actions that may lend paths.
         versions: of Python and of what Highwater's own models use, which are in no name.
+        may_remember: whether some of the code is not Highwater's own, which remembers nothing.
     """
 
     actions: str
     properties: str
     family: str
     versions: dict[str, str]
+    may_remember: bool
     _system: System = attrs.field(eq=False)
     _descriptions: Descriptions = attrs.field(eq=False)
 
@@ -54,6 +56,8 @@ class Names:
         """Whether actions and settings are still described as when the search began: what a function has remembered of
         a toggle, it need not read again.
         """
+        if not self.may_remember:
+            return True
         try:
             now = Descriptions()
             return self.instances == _instances(self._system, now) and self.settings == settings_of(self._system, now)
@@ -98,7 +102,9 @@ def names_of(engine: Engine[Any], audit: int) -> Names | None:
     exact = _digest(actions)
     order = [str(each) for each in (*properties, *system.premises)]  # trees are kept by the numbers of instances
     of_properties_too = f"properties-{_digest([exact, code, of_properties, order])}"
-    return Names(f"actions-{family}-{exact}", of_properties_too, f"actions-{family}", versions, system, descriptions)
+    may_remember = any(module.partition(".")[0] != "highwater" for module in actions["modules"])
+    names = f"actions-{family}-{exact}", of_properties_too, f"actions-{family}"
+    return Names(*names, versions, may_remember, system, descriptions)
 
 
 def _digest(data: Any) -> str:
