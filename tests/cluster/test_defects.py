@@ -135,13 +135,19 @@ def bring_about(tmp_path: Path, name: str, on: Distribution) -> tuple[int, dict[
     return ran.exit_code, json.loads(out.read_text())
 
 
+def reproduced(tmp_path: Path, name: str, on: Distribution) -> dict[str, Any]:
+    """A run in which the defect came about."""
+    code, found = bring_about(tmp_path, name, on)
+    (run,) = found["runs"]
+    assert code == 0 and run["reproduced"], run["verdict"]
+    assert found["kafka"] == on.release
+    return dict(run)
+
+
 @pytest.mark.xdist_group("kafka")  # with others that resolve a release
 @pytest.mark.slow
 def test_the_newest_release_elects_an_emptied_replica(newest: Distribution, tmp_path: Path) -> None:
-    code, found = bring_about(tmp_path, "elects-an-emptied-replica", newest)
-    (run,) = found["runs"]
-    assert code == 0 and run["reproduced"], run["verdict"]
-    assert found["kafka"] == NEWEST
+    run = reproduced(tmp_path, "elects-an-emptied-replica", newest)
     assert [len(deed["logs"][1]) for deed in run["deeds"]] == [0, 3, 3, 3, 3, 3, 3, 0], "b1 truncates at the end"
     assert all(not deed["logs"][0] for deed in run["deeds"][3:]), "b0's replica is empty from the reassignment on"
     assert any("elr: [] -> [0]" in line for line in run["deeds"][3]["lines"]), "who is no replica is eligible"
@@ -164,9 +170,7 @@ def test_the_newest_release_has_its_active_controllers_deposed(
 ) -> None:
     """A broker tries to register every two seconds or so."""
     monkeypatch.setattr(controller_defects, "WATCHED_SECONDS", 20.0)
-    code, found = bring_about(tmp_path, "deposes-controllers", newest)
-    (run,) = found["runs"]
-    assert code == 0 and run["reproduced"], run["verdict"]
+    run = reproduced(tmp_path, "deposes-controllers", newest)
     assert "b1 never came up" in run["verdict"]
 
 
@@ -176,9 +180,7 @@ def test_the_newest_release_leaves_a_partition_without_a_leader(
     newest: Distribution, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(partition_defects, "LEADERLESS_SECONDS", 10.0)
-    code, found = bring_about(tmp_path, "leaves-a-partition-without-a-leader", newest)
-    (run,) = found["runs"]
-    assert code == 0 and run["reproduced"], run["verdict"]
+    run = reproduced(tmp_path, "leaves-a-partition-without-a-leader", newest)
     assert any("elr: [0, 1] -> [0]" in line for line in run["deeds"][7]["lines"]), "who is no replica stays eligible"
 
 
@@ -188,9 +190,7 @@ def test_the_newest_release_ends_its_active_controller(
     newest: Distribution, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(quorum_defects, "MEANWHILE_MS", 2_000)
-    code, found = bring_about(tmp_path, "ends-the-active-controller", newest)
-    (run,) = found["runs"]
-    assert code == 0 and run["reproduced"], run["verdict"]
+    run = reproduced(tmp_path, "ends-the-active-controller", newest)
     assert "no controller becomes active; a controller is active once it is started again" in run["verdict"]
     assert any("Unexpected acknowledgement from non-voter" in line for line in run["deeds"][3]["lines"])
 
@@ -201,9 +201,7 @@ def test_the_newest_release_never_completes_a_reassignment_back(
     newest: Distribution, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(partition_defects, "REASSIGNING_SECONDS", 5.0)
-    code, found = bring_about(tmp_path, "never-completes-a-reassignment", newest)
-    (run,) = found["runs"]
-    assert code == 0 and run["reproduced"], run["verdict"]
+    run = reproduced(tmp_path, "never-completes-a-reassignment", newest)
     assert any("removingReplicas: [0] -> [1]" in line for line in run["deeds"][2]["lines"]), "what is added is removed"
     assert "replicas=b0, isr=b0" in run["deeds"][4]["lines"][-1], "a cancellation heals it"
 
@@ -214,9 +212,7 @@ def test_the_newest_release_keeps_consumers_fetching(
     newest: Distribution, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(partition_defects, "FETCHING_SECONDS", 3.0)
-    code, found = bring_about(tmp_path, "keeps-consumers-fetching", newest)
-    (run,) = found["runs"]
-    assert code == 0 and run["reproduced"], run["verdict"]
+    run = reproduced(tmp_path, "keeps-consumers-fetching", newest)
     assert any("high watermark 2, ISR [0]" in line for line in run["deeds"][3]["lines"]), "b0 has heard of two records"
     assert "at offset 3" in run["deeds"][4]["lines"][-1], "the consumer has read three"
 
@@ -228,9 +224,7 @@ def test_the_newest_release_keeps_a_follower_out_of_the_isr(
 ) -> None:
     """A follower fetches once a second where it meets errors."""
     monkeypatch.setattr(directory_defects, "JOINING_SECONDS", 5.0)
-    code, found = bring_about(tmp_path, "keeps-a-follower-out-of-the-isr", newest)
-    (run,) = found["runs"]
-    assert code == 0 and run["reproduced"], run["verdict"]
+    run = reproduced(tmp_path, "keeps-a-follower-out-of-the-isr", newest)
     assert "a record is refused: NotEnoughReplicasException" in run["verdict"]
     assert run["verdict"].endswith("once there is a record b1 joins")
 
@@ -241,9 +235,7 @@ def test_the_last_release_with_zookeeper_leaves_groups_without_a_coordinator(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(partition_defects, "JOINING_SECONDS", 10.0)
-    code, found = bring_about(tmp_path, "leaves-groups-without-a-coordinator", kafka("3.9.1"))
-    (run,) = found["runs"]
-    assert code == 0 and run["reproduced"], run["verdict"]
+    run = reproduced(tmp_path, "leaves-groups-without-a-coordinator", kafka("3.9.1"))
     assert run["verdict"].endswith("once b1 is started again one does")
     assert any("in epoch 0 since current epoch is 1" in line for line in run["deeds"][5]["lines"])
 
@@ -254,9 +246,7 @@ def test_the_newest_release_ends_a_new_broker(
     newest: Distribution, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(quorum_defects, "STARTS", 1)
-    code, found = bring_about(tmp_path, "ends-a-new-broker", newest)
-    (run,) = found["runs"]
-    assert code == 0 and run["reproduced"], run["verdict"]
+    run = reproduced(tmp_path, "ends-a-new-broker", newest)
     assert run["verdict"] == "b1 ended by itself in 1 of 1 starts; it is up once it asks another controller"
     assert any("Expected to be Follower" in line for line in run["deeds"][2]["lines"])
 
@@ -265,8 +255,6 @@ def test_the_newest_release_ends_a_new_broker(
 @pytest.mark.slow
 def test_a_release_with_zookeeper_keeps_no_controller(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(zookeeper_defects, "WATCHED_SECONDS", 3.0)
-    code, found = bring_about(tmp_path, "keeps-no-controller", kafka("3.9.1"))
-    (run,) = found["runs"]
-    assert code == 0 and run["reproduced"], run["verdict"]
+    run = reproduced(tmp_path, "keeps-no-controller", kafka("3.9.1"))
     assert run["verdict"].endswith("once b2 is back it stays controller")
     assert any("the controller answers: error -1" in line for line in run["deeds"][1]["lines"])

@@ -10,14 +10,17 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import attrs
 import jsonschema
 import pytest
 
 from highwater.claims.checking import Result, Status, check_spec
 from highwater.claims.positions import line_of_key
 from highwater.explorer.analysis.causes import causes, instance_of
+from highwater.explorer.search.engine.engine import Engine
+from highwater.explorer.search.keeping.tree_names import names_of
 from highwater.explorer.system import System
-from highwater.explorer.verdict import Auditing, Outcome, Violation
+from highwater.explorer.verdict import Auditing, Budget, Outcome, Violation
 from highwater.reports.replaying import read_report, replay
 from highwater.reports.results import report, write_json
 from tests.gallery import FILES, FIRST, SPECS, checked, loaded, named, process_of
@@ -130,6 +133,16 @@ def no_step_is_idle(system: System, violation: Violation) -> None:
     """The violation at the end of a shortest trace depends on every step."""
     instance = instance_of(system, violation.property, violation.arguments, violation.trace)
     assert list(causes(system, violation.trace, instance).distance) == list(range(1, len(violation.trace)))
+
+
+@pytest.mark.parametrize("path", sorted(FIRST), ids=named)
+def test_no_function_of_a_model_remembers_what_it_has_read(path: Path) -> None:
+    """So that only models of one's own are described again after a search."""
+    names = names_of(Engine(checked(path).spec.system(), Budget(), 8, 1, symmetry=True), 8)
+    assert names is not None and not names.may_remember
+    assert names.instances and names.settings  # as they are now
+    check_spec(loaded(path), audit=Auditing.NONE)
+    assert attrs.evolve(names, may_remember=True).are_as_they_were()
 
 
 @pytest.mark.parametrize("path", FILES, ids=named)

@@ -166,7 +166,7 @@ class ChangedRules:
     Attributes:
         spec: the claim as it is; it may be given other properties.
         changes: each other value of each rule that may change.
-        budget, workers: of a search for which there is no process but this one.
+        workers: threads of a search in this process.
     """
 
     def __init__(
@@ -189,14 +189,15 @@ class ChangedRules:
             workers: threads.
             on_progress: called now and then during each search.
             audit: how much of what each search has found to judge a second time; `QUICK` if None.
-            jobs: how many processes search. Several begin here, so that nothing is shown and no thread runs yet.
+            jobs: how many processes search. Several begin here, so that nothing is shown and no thread runs yet; they
+                end with this object's context, or with this process.
 
         Raises:
             SpecError: as `changes_of` and `refuse_what_definitions_leave_behind` say.
         """
         self.spec, self.changes = spec, changes_of(spec, rules)
         refuse_what_definitions_leave_behind(spec, self.changes)
-        self.budget, self.workers = budget, workers
+        self.workers = workers
         self._search = functools.partial(search, budget=budget, workers=workers, on_progress=on_progress, audit=audit)
         self._coming: Iterator[Places] = iter(())
         self._is_worth: Callable[[Places], bool] = lambda places: True
@@ -233,7 +234,10 @@ class ChangedRules:
         Raises:
             AnotherModel, Wrong, Exception: the model does not take them.
         """
-        return self.spec.under(changed(self.spec.protocol, [self.changes[place] for place in places]))
+        return self._under(self.spec, places)
+
+    def _under(self, spec: Spec, places: Places) -> Spec:
+        return spec.under(changed(spec.protocol, [self.changes[place] for place in places]))
 
     def coming(self, sets: Iterable[Places], is_worth: Callable[[Places], bool]) -> None:
         """Say which sets may be asked for from now on.
@@ -266,8 +270,7 @@ class ChangedRules:
     def _named(self, name: tuple[Places, tuple[str, ...]]) -> Spec:
         places, properties = name
         known = {each.name: each for each in (*self.spec.definition.known_properties, *self.spec.properties)}
-        own = attrs.evolve(self.spec, properties=tuple(known[each] for each in properties))
-        return own.under(changed(own.protocol, [self.changes[place] for place in places]))
+        return self._under(attrs.evolve(self.spec, properties=tuple(known[each] for each in properties)), places)
 
     def _next(self) -> tuple[Places, tuple[str, ...]] | None:
         """The set to begin next: the one that is asked for, or one that may be asked for after it."""

@@ -91,7 +91,7 @@ def mutate(
         As `mutations_of`.
 
     Raises:
-        SpecError: the spec does not hold, or as `highwater.claims.changed_rules.changes_of` says.
+        SpecError: the spec does not hold, or as `highwater.claims.changed_rules.ChangedRules` says.
         KeyboardInterrupt: the user ended it, also while the mutations are asked for.
     """
     return mutations_of(ChangedRules(spec, unjudged, budget, **options), every_property=every_property)
@@ -113,7 +113,7 @@ def mutations_of(rules: ChangedRules, *, every_property: bool = False) -> tuple[
         KeyboardInterrupt: the user ended it, also while the mutations are asked for.
     """
     if every_property:
-        rules.spec = _with_every_property(rules)
+        _take_every_property(rules)
     base = rules.as_it_is()
     if base.verdict is Verdict.VIOLATED:
         raise SpecError(f"{rules.spec.path}: rules are switched off in a spec that holds; its verdict is violated")
@@ -122,13 +122,13 @@ def mutations_of(rules: ChangedRules, *, every_property: bool = False) -> tuple[
     return base, _explored_each(rules, base)
 
 
-def _with_every_property(rules: ChangedRules) -> Spec:
+def _take_every_property(rules: ChangedRules) -> None:
     spec = rules.spec
     named = {each.name for each in spec.properties}  # some of one's own, or a refinement
     others = (each for each in spec.definition.known_properties if each.name not in named)
     rules.spec = every = attrs.evolve(spec, properties=(*spec.properties, *others))
     violated = {violation.property for violation in rules.as_it_is(keep_going=True).outcome.violations}
-    return attrs.evolve(spec, properties=tuple(of for of in every.properties if of.name not in violated))
+    rules.spec = attrs.evolve(spec, properties=tuple(of for of in every.properties if of.name not in violated))
 
 
 def _explored_each(rules: ChangedRules, base: Result) -> Iterator[Mutation]:

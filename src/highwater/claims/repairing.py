@@ -164,7 +164,7 @@ def repair(
         options: those of `highwater.claims.changed_rules.ChangedRules`.
 
     Raises:
-        SpecError: the spec is not violated, or as `highwater.claims.changed_rules.changes_of` says.
+        SpecError: the spec is not violated, or as `highwater.claims.changed_rules.ChangedRules` says.
         KeyboardInterrupt: the user ended it, also while attempts are asked for.
     """
     return repairs_among(rules_that_may_repair(spec, budget, **options), most_rules)
